@@ -1,0 +1,75 @@
+"""The project's tasks. They run in the environment that calls nox: `.venv`, as the README makes it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "types", "imports", "tests"]
+
+# Named in full: who calls `.venv/bin/nox` need not have `.venv` on the path.
+PYTHON = sys.executable
+_BIN = Path(sys.executable).parent
+
+
+def tool(name: str) -> str:
+    """Return a program of this environment by its path."""
+    return str(_BIN / name)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Hold layout and lint rules."""
+    session.run(tool("ruff"), "format", "--check", ".")
+    session.run(tool("ruff"), "check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types, tests included."""
+    session.run(tool("mypy"))
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """Hold the import contract of docs/design.md."""
+    session.run(tool("lint-imports"), "--no-logo")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run every test; the real API server is built on first use (5 minutes, with Go)."""
+    session.run(PYTHON, "-m", "pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def cluster(session: nox.Session) -> None:
+    """Start a real API server with an AKS-shaped cluster, for a person, until Ctrl-C."""
+    session.run(PYTHON, "-m", "tests.controlplane", *session.posargs)
+
+
+@nox.session(default=False)
+def mutants(session: nox.Session) -> None:
+    """Take each law's rule out and see its test fail."""
+    session.run(PYTHON, "-m", "tests.laws.mutants", *session.posargs)
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Measure passes and drains beside curl and kubectl; `-- pass` or `-- drain` for one of them."""
+    chosen = session.posargs or ["pass", "drain"]
+    for name in chosen:
+        session.run(PYTHON, "-m", f"tests.bench.{'sweep' if name == 'pass' else name}")
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Write the lock files anew from pyproject.toml."""
+    compile_ = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header"]
+    compile_ += ["--python-version", "3.11", "--no-emit-index-url", "pyproject.toml"]
+    session.run(*compile_, "-o", "requirements.lock", external=True)
+    session.run(*compile_, "--extra", "aws", "-o", "requirements-aws.lock", external=True)
+    session.run(*compile_, "--group", "dev", "-o", "requirements-dev.lock", external=True)
