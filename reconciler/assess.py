@@ -1,0 +1,145 @@
+"""Assess: join what the sources say about each node into maintenance events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from reconciler.model.assessment import Assessment, NodeAssessment
+from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.moments import to_text
+from reconciler.model.record import SAME_MOMENT, identity, same_event
+from reconciler.model.snapshot import Snapshot
+
+# Which word wins where two sources name one event differently: the one that costs the workload more.
+_WEIGHT = (
+    Kind.UNKNOWN,
+    Kind.REBALANCE,
+    Kind.FREEZE,
+    Kind.LIVE_MIGRATION,
+    Kind.REBOOT,
+    Kind.REDEPLOY,
+    Kind.TERMINATE,
+    Kind.PREEMPT,
+)
+
+
+def assess(snapshot: Snapshot, stale_after: timedelta, now: datetime) -> Assessment:
+    """Return the events of every node, from the readings of all sources.
+
+    A reading whose heartbeat is older than `stale_after` becomes unknown: whoever wrote it may be dead.
+    """
+    nodes: dict[str, NodeAssessment] = {}
+    absent: Counter[str] = Counter()
+    for node in snapshot.nodes:
+        readings = snapshot.readings.get(node.name, ())
+        judged = tuple(_judge_age(reading, stale_after, now) for reading in readings)
+        for reading in judged:
+            if not reading.installed:
+                absent[f"{reading.source}: {reading.because}"] += 1
+        signals = [signal for reading in judged for signal in reading.signals]
+        nodes[node.name] = NodeAssessment(join(node.name, signals) if signals else (), judged)
+    total = len(snapshot.nodes)
+    notes = tuple(f"{text} ({count} of {total} nodes)" for text, count in sorted(absent.items()))
+    return Assessment(nodes, notes)
+
+
+def _judge_age(reading: Reading, stale_after: timedelta, now: datetime) -> Reading:
+    if reading.answer is Answer.UNKNOWN or reading.as_of is None or now - reading.as_of <= stale_after:
+        return reading
+    minutes = int((now - reading.as_of).total_seconds() // 60)
+    because = f"its last heartbeat is {minutes} minutes old"
+    return replace(reading, answer=Answer.UNKNOWN, signals=(), because=because)
+
+
+def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
+    """Join one node's signals into events, ids first, then kind and not_before.
+
+    Two signals of one source with different ids stay two events: that source tells them apart itself.
+    """
+    groups: list[list[Signal]] = []
+    for signal in sorted(signals, key=_order):
+        found = _find(groups, signal)
+        if found is None:
+            groups.append([signal])
+        else:
+            found.append(signal)
+    return tuple(sorted((_merge(node, group) for group in groups), key=_event_order))
+
+
+def _order(signal: Signal) -> tuple[bool, str, str, str, str]:
+    # Dated signals come first, so that one without a date finds the dated event that it is about.
+    dated = to_text(signal.not_before) if signal.not_before else ""
+    return (not dated, dated, signal.source, signal.id, signal.kind.value)
+
+
+def _find(groups: list[list[Signal]], signal: Signal) -> list[Signal] | None:
+    by_id = [
+        group
+        for group in groups
+        if signal.id and any(member.id.casefold() == signal.id.casefold() for member in group)
+    ]
+    if by_id:
+        return by_id[0]
+    for group in groups:
+        distinct = any(member.source == signal.source and member.id != signal.id for member in group)
+        if not distinct and any(same_event(identity(member), identity(signal)) for member in group):
+            return group
+    return None
+
+
+def _event_order(event: MaintenanceEvent) -> tuple[bool, str, str, tuple[str, ...]]:
+    dated = to_text(event.not_before) if event.not_before else ""
+    return (not dated, dated, event.kind.value, event.ids)
+
+
+def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
+    kind = max((signal.kind for signal in group), key=_WEIGHT.index)
+    started = any(signal.status is Status.STARTED for signal in group)
+    dates = [signal.not_before for signal in group if signal.not_before is not None]
+    durations = [signal.duration for signal in group if signal.duration is not None]
+    initiators = {signal.initiator for signal in group if signal.initiator is not None}
+    disagreements = tuple(
+        text
+        for text in (
+            _differ("kind", {s.source: s.kind.value for s in group}, pauses_agree=True),
+            _differ("status", {s.source: s.status.value for s in group}),
+            _differ("not before", {s.source: to_text(s.not_before) for s in group if s.not_before})
+            if dates and max(dates) - min(dates) > SAME_MOMENT
+            else "",
+            _differ("duration", {s.source: str(s.duration) for s in group if s.duration is not None}),
+            _differ("initiator", {s.source: s.initiator.value for s in group if s.initiator}),
+        )
+        if text
+    )
+    return MaintenanceEvent(
+        node=node,
+        kind=kind,
+        status=Status.STARTED if started else Status.SCHEDULED,
+        # The earliest date and the longest pause: a source that errs is to err on the careful side.
+        not_before=min(dates, default=None),
+        duration=max(durations, default=None),
+        ids=tuple(sorted({signal.id for signal in group if signal.id})),
+        description=max((signal.description for signal in group), key=lambda text: (len(text), text)),
+        initiator=Initiator.PLATFORM if Initiator.PLATFORM in initiators else next(iter(initiators), None),
+        sources=tuple(sorted({signal.source for signal in group})),
+        resources=max((signal.resources for signal in group), key=lambda names: (len(names), names)),
+        # A date that one source could not read and another could is known.
+        date_unreadable=not dates and any(signal.date_unreadable for signal in group),
+        condition=group[0].condition,
+        since=group[0].since,
+        disagreements=disagreements,
+        # Once anybody tells of it without a plan, it is at hand and no mere plan any more.
+        plan=group[0].plan if all(signal.plan for signal in group) else None,
+    )
+
+
+def _differ(what: str, words: Mapping[str, str], *, pauses_agree: bool = False) -> str:
+    distinct = set(words.values())
+    if pauses_agree and distinct == {Kind.FREEZE.value, Kind.LIVE_MIGRATION.value}:
+        return ""
+    if len(distinct) < 2:
+        return ""
+    return f"{what}: " + ", ".join(f"{source} says {word}" for source, word in sorted(words.items()))

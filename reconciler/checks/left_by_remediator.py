@@ -1,0 +1,15 @@
+"""leftByRemediator: whether AKS's remediator has let go of the node."""
+
+from __future__ import annotations
+
+from reconciler.engine.situation import Situation
+from reconciler.model.node import REMEDIATOR_TAINT
+from reconciler.model.plan import CheckAnswer, Verdict
+
+
+def left_by_remediator(situation: Situation) -> CheckAnswer:
+    """Pass when its taint has gone: we never touch it, and never open a node that it keeps closed."""
+    if situation.node.has_taint(REMEDIATOR_TAINT):
+        reason = f"AKS's remediator still has it (taint {REMEDIATOR_TAINT})"
+        return CheckAnswer("leftByRemediator", Verdict.FAILED, reason)
+    return CheckAnswer("leftByRemediator", Verdict.PASSED, "")

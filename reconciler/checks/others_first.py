@@ -1,0 +1,14 @@
+"""othersFirst: whether the node that we run on may go, since it goes last."""
+
+from __future__ import annotations
+
+from reconciler.engine.situation import Situation
+from reconciler.model.plan import CheckAnswer, Verdict
+
+
+def others_first(situation: Situation) -> CheckAnswer:
+    """Pass for every node but our own, and for that one when no other is left to drain."""
+    if situation.own_node and situation.waiting_nodes:
+        reason = f"we run on it, so it goes last: {situation.waiting_nodes} other nodes are to be drained"
+        return CheckAnswer("othersFirst", Verdict.FAILED, reason)
+    return CheckAnswer("othersFirst", Verdict.PASSED, "")

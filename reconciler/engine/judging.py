@@ -1,0 +1,172 @@
+"""Judging: what the settings make of one event of one node, now.
+
+The deadline rule stands here: a window decides when a drain may start, and the event's kind decides
+what happens when no window is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from reconciler.model.event import Initiator, Kind, MaintenanceEvent, Status
+from reconciler.model.moments import to_text
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.snapshot import Remediator
+from reconciler.settings.policies import EventPolicy, OutsideWindow, UserInitiated
+from reconciler.settings.schema import Settings
+from reconciler.settings.values import format_duration
+from reconciler.settings.windows import Openness
+
+
+def judge(
+    event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator, now: datetime
+) -> JudgedEvent:
+    """Return whether the event wants this node drained, whether it may start now, and why."""
+    policy = policy_of(event, settings, node.labels)
+    if policy is None:
+        return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
+    asks, because, until = _asks(event, node, policy, settings, remediator, now)
+    deadline = event.not_before - policy.lead_time if event.not_before else None
+    if not asks:
+        return JudgedEvent(event, False, False, because, deadline, until=until)
+    starts = not (event.kind.is_pause and event.status is Status.STARTED)
+    if not starts:
+        because = f"{event.kind} has started: a drain would come too late"
+    openness = settings.calendar.at(now, node.labels)
+    may, timing, until, overruled = _timing(event, policy, deadline, openness, settings, node.labels, now)
+    return JudgedEvent(event, True, starts, because, deadline, may, timing, until, overruled)
+
+
+def policy_of(event: MaintenanceEvent, settings: Settings, labels: Mapping[str, str]) -> EventPolicy | None:
+    """Return the settings for the event on a node with these labels; None for a condition not named."""
+    if event.condition:
+        return settings.condition_policy(event.condition, labels)
+    return settings.event_policy(event.kind, labels)
+
+
+def _asks(
+    event: MaintenanceEvent,
+    node: Node,
+    policy: EventPolicy,
+    settings: Settings,
+    remediator: Remediator,
+    now: datetime,
+) -> tuple[bool, str, datetime | None]:
+    name = event.condition or event.kind.value
+    if not policy.drain:
+        if event.condition:
+            return False, f"{name} is let pass (conditions.{name}.drain is false)", None
+        if event.kind is Kind.UNKNOWN:
+            return False, f"it could not be read: {event.description!r}", None
+        return False, f"{name} is let pass (events.{name}.drain is false)", None
+    if event.condition and event.since is not None and now - event.since < policy.for_:
+        until = event.since + policy.for_
+        long_enough = f"{format_duration(policy.for_)}, which it is at {to_text(until)}"
+        return False, f"{name} has to be true for {long_enough}", until
+    if event.duration is not None and event.duration < policy.min_duration:
+        limit = format_duration(policy.min_duration)
+        short = f"{event.duration.total_seconds():g}s is below minDuration {limit}"
+        return False, f"{name} is let pass: {short}", None
+    # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
+    # on our own annotation asks for the drain by name, whoever started the event.
+    by_user = event.initiator is Initiator.USER and "request" not in event.sources
+    reported = settings.user_initiated(node.labels) is UserInitiated.REPORT
+    if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
+        return False, f"a user started this {name} (events.userInitiated is Report)", None
+    if remediator.on_freeze and event.kind.is_pause:
+        return False, f"AKS's remediator keeps {name} to itself (OnFreeze in remediator-config)", None
+    if early := _early(event, policy, settings, now):
+        return early
+    if node.is_karpenter and event.kind in settings.coexist.karpenter.leave:
+        return False, f"{name} is left to Karpenter (coexist.karpenter.leave)", None
+    return True, f"{name} asks for a drain", None
+
+
+def _early(
+    event: MaintenanceEvent, policy: EventPolicy, settings: Settings, now: datetime
+) -> tuple[bool, str, datetime | None] | None:
+    """Return why a plan of the platform's asks for nothing yet, and until when; None where it does.
+
+    Azure tells of a reboot weeks ahead: who drained in the next window would have the node stand empty.
+    """
+    if event.plan is None or is_taken(event, settings, now):
+        return None
+    if event.not_before is None:
+        return False, f"{event.kind} is planned, for a time that is not told", None
+    begins = earliest(event.not_before, policy, settings)
+    if now >= begins:
+        return None
+    begun = f"a drain may start from {to_text(begins)} on (sources.arm.ahead)"
+    offer = event.plan.offer_start
+    changes = min(one for one in (begins, offer) if one and one > now)
+    return False, f"{event.kind} is planned for {to_text(event.not_before)} or later: {begun}", changes
+
+
+def is_taken(event: MaintenanceEvent, settings: Settings, now: datetime) -> bool:
+    """Whether the platform lets us start this maintenance now, and the settings take the offer."""
+    offered = event.plan is not None and event.plan.open_at(now)
+    return offered and settings.sources.arm.self_service
+
+
+def earliest(not_before: datetime, policy: EventPolicy, settings: Settings) -> datetime:
+    """Return from when on a plan of the platform's asks for a drain, unless its offer is taken before."""
+    return not_before - max(settings.sources.arm.ahead, policy.lead_time)
+
+
+def _timing(
+    event: MaintenanceEvent,
+    policy: EventPolicy,
+    deadline: datetime | None,
+    openness: Openness,
+    settings: Settings,
+    labels: Mapping[str, str],
+    now: datetime,
+) -> tuple[bool, str, datetime | None, str]:
+    """Return whether a drain may start now, why, until when that stands, and what was overruled."""
+    if openness.open:
+        return True, openness.because, None, ""
+    if openness.absolute:
+        return False, f"{openness.because}, and that is absolute", openness.changes_at, ""
+    if policy.outside_window is OutsideWindow.NEVER:
+        return False, f"{openness.because}, and outsideWindow is Never", openness.changes_at, ""
+    if event.plan is not None and (
+        event.not_before is None or now < earliest(event.not_before, policy, settings)
+    ):
+        # Weeks ahead nothing presses: the offer is taken in a window of ours or not at all.
+        return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""
+    # When the next window opens is said once, by what waits for it.
+    closed = openness.because if openness.not_allowed else "no maintenance window is open"
+    why_now = _due(event, policy, deadline, now)
+    if why_now:
+        return True, why_now, None, openness.because
+    openings = settings.calendar.openings(now, labels, count=1)
+    opening = next((one for one in openings if one.start > now), None)
+    if deadline is None:
+        if opening is None:
+            return False, f"{openness.because}; no window opens", openness.changes_at, ""
+        waits = f"waits for {opening.window}, which opens at {to_text(opening.start)}"
+        return False, f"{closed}; {waits}", opening.start, ""
+    if opening is not None and opening.start < deadline:
+        waits = f"waits for {opening.window}, which opens at {to_text(opening.start)}"
+        return False, f"{closed}; {waits}, before the deadline {to_text(deadline)}", opening.start, ""
+    waits = f"no window opens before the deadline, so it starts at {to_text(deadline)}"
+    return False, f"{closed}; {waits}", deadline, ""
+
+
+def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:
+    """Return why the event is due now, whatever the window says; empty when it is not."""
+    if policy.outside_window is OutsideWindow.IMMEDIATELY:
+        return f"{event.kind} starts on sight (outsideWindow is Immediately)"
+    if event.status is Status.STARTED and not event.kind.is_pause and not event.condition:
+        return f"{event.kind} has started, so it is due now"
+    if event.date_unreadable and not event.kind.is_pause:
+        return "its date can't be read, so it is due now"
+    if deadline is not None and now >= deadline:
+        late = now - deadline
+        passed = (
+            "is reached" if late < timedelta(minutes=1) else f"passed {int(late.total_seconds() // 60)}m ago"
+        )
+        return f"the deadline {to_text(deadline)} {passed}"
+    return ""

@@ -1,0 +1,111 @@
+"""The state machine: one node, one profile, as far as it goes in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from reconciler.engine.case import not_dismissed
+from reconciler.engine.expression import blockers, evaluate, names
+from reconciler.engine.profile import Profile, Step
+from reconciler.engine.situation import Check, Effects, Situation, Trigger
+from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
+from reconciler.model.record import State
+
+# The next state of a case that goes its way; a transition to it that is blocked holds the node.
+_FORWARD = {
+    State.OPERATIONAL: State.REQUIRED,
+    State.REQUIRED: State.IN_MAINTENANCE,
+    State.IN_MAINTENANCE: State.OPERATIONAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where a node has come to in one profile: transitions taken, answers given, holds left, effects."""
+
+    state: State
+    effects: Effects
+    transitions: tuple[Transition, ...] = ()
+    answers: tuple[CheckAnswer, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+
+def walk(
+    profile: Profile,
+    situation: Situation,
+    checks: Mapping[str, Check],
+    triggers: Mapping[str, Trigger],
+) -> Walk:
+    """Take every transition that is open, each state left once at most, and say what holds the rest.
+
+    Notice is short, so a node goes from operational to in-maintenance within one pass where it may. A case
+    that ends is ended for this pass: what is still told of then opens the next one, in the next pass.
+    """
+    effects = Effects(situation.record)
+    taken: list[Transition] = []
+    answers: dict[str, CheckAnswer] = {}
+    left: set[State] = set()
+    while situation.state not in left:
+        given: dict[str, CheckAnswer] = {}
+        step = _first_open(profile, situation, _asker(situation, checks, given))
+        answers |= given
+        if step is None:
+            break
+        left.add(situation.state)
+        because = "; ".join(
+            given[name].reason
+            for name in names(step.check)
+            if given[name].verdict is Verdict.PASSED and given[name].reason
+        )
+        if step.next is not situation.state:
+            moved = effects.record.moved(profile.name, step.next, situation.now.replace(microsecond=0))
+            effects = replace(effects, record=moved)
+        chain = (*step.triggers, *profile.rules(step.next).enter)
+        for name in chain:
+            effects = triggers[name](situation, effects)
+        taken.append(Transition(profile.name, situation.state, step.next, because or step.text))
+        situation = _after(situation, step, effects)
+        if step.next is State.OPERATIONAL:
+            break
+    holds = _holds(profile, situation, _asker(situation, checks, {}))
+    return Walk(situation.state, effects, tuple(taken), tuple(answers.values()), holds)
+
+
+def _after(situation: Situation, step: Step, effects: Effects) -> Situation:
+    node = situation.node
+    if effects.unschedulable is not None:
+        node = replace(node, unschedulable=effects.unschedulable)
+    judged = not_dismissed(effects.record, situation.judged)
+    return replace(situation, node=node, state=step.next, record=effects.record, judged=judged)
+
+
+def _asker(
+    situation: Situation, checks: Mapping[str, Check], given: dict[str, CheckAnswer]
+) -> Callable[[str], CheckAnswer]:
+    def answer(name: str) -> CheckAnswer:
+        if name not in given:
+            given[name] = checks[name](situation)
+        return given[name]
+
+    return answer
+
+
+def _first_open(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> Step | None:
+    # Every transition is asked, not only the first that passes: the report shows all answers.
+    verdicts = [(step, evaluate(step.check, answer)) for step in profile.rules(situation.state).transitions]
+    return next((step for step, verdict in verdicts if verdict is Verdict.PASSED), None)
+
+
+def _holds(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> tuple[Hold, ...]:
+    found: dict[str, Hold] = {}
+    for step in profile.rules(situation.state).transitions:
+        if step.next is not _FORWARD[situation.state]:
+            continue
+        blocking = blockers(step.check, answer)
+        # A way that a mere fact closes is not the way of this case: nobody waits for it.
+        if any(not one.holds for one in blocking):
+            continue
+        for one in blocking:
+            found[one.name] = Hold(situation.node.name, one.name, one.reason, one.until)
+    return tuple(found.values())

@@ -1,0 +1,103 @@
+"""What a drain is told: how pods are treated, by the kinds of event that ask for it and by the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from reconciler.model.drain import Behavior, DrainOptions, DrainOrder, Escalation, PodRule
+from reconciler.model.node import Node
+from reconciler.model.pod import NodeSelectorRequirement, Selector
+from reconciler.model.record import KnownEvent
+from reconciler.model.snapshot import Snapshot
+from reconciler.settings.policies import EventPolicy, Treatment
+from reconciler.settings.schema import Settings
+from reconciler.settings.selectors import LabelSelector
+
+
+def drain_options(
+    events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]
+) -> DrainOptions:
+    """Return how pods are treated while these events ask; what one of them lets go may go."""
+    policies = [policy for event in events if (policy := _policy(event, settings, labels)) is not None]
+    drain = settings.drain
+    return DrainOptions(
+        ignore_daemonsets=drain.ignore_daemon_sets,
+        evict_empty_dir=any(policy.empty_dir is Treatment.EVICT for policy in policies),
+        evict_unmanaged=any(policy.unmanaged_pods is Treatment.EVICT for policy in policies),
+        max_grace=drain.max_grace_period,
+        rules=pod_rules(settings),
+        prefix=settings.keys.prefix,
+    )
+
+
+def _policy(event: KnownEvent, settings: Settings, labels: Mapping[str, str]) -> EventPolicy | None:
+    if event.condition:
+        return settings.condition_policy(event.condition, labels)
+    return settings.event_policy(event.kind, labels)
+
+
+def pod_rules(settings: Settings) -> tuple[PodRule, ...]:
+    """Return the pods that stay first, then the rules, in the settings' order."""
+    skips = tuple(
+        PodRule(
+            name=f"drain.skipPods[{number}]",
+            pods=_selector(chosen.selector),
+            namespaces=frozenset(chosen.namespaces) or None,
+            behavior=Behavior.SKIP,
+        )
+        for number, chosen in enumerate(settings.drain.skip_pods or ())
+    )
+    rules = tuple(
+        PodRule(
+            name=rule.name,
+            pods=_selector(rule.pods),
+            namespaces=frozenset(rule.namespaces) if isinstance(rule.namespaces, tuple) else None,
+            namespace_selector=_selector(rule.namespaces)
+            if isinstance(rule.namespaces, LabelSelector) and not rule.namespaces.selects_all
+            else None,
+            behavior=rule.behavior,
+            order=rule.order,
+        )
+        for rule in settings.drain.rules
+    )
+    return (*skips, *rules)
+
+
+def _selector(selector: LabelSelector) -> Selector:
+    return Selector(
+        expressions=tuple(
+            NodeSelectorRequirement(one.key, one.operator.value, tuple(one.values))
+            for one in selector.requirements
+        )
+    )
+
+
+def drain_order(
+    node: Node,
+    events: tuple[KnownEvent, ...],
+    since: datetime,
+    settings: Settings,
+    snapshot: Snapshot,
+) -> DrainOrder:
+    """Return the order for one node's drain; its deadline is the platform's own earliest moment."""
+    escalation = settings.drain.escalation
+    return DrainOrder(
+        node=node.name,
+        uid=node.uid,
+        since=since,
+        timeout=settings.drain.timeout,
+        options=drain_options(events, settings, node.labels),
+        escalation=Escalation(
+            warn_after=escalation.warn_after,
+            delete_before_deadline=escalation.delete_before_deadline,
+            deadline=min((one.not_before for one in events if one.not_before), default=None),
+            force_stuck_after=escalation.force_delete_stuck_after,
+        )
+        if escalation
+        else Escalation(),
+        restart_singletons=settings.drain.restart_singletons,
+        node_ready=node.ready,
+        own_pod=snapshot.own_pod,
+        namespaces=snapshot.namespaces,
+    )

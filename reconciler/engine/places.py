@@ -1,0 +1,118 @@
+"""The budget: how many nodes may be out of service at once, and who is.
+
+Nodes already cordoned, NotReady or in our hands hold a place, whoever took them; starting on such a node
+needs no second one. Nodes that are long gone hold none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from types import MappingProxyType
+
+from reconciler.model.node import Node
+from reconciler.model.plan import BudgetUse
+from reconciler.settings.schema import Budget as BudgetSettings
+from reconciler.settings.values import Limit
+
+_NAMED_AT_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of one pass: who holds one and why. `take` returns the places after one more start.
+
+    `eases_at` is when the first holder that is NotReady counts as long gone (UTC), None where none is.
+    """
+
+    settings: BudgetSettings
+    fleet: int
+    zones: Mapping[str, int]
+    pools: Mapping[str, int]
+    holders: Mapping[str, str]
+    eases_at: datetime | None
+    gone: frozenset[str]
+    where: Mapping[str, tuple[str, str]]
+
+    def take(self, node: Node, reason: str) -> Places:
+        """Return the places with this node holding one; a node long gone goes on holding none."""
+        if node.name in self.holders or node.name in self.gone:
+            return self
+        return replace(
+            self,
+            holders=MappingProxyType({**self.holders, node.name: reason}),
+            where=MappingProxyType({**self.where, node.name: (node.zone, node.pool)}),
+        )
+
+    def refusals(self, node: Node) -> tuple[str, ...]:
+        """Return why the node may not start, one reason a limit; empty when it may."""
+        if node.name in self.holders or node.name in self.gone:
+            return ()
+        found = [self._refusal("maxUnavailable", self.settings.max_unavailable, self.fleet, self.holders)]
+        if node.zone and self.settings.per_zone is not None:
+            held = {name: why for name, why in self.holders.items() if self.where[name][0] == node.zone}
+            total = self.zones.get(node.zone, 0)
+            found.append(self._refusal(f"perZone in {node.zone}", self.settings.per_zone, total, held))
+        if node.pool and self.settings.per_pool is not None:
+            held = {name: why for name, why in self.holders.items() if self.where[name][1] == node.pool}
+            total = self.pools.get(node.pool, 0)
+            found.append(self._refusal(f"perPool in {node.pool}", self.settings.per_pool, total, held))
+        return tuple(reason for reason in found if reason)
+
+    def use(self) -> BudgetUse:
+        """Return the fleet's budget for the report."""
+        limit = self.settings.max_unavailable.of(self.fleet)
+        return BudgetUse(limit, self.fleet, tuple(sorted(self.holders.items())))
+
+    @staticmethod
+    def _refusal(name: str, limit: Limit, total: int, held: Mapping[str, str]) -> str:
+        places = limit.of(total)
+        if len(held) < places:
+            return ""
+        if not held:
+            return f"{name} is {limit}: no place at all"
+        named = [f"{node} ({why})" for node, why in sorted(held.items())]
+        more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
+        return f"{name} is {places}, held by {', '.join(named[:_NAMED_AT_MOST])}{more}"
+
+
+def count_places(
+    fleet: Iterable[Node], ours: Mapping[str, str], settings: BudgetSettings, now: datetime
+) -> Places:
+    """Return who of the fleet is out of service at `now`; `ours` are the nodes in our hands, with words."""
+    zones: dict[str, int] = {}
+    pools: dict[str, int] = {}
+    holders: dict[str, str] = {}
+    gone: set[str] = set()
+    where: dict[str, tuple[str, str]] = {}
+    leaving: list[datetime] = []
+    total = 0
+    for node in fleet:
+        total += 1
+        zone, pool = node.zone, node.pool
+        zones[zone] = zones.get(zone, 0) + 1
+        pools[pool] = pools.get(pool, 0) + 1
+        if node.ready and not node.unschedulable and node.name not in ours:
+            continue
+        if _long_gone(node, settings, now):
+            gone.add(node.name)
+            continue
+        where[node.name] = (zone, pool)
+        if not node.ready and node.ready_changed is not None:
+            leaving.append(node.ready_changed + settings.ignore.not_ready_for)
+        if node.name in ours:
+            holders[node.name] = ours[node.name]
+        elif node.unschedulable:
+            holders[node.name] = "cordoned by others"
+        else:
+            holders[node.name] = "NotReady"
+    eases_at = min(leaving, default=None)
+    return Places(settings, total, zones, pools, MappingProxyType(holders), eases_at, frozenset(gone), where)
+
+
+def _long_gone(node: Node, settings: BudgetSettings, now: datetime) -> bool:
+    if settings.ignore.quarantined and node.is_quarantined:
+        return True
+    since = node.ready_changed
+    return not node.ready and since is not None and now - since >= settings.ignore.not_ready_for

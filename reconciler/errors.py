@@ -1,0 +1,126 @@
+"""Every error that the program raises on purpose, and the exit code that each becomes.
+
+ReconcilerError
+├── SettingsError          2  the settings file is wrong; carries every mistake at once
+├── ClusterError              the API server was asked and something was wrong with the answer
+│   ├── Unreachable        3  no answer: refused, reset, timed out, or 5xx until patience ran out
+│   ├── Unauthorized       3  401, 403 for the pass as a whole, or no usable credentials
+│   ├── Forbidden          1  403 for one object
+│   ├── NotFound           1  404
+│   ├── Conflict           1  409: what we saw is not what is there any more
+│   ├── TooManyRequests    1  429: an eviction that a budget refuses, or the server asks for patience
+│   └── Rejected           1  any other 4xx, the server's own words in the message
+├── LockLost               1  the lease was not renewed in time: nothing more may be written
+├── LockHeld               0  another pass holds the lease
+├── RecordUnreadable       -  the record on a node is broken, or of a newer version: the node is held
+├── CloudError             1  a cloud's API refused, or gave no answer; `retry_after` is its wish in seconds
+└── SourceError            -  a source of events can't be read: its answer is unknown
+"""
+
+from __future__ import annotations
+
+
+class ReconcilerError(Exception):
+    """Whatever this program raises on purpose."""
+
+    exit_code = 1
+
+
+class SettingsError(ReconcilerError):
+    """The settings can't be used; `mistakes` holds every one, ready to print."""
+
+    exit_code = 2
+
+    def __init__(self, mistakes: tuple[str, ...]) -> None:
+        """Take the mistakes, each a whole line `file:line:column: key: what to change`."""
+        super().__init__("\n".join(mistakes))
+        self.mistakes = mistakes
+
+
+class ClusterError(ReconcilerError):
+    """The API server's answer to one request was an error.
+
+    `status` is the HTTP status (0 for none), `retry_after` the server's wish in seconds, and `details`
+    the names that a Status body gives as causes.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        retry_after: float | None = None,
+        reason: str = "",
+        causes: tuple[str, ...] = (),
+    ) -> None:
+        """Take the server's own words, its HTTP status, `Status.reason` and `Status.details.causes`."""
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        self.reason = reason
+        self.causes = causes
+
+
+class Unreachable(ClusterError):
+    """No answer came, or only 5xx, until patience ran out."""
+
+    exit_code = 3
+
+
+class Unauthorized(ClusterError):
+    """Who we are, or that we may ask at all, was refused; or there are no usable credentials."""
+
+    exit_code = 3
+
+
+class Forbidden(ClusterError):
+    """403 for one object."""
+
+
+class NotFound(ClusterError):
+    """404."""
+
+
+class Conflict(ClusterError):
+    """409: what we saw is not what is there any more."""
+
+
+class TooManyRequests(ClusterError):
+    """429: a budget refuses an eviction, or the server asks for patience."""
+
+
+class Rejected(ClusterError):
+    """Any other refusal, in the server's own words."""
+
+
+class LockLost(ReconcilerError):
+    """Our lease was not renewed in time; from here on nothing may be written."""
+
+
+class LockHeld(ReconcilerError):
+    """Another pass holds the lease; `holder` says who."""
+
+    exit_code = 0
+
+    def __init__(self, holder: str) -> None:
+        """Take the identity of the holder."""
+        super().__init__(f"another pass holds the lock: {holder}")
+        self.holder = holder
+
+
+class RecordUnreadable(ReconcilerError):
+    """The record on a node is broken or of a newer version; it is never overwritten."""
+
+
+class SourceError(ReconcilerError):
+    """A source of events can't be read; what it would have said is unknown."""
+
+
+class CloudError(ReconcilerError):
+    """A cloud's API refused a request or gave no answer; `status` is HTTP's, 0 for none."""
+
+    def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
+        """Take the reason, the HTTP status and the cloud's wish in seconds."""
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after

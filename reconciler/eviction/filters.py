@@ -1,0 +1,207 @@
+"""What a drain does with one pod: kubectl's filters to the letter and in its order, with every reason kept.
+
+Source: kubernetes/kubectl pkg/drain/filters.go. Unlike there, a filter that refuses does not hide what the
+next one would have refused, and no warning drops another. Pods that speak for themselves, and rules, are
+heard after the filters that skip and before those that refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from reconciler.eviction.order import Tier, tier_of
+from reconciler.eviction.rules import own_word, rule_for
+from reconciler.model.drain import Behavior, DrainOptions
+from reconciler.model.plan import PodVerdict
+from reconciler.model.pod import Pod
+
+DAEMONSET_REFUSED = "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
+DAEMONSET_IGNORED = "ignoring DaemonSet-managed Pods"
+EMPTY_DIR_REFUSED = "Pods with local storage (use --delete-emptydir-data to override)"
+EMPTY_DIR_DELETED = "deleting Pods with local storage"
+UNMANAGED_REFUSED = "Pods that declare no controller (use --force to override)"
+UNMANAGED_DELETED = "deleting Pods that declare no controller"
+
+
+class Action(StrEnum):
+    """What happens to a pod; `WAIT`: it goes by itself (terminates, or runs to its end) and is waited for."""
+
+    EVICT = "evict"
+    DELETE = "delete"
+    SKIP = "skip"
+    KEEP = "keep"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A pod with all that is known about its part in the drain.
+
+    `reasons` say why it stays or what it waits for, `warnings` what is lost when it goes, both in kubectl's
+    words where kubectl has some. Of two pods that go, the lower (`tier`, `order`) goes first and entirely.
+    """
+
+    pod: Pod
+    action: Action
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    tier: Tier = Tier.ORDINARY
+    order: int = 0
+
+    @property
+    def goes(self) -> bool:
+        """Whether we move it."""
+        return self.action in (Action.EVICT, Action.DELETE)
+
+    @property
+    def group(self) -> tuple[int, int]:
+        """Pods of one group go together."""
+        return (int(self.tier), self.order)
+
+    @property
+    def verdict(self) -> PodVerdict:
+        """The same for a report."""
+        return PodVerdict(self.pod.key, self.pod.uid, str(self.action), (*self.reasons, *self.warnings))
+
+
+class _Circumstances(NamedTuple):
+    options: DrainOptions
+    now: datetime
+    namespaces: Mapping[str, Mapping[str, str]]
+    daemonset_gone: bool
+
+
+class _Word(NamedTuple):
+    """One filter's answer; `final` ends the questions."""
+
+    refuses: str = ""
+    warns: str = ""
+    final: Action | None = None
+    because: str = ""
+
+
+_FINE = _Word()
+_Filter = Callable[[Pod, _Circumstances], _Word]
+
+
+def judge(
+    pod: Pod,
+    options: DrainOptions,
+    *,
+    now: datetime,
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    own_pod: str | None = None,
+) -> Judged:
+    """Tell what a drain does with a pod at a moment (UTC), and every reason for it."""
+    gone = pod.owner is not None and f"{pod.namespace}/{pod.owner.name}" in options.gone_daemonsets
+    around = _Circumstances(options, now, namespaces or {}, gone)
+    refusals: list[str] = []
+    warnings: list[str] = []
+    action, because = Action.DELETE if options.use_delete else Action.EVICT, ""
+    for ask in _FILTERS:
+        word = ask(pod, around)
+        refusals += [word.refuses] if word.refuses else []
+        warnings += [word.warns] if word.warns else []
+        if word.final is not None:
+            action, because = word.final, word.because
+            break
+    going = pod.deleting_until is not None and (action in (Action.EVICT, Action.DELETE, Action.WAIT))
+    if refusals and not (going and not options.strict):
+        action = Action.REFUSE if options.strict else Action.KEEP
+    elif going:
+        # A pod that nobody would have been allowed to evict goes all the same once somebody deleted it.
+        action, because, refusals = Action.WAIT, "is already terminating", []
+    rule = rule_for(pod, options.rules, around.namespaces)
+    return Judged(
+        pod,
+        action,
+        reasons=(*refusals, *([because] if because else [])),
+        warnings=tuple(warnings),
+        tier=tier_of(pod, own_pod),
+        order=rule.order if rule is not None else 0,
+    )
+
+
+def _selected(pod: Pod, around: _Circumstances) -> _Word:
+    selector = around.options.pod_selector
+    if selector is None or selector.matches(pod.labels):
+        return _FINE
+    return _Word(final=Action.SKIP, because="the pod selector leaves it out")
+
+
+def _long_terminating(pod: Pod, around: _Circumstances) -> _Word:
+    patience = around.options.skip_terminating_after
+    if not patience or pod.deleting_until is None:
+        return _FINE
+    # kubectl compares whole seconds (int(time.Since(...).Seconds()) > n).
+    if int((around.now - pod.deleting_until).total_seconds()) <= patience.total_seconds():
+        return _FINE
+    return _Word(
+        final=Action.SKIP,
+        because=f"is terminating for longer than {patience.total_seconds():.0f}s: not waited for",
+    )
+
+
+def _daemonset(pod: Pod, around: _Circumstances) -> _Word:
+    if pod.owner is None or pod.owner.kind != "DaemonSet" or pod.finished:
+        return _FINE
+    if around.daemonset_gone:
+        missing = f'daemonsets.apps "{pod.owner.name}" not found'
+        return _Word(warns=missing) if around.options.evict_unmanaged else _Word(refuses=missing)
+    if around.options.ignore_daemonsets:
+        return _Word(final=Action.SKIP, because=DAEMONSET_IGNORED)
+    # With the flag that this asks for nothing else would matter, so nothing else is asked.
+    return _Word(refuses=DAEMONSET_REFUSED, final=Action.KEEP)
+
+
+def _mirror(pod: Pod, _: _Circumstances) -> _Word:
+    if not pod.mirror:
+        return _FINE
+    return _Word(final=Action.SKIP, because="mirrors a static pod, which no eviction removes")
+
+
+def _own_word_or_rule(pod: Pod, around: _Circumstances) -> _Word:
+    word = own_word(pod, around.options.prefix)
+    if word is None:
+        rule = rule_for(pod, around.options.rules, around.namespaces)
+        word = (rule.behavior, f"rule {rule.name}") if rule is not None else None
+    if word is None:
+        return _FINE
+    behavior, who = word
+    if behavior is Behavior.SKIP:
+        return _Word(final=Action.SKIP, because=f"{who} says to leave it")
+    if behavior is Behavior.WAIT_COMPLETED and not pod.finished:
+        return _Word(final=Action.WAIT, because=f"{who} says to wait until it has ended")
+    return _FINE
+
+
+def _empty_dir(pod: Pod, around: _Circumstances) -> _Word:
+    if not pod.empty_dir or pod.finished:
+        return _FINE
+    if around.options.evict_empty_dir:
+        return _Word(warns=EMPTY_DIR_DELETED)
+    return _Word(refuses=EMPTY_DIR_REFUSED)
+
+
+def _unmanaged(pod: Pod, around: _Circumstances) -> _Word:
+    if pod.owner is not None or pod.finished:
+        return _FINE
+    if around.options.evict_unmanaged:
+        return _Word(warns=UNMANAGED_DELETED)
+    return _Word(refuses=UNMANAGED_REFUSED)
+
+
+_FILTERS: tuple[_Filter, ...] = (
+    _selected,
+    _long_terminating,
+    _daemonset,
+    _mirror,
+    _own_word_or_rule,
+    _empty_dir,
+    _unmanaged,
+)

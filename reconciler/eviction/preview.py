@@ -1,0 +1,80 @@
+"""What draining a node would do and what would block it, before anything moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from reconciler.eviction.budgets import asks, asks_none
+from reconciler.eviction.filters import Judged
+from reconciler.eviction.room import room
+from reconciler.eviction.survey import survey
+from reconciler.model.drain import Blocker, DrainOptions
+from reconciler.model.node import Node
+from reconciler.model.plan import Preview
+from reconciler.model.pod import Budget, Pod
+
+
+def preview(
+    node: str,
+    nodes: Iterable[Node],
+    pods: Sequence[Pod],
+    budgets: Iterable[Budget],
+    options: DrainOptions,
+    *,
+    now: datetime,
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    own_pod: str | None = None,
+) -> Preview:
+    """Say what draining one node would do now (UTC); `nodes` and `pods` are the whole cluster's."""
+    here = [pod for pod in pods if pod.node == node]
+    seen = survey(here, options, now=now, namespaces=namespaces, own_pod=own_pod)
+    refusing = () if options.use_delete else budget_blockers(seen.to_go, tuple(budgets))
+    return Preview(
+        pods=seen.verdicts,
+        blockers=(*seen.refused, *seen.kept, *refusing),
+        room=room(nodes, pods, [one.pod for one in seen.to_go]),
+    )
+
+
+def budget_blockers(to_go: Sequence[Judged], budgets: Sequence[Budget]) -> tuple[Blocker, ...]:
+    """Say which pods a budget would refuse now, and whether waiting can help.
+
+    Follows pkg/registry/core/pod/storage/eviction.go: pods that ended or never started are asked no budget,
+    a pod of two budgets is refused whatever they allow, an unready pod goes freely under AlwaysAllow, else
+    only while enough others are healthy.
+    """
+    found = (_blocker(one.pod, budgets) for one in to_go)
+    return tuple(blocker for blocker in found if blocker is not None)
+
+
+def _blocker(pod: Pod, budgets: Sequence[Budget]) -> Blocker | None:
+    if asks_none(pod):
+        return None
+    covering = sorted((budget for budget in budgets if budget.covers(pod)), key=lambda budget: budget.key)
+    if len(covering) > 1:
+        names = ", ".join(budget.key for budget in covering)
+        return Blocker(
+            pod.key,
+            f"several PDBs cover it ({names}): the API server evicts no pod that has more than one",
+            names,
+        )
+    for budget in covering:
+        because = _refusal(pod, budget)
+        if because:
+            return Blocker(pod.key, because, budget.key)
+    return None
+
+
+def _refusal(pod: Pod, budget: Budget) -> str:
+    counts = f"PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"
+    if not asks(budget, pod) or budget.allowed > 0:
+        return ""
+    if not pod.ready:
+        return (
+            f"{counts}; the pod is not ready, and without unhealthyPodEvictionPolicy: AlwaysAllow it may go"
+            " only while enough others are"
+        )
+    if budget.expected and budget.desired >= budget.expected:
+        return f"{counts}, and allows none of its {budget.expected} to be missing, ever"
+    return counts

@@ -1,0 +1,161 @@
+"""Whether the rest of the cluster has room for the pods that would go: by requests, taints and affinity.
+
+First fit, the largest first: what fits so does fit, what doesn't might still by another packing. Nothing is
+said of what a reading of pods and nodes can't tell: topology constraints, volumes' zones, quotas.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from reconciler.eviction.quantities import quantity, total
+from reconciler.model.node import Node, Taint
+from reconciler.model.pod import Placement, Pod, Toleration, requirement_holds
+
+_NAMED = 5
+
+
+@dataclass(slots=True)
+class _Place:
+    node: Node
+    free: dict[str, Fraction]
+
+
+def room(nodes: Iterable[Node], pods: Iterable[Pod], evictees: Sequence[Pod]) -> tuple[str, ...]:
+    """Say for which evictees there is no room elsewhere, and what could not be told; empty: room for all.
+
+    `nodes` (with allocatable) and `pods` (with placement) are the whole cluster's; the evictees' own nodes
+    don't count.
+    """
+    leaving = {pod.node for pod in evictees}
+    going = {pod.uid for pod in evictees}
+    untold: list[str] = []
+    places = _places([node for node in nodes if node.name not in leaving], pods, going, untold)
+    lines: list[str] = []
+    sized = []
+    for pod in evictees:
+        try:
+            sized.append((pod, _needs(pod)))
+        except ValueError as error:
+            untold.append(f"{pod.key}: {error}")
+    for pod, needs in sorted(sized, key=lambda one: (-one[1]["cpu"], -one[1]["memory"], one[0].key)):
+        reasons = Counter(_place(pod, needs, places))
+        if "" in reasons:
+            continue
+        told = ", ".join(f"{count} {why}" for why, count in sorted(reasons.items())) or "there is no other"
+        lines.append(f"no node has room for {pod.key}: {told}")
+    lines += _not_judged(evictees)
+    return (*lines, *(f"can't be told: {text}" for text in untold))
+
+
+def tolerates(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:
+    """Whether a pod may be scheduled in spite of taints (k8s.io/component-helpers scheduling/corev1)."""
+    return all(
+        taint.effect == "PreferNoSchedule" or any(_tolerates(taint, one) for one in tolerations)
+        for taint in taints
+    )
+
+
+def _tolerates(taint: Taint, toleration: Toleration) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    # An empty key is only valid with Exists.
+    return bool(toleration.key) and toleration.value == taint.value
+
+
+def _selects(placement: Placement, node: Node) -> bool:
+    if any(node.labels.get(key) != value for key, value in placement.node_selector.items()):
+        return False
+    # A term without expressions selects nothing (metav1's rule for NodeSelectorTerm).
+    return not placement.affinity or any(
+        term and all(requirement_holds(requirement, node.labels) for requirement in term)
+        for term in placement.affinity
+    )
+
+
+def _places(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], untold: list[str]) -> list[_Place]:
+    places: dict[str, _Place] = {}
+    for node in sorted(nodes, key=lambda node: node.name):
+        try:
+            free = {resource: quantity(text) for resource, text in node.allocatable.items()}
+        except ValueError as error:
+            untold.append(f"node {node.name}: {error}")
+            continue
+        places[node.name] = _Place(node, free)
+    for pod in pods:
+        place = places.get(pod.node)
+        if place is None or pod.finished or pod.uid in going:
+            continue
+        try:
+            _take(place, _needs(pod))
+        except ValueError as error:
+            untold.append(f"{pod.key}: {error}")
+    return list(places.values())
+
+
+def _needs(pod: Pod) -> dict[str, Fraction]:
+    """What the scheduler counts: the sum of requests, and one place among the node's pods."""
+    requests = total(pod.placement.requests) if pod.placement is not None else {}
+    return {"cpu": Fraction(0), "memory": Fraction(0), **requests, "pods": Fraction(1)}
+
+
+def _take(place: _Place, needs: Mapping[str, Fraction]) -> None:
+    for resource, amount in needs.items():
+        place.free[resource] = place.free.get(resource, Fraction(0)) - amount
+
+
+def _place(pod: Pod, needs: Mapping[str, Fraction], places: list[_Place]) -> list[str]:
+    """Put the pod where it fits first; returns [""] then, else each node's reason."""
+    reasons = []
+    for place in places:
+        why = _obstacle(pod, needs, place)
+        if not why:
+            _take(place, needs)
+            return [""]
+        reasons.append(why)
+    return reasons
+
+
+def _obstacle(pod: Pod, needs: Mapping[str, Fraction], place: _Place) -> str:
+    placement = pod.placement or Placement()
+    if place.node.unschedulable:
+        return "cordoned"
+    if not place.node.ready:
+        return "not ready"
+    if not _selects(placement, place.node):
+        return "not selected by its node selector or affinity"
+    if not tolerates(place.node.taints, placement.tolerations):
+        return "tainted"
+    short = [
+        resource
+        for resource, amount in sorted(needs.items())
+        if amount > 0 and place.free.get(resource, Fraction(0)) < amount
+    ]
+    return f"without enough {' and '.join(short)}" if short else ""
+
+
+def _not_judged(evictees: Sequence[Pod]) -> list[str]:
+    blind = sorted(pod.key for pod in evictees if pod.placement is None)
+    bound = sorted(pod.key for pod in evictees if pod.placement is not None and pod.placement.topology)
+    claims = sorted(pod.key for pod in evictees if pod.claims)
+    return [
+        f"can't be told: {what} of {_some(keys)}"
+        for what, keys in (
+            ("requests and constraints", blind),
+            ("pod affinity or topology spread", bound),
+            ("where the volumes may be mounted", claims),
+        )
+        if keys
+    ]
+
+
+def _some(keys: list[str]) -> str:
+    more = len(keys) - _NAMED
+    return ", ".join(keys[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,128 @@
+"""What a cloud's own API says of the VMs behind our nodes, and when it may be asked again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scope:
+    """What one list of Azure's answers for: a uniform scale set, or all other VMs of a subscription.
+
+    Everything is casefolded, since providerIDs and Azure's own answers spell names differently. An empty
+    `scale_set` means the subscription, and then `group` is empty too: its VMs lie in many groups.
+    """
+
+    subscription: str
+    group: str = ""
+    scale_set: str = ""
+
+    def __str__(self) -> str:
+        """Return it as people would name it."""
+        if self.scale_set:
+            return f"scale set {self.group}/{self.scale_set}"
+        return f"VMs of subscription {self.subscription}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Vm:
+    """One VM: its scope, and what it is called in there (an instance id, or `group/name`), casefolded."""
+
+    scope: Scope
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Azure's `maintenanceRedeployStatus` of one VM: a reboot planned weeks ahead. Moments are UTC.
+
+    `offered` is whether Azure lets us start it ourselves now; the self-service window lasts from
+    `offer_start` to `offer_end`, the scheduled one, in which Azure does it, from `start` to `end`. `result`
+    is the last operation's code, empty where none is told.
+    """
+
+    offered: bool = False
+    offer_start: datetime | None = None
+    offer_end: datetime | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What one list came to.
+
+    `planned` are the VMs with planned maintenance, by name; `unseen` those whose state the list did not
+    tell though it should have. `problem` is set where there was no whole answer. `wait` is the cloud's wish
+    in seconds; `asked` False means that the request was not sent, since others had to wait already.
+    """
+
+    scope: Scope
+    planned: tuple[tuple[str, Planned], ...] = ()
+    seen: frozenset[str] = frozenset()
+    problem: str = ""
+    wait: float | None = None
+    asked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer for one scope that was `asked` for last, in force until it is asked for `again` (UTC).
+
+    `unseen` are VMs behind nodes of ours that the answer did not hold. With a `problem` nothing is known of
+    any VM in the scope.
+    """
+
+    scope: Scope
+    asked: datetime
+    again: datetime
+    planned: tuple[tuple[str, Planned], ...] = ()
+    unseen: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CloudMemory:
+    """All answers in force; `not_before` (UTC) is until when the cloud asked not to be asked at all."""
+
+    answers: tuple[Answer, ...] = ()
+    not_before: datetime | None = None
+
+    def of(self, scope: Scope) -> Answer | None:
+        """The answer for a scope, None where it was never asked for."""
+        return next((one for one in self.answers if one.scope == scope), None)
+
+
+@dataclass(frozen=True, slots=True)
+class PerformMaintenance:
+    """Start the maintenance that the cloud offers for one VM; `node` is told in messages."""
+
+    node: str
+    vm: Vm
+
+
+_UNIFORM = re.compile(
+    r"^azure:/*subscriptions/([^/]+)/resourcegroups/([^/]+)/providers/microsoft\.compute"
+    r"/virtualmachinescalesets/([^/]+)/virtualmachines/([^/]+)/?$"
+)
+_SINGLE = re.compile(
+    r"^azure:/*subscriptions/([^/]+)/resourcegroups/([^/]+)/providers/microsoft\.compute"
+    r"/virtualmachines/([^/]+)/?$"
+)
+
+
+def vm_of(provider_id: str) -> Vm | None:
+    """Return the VM behind a Node's providerID; None where it is not Azure's.
+
+    A VM of a flexible scale set, of a VirtualMachines pool, of node auto-provisioning, or on its own has a
+    providerID of one form, and is asked about in one way. Node names are never decoded.
+    """
+    text = provider_id.strip().casefold()
+    if uniform := _UNIFORM.match(text):
+        return Vm(Scope(uniform[1], uniform[2], uniform[3]), uniform[4])
+    if single := _SINGLE.match(text):
+        return Vm(Scope(single[1]), f"{single[2]}/{single[3]}")
+    return None

@@ -1,0 +1,58 @@
+"""A maintenance as people look it up: one event of one node, what became of it, and why it waits.
+
+It is a view of the pass's plan. Nothing is ever decided by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.event import Kind
+from reconciler.model.node import Condition
+from reconciler.model.record import KnownEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """One event of one node; moments are UTC, and `finished` is set once it is over.
+
+    `due` is when the next thing happens about it (a window opens, or the deadline), where that can be told.
+    `reason` holds the names of the checks that hold it, `message` says the same in words.
+    """
+
+    name: str
+    node: str
+    uid: str
+    kind: Kind
+    state: str
+    ids: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    condition: str = ""
+    not_before: datetime | None = None
+    duration: timedelta | None = None
+    description: str = ""
+    due: datetime | None = None
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    finished: datetime | None = None
+
+    @property
+    def event(self) -> KnownEvent:
+        """The event, as it is told apart from others."""
+        return KnownEvent(self.kind, self.not_before, self.ids, self.sources, self.condition)
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceWrite:
+    """One object to be made, changed (`exists`), or, where `wanted` is None, deleted.
+
+    `prefix` says whose it is: two installations in one cluster leave each other's alone.
+    """
+
+    name: str
+    node: str
+    prefix: str
+    wanted: Maintenance | None
+    exists: bool = False

@@ -1,0 +1,40 @@
+"""Moments as text: RFC 3339 as Kubernetes writes it, RFC 1123 as Azure does; everything aware, in UTC.
+
+The node agent imports this file, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+
+def to_text(moment: datetime) -> str:
+    """Return an aware moment as `2026-11-21T03:04:05Z`, cut to whole seconds as Kubernetes does."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def to_micro_text(moment: datetime) -> str:
+    """Return an aware moment with microseconds, as `metav1.MicroTime` wants it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def from_text(text: str) -> datetime:
+    """Read RFC 3339 or RFC 1123 into UTC; a moment without a zone is refused.
+
+    A wrong weekday is let pass: Azure's own documentation has one (scheduled-events.md, "Mon, 11 Apr
+    2026"). Raises ValueError for what is neither, or is so far away that arithmetic would leave the calendar.
+    """
+    text = text.strip()
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(text)
+        except (TypeError, IndexError, OverflowError) as error:
+            raise ValueError(f"not a moment: {text!r}") from error
+    if moment.tzinfo is None:
+        raise ValueError(f"a moment without a time zone: {text!r}")
+    if not 1970 <= moment.year <= 9000:
+        raise ValueError(f"too far away to be meant: {text!r}")
+    return moment.astimezone(UTC)

@@ -1,0 +1,24 @@
+"""What became of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Result(StrEnum):
+    """How one action ended."""
+
+    DONE = "done"
+    LATER = "later"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One action's end. LATER: the cluster changed under us, the next pass decides anew."""
+
+    node: str
+    action: str
+    result: Result
+    detail: str = ""

@@ -1,0 +1,47 @@
+"""What on a node is ours, so that a write can tell whether somebody changed it since it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from reconciler.model.node import Node
+from reconciler.model.plan import NodeWrite
+
+
+def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[str, str]:
+    """Return our labels and annotations with their values, as `NodeWrite.seen_own` holds them.
+
+    Ours are all keys `prefix/...`, and the labels in `extra_labels` (those of tools that we adopt, which a
+    write names). Labels become `label:<key>`, annotations `annotation:<key>`; what is absent has no entry.
+    """
+    start = f"{prefix.rstrip('/')}/"
+    extra = frozenset(extra_labels)
+    labels = {
+        f"label:{key}": value for key, value in node.labels.items() if key.startswith(start) or key in extra
+    }
+    annotations = {
+        f"annotation:{key}": value for key, value in node.annotations.items() if key.startswith(start)
+    }
+    return labels | annotations
+
+
+def shows_intent(node: Node, write: NodeWrite) -> bool:
+    """Whether the node already is as the write wants it."""
+    return (
+        write.unschedulable in (None, node.unschedulable)
+        and _agrees(node.labels, write.labels)
+        and _agrees(node.annotations, write.annotations)
+    )
+
+
+def is_as_seen(node: Node, write: NodeWrite) -> bool:
+    """Whether UID, `unschedulable` and our own keys are still as the write was decided upon."""
+    return (
+        node.uid == write.uid
+        and node.unschedulable == write.seen_unschedulable
+        and own_keys(node, write.own_prefix, write.labels) == dict(write.seen_own)
+    )
+
+
+def _agrees(have: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:
+    return all(have.get(key) == value for key, value in wanted.items())

@@ -1,0 +1,226 @@
+"""What a pass has decided: for each node its state, checks, holds and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from reconciler.model.cloud import PerformMaintenance
+from reconciler.model.drain import Blocker, DrainOrder, DrainProgress
+from reconciler.model.event import MaintenanceEvent
+from reconciler.model.maintenance import MaintenanceWrite
+from reconciler.model.node import Condition
+from reconciler.model.record import Record, State
+from reconciler.model.snapshot import Ledger
+
+
+class Verdict(StrEnum):
+    """A check's answer."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAnswer:
+    """One check's answer, with a reason for a human and, where it can tell, when that will change (UTC).
+
+    `holds` is False for a check that only states a fact, whose 'no' is no reason for waiting.
+    """
+
+    name: str
+    verdict: Verdict
+    reason: str
+    until: datetime | None = None
+    holds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One reason why nothing is done now; `until` is when that will change, where it can be told (UTC)."""
+
+    node: str
+    code: str
+    reason: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One step of one profile's state machine, and why it was taken."""
+
+    profile: str
+    before: State
+    after: State
+    because: str
+
+    @property
+    def begins(self) -> bool:
+        """Whether the node goes out of service with it."""
+        return self.after is State.IN_MAINTENANCE and self.before is not State.IN_MAINTENANCE
+
+
+class NoticeType(StrEnum):
+    """The two types that a Kubernetes Event has."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A Kubernetes Event to be written on the node; only ever on a transition."""
+
+    reason: str
+    message: str
+    type: NoticeType = NoticeType.NORMAL
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWrite:
+    """One patch of one node, with what it was decided upon.
+
+    Only keys under our own prefix, labels of the tools we adopt, and annotations that `publish` asks for
+    are ever named. None as a value takes a key away; `unschedulable` None leaves it alone.
+    """
+
+    node: str
+    uid: str
+    resource_version: str
+    seen_unschedulable: bool
+    seen_own: Mapping[str, str]
+    own_prefix: str
+    unschedulable: bool | None = None
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def only_shows(self) -> bool:
+        """Whether it changes nothing but what others are shown."""
+        ours = any(key.startswith(f"{self.own_prefix}/") for key in self.annotations)
+        return self.unschedulable is None and not self.labels and not ours
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionsWrite:
+    """Conditions to be put into a node's status, and the types of those to be taken away.
+
+    A `transition` of None keeps the moment that is there.
+    """
+
+    node: str
+    uid: str
+    put: tuple[Condition, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedEvent:
+    """An event with what the settings make of it.
+
+    `asks` is whether it wants the node drained, `starts` whether it still wants a drain begun (a pause that
+    has started does not), `because` why or why not. `deadline` is `not_before` minus the lead time (UTC).
+    `may_start` is what windows and deadline say of `now`, `timing` says it in words, `until` is when that
+    answer changes, and `overruled` names the window or the time not allowed that gave way to the deadline.
+    """
+
+    event: MaintenanceEvent
+    asks: bool
+    starts: bool
+    because: str
+    deadline: datetime | None = None
+    may_start: bool = False
+    timing: str = ""
+    until: datetime | None = None
+    overruled: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodVerdict:
+    """What a drain does with one pod: evict, delete, skip, keep, wait or refuse; and all reasons."""
+
+    pod: str
+    uid: str
+    action: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What draining a node would do, before anything moves."""
+
+    pods: tuple[PodVerdict, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    room: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """All that a pass decided about one node.
+
+    `record` is what is remembered of it after this pass. `conditions` are only shown to others: they are
+    no action, and come after all that is one.
+    """
+
+    node: str
+    zone: str
+    pool: str
+    before: State
+    after: State
+    events: tuple[JudgedEvent, ...] = ()
+    checks: tuple[CheckAnswer, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    unknowns: tuple[str, ...] = ()
+    write: NodeWrite | None = None
+    drain: DrainOrder | None = None
+    stop_drain: bool = False
+    notices: tuple[Notice, ...] = ()
+    kept: tuple[Blocker, ...] = ()
+    progress: DrainProgress | None = None
+    preview: Preview | None = None
+    unschedulable: bool = False
+    record: Record | None = None
+    conditions: ConditionsWrite | None = None
+    perform: PerformMaintenance | None = None
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything is done about this node."""
+        written = self.write is not None and not self.write.only_shows
+        return written or self.drain is not None or self.stop_drain
+
+    @property
+    def starts(self) -> bool:
+        """Whether a drain of the node begins with this pass."""
+        return any(step.begins for step in self.transitions)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """The whole fleet's budget after this plan: places in all, and who holds one, with the reason."""
+
+    limit: int
+    fleet: int
+    holders: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a pass decided, nodes in the order in which they are dealt with.
+
+    `next_change` is the earliest moment at which this plan would differ with the same cluster (UTC).
+    """
+
+    now: datetime
+    mode: str
+    nodes: tuple[NodePlan, ...] = ()
+    looked_after: int = 0
+    budget: BudgetUse = BudgetUse(0, 0)
+    ledger: Ledger | None = None
+    notes: tuple[str, ...] = ()
+    next_change: datetime | None = None
+    maintenances: tuple[MaintenanceWrite, ...] = ()

@@ -1,0 +1,164 @@
+"""A pod and a disruption budget, reduced to the fields that we read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The owner that is the controller (`controller: true`), as metav1.GetControllerOf finds it."""
+
+    kind: str
+    name: str
+    api_version: str = ""
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration as the API has it; an empty key with operator Exists tolerates everything."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorRequirement:
+    """One expression of a required node affinity term: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What decides where else a pod may run; read only where a preview asks for it.
+
+    `affinity` are the required terms, any of which is enough. `requests` are quantities as text, summed
+    over containers by whoever reads them. `topology` tells that pod (anti-)affinity or spread constraints
+    exist, which a preview can't judge by itself.
+    """
+
+    requests: tuple[Mapping[str, str], ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: tuple[tuple[NodeSelectorRequirement, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    topology: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod as one read or one watch event showed it.
+
+    `grace` is spec.terminationGracePeriodSeconds. `deleting_until` is metadata.deletionTimestamp, which
+    already has the grace in it. `labels` and `annotations` are whole: selectors and pod rules ask for them.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    owner: Owner | None = None
+    phase: str = ""
+    ready: bool = False
+    priority: int = 0
+    priority_class: str = ""
+    grace: int = 30
+    grace_left: int | None = None
+    deleting_until: datetime | None = None
+    empty_dir: bool = False
+    claims: tuple[str, ...] = ()
+    resource_version: str = ""
+    placement: Placement | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as people write it."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended: Succeeded or Failed."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def mirror(self) -> bool:
+        """Whether it only mirrors a static pod of the kubelet, which no eviction can remove."""
+        return "kubernetes.io/config.mirror" in self.annotations
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A label selector: all of `labels`, and all of `expressions` (key, operator, values)."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    expressions: tuple[NodeSelectorRequirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy every part; an empty selector matches everything (metav1)."""
+        return all(labels.get(key) == value for key, value in self.labels.items()) and all(
+            requirement_holds(requirement, labels) for requirement in self.expressions
+        )
+
+
+def requirement_holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """Whether one requirement holds, as k8s.io/apimachinery's labels.Requirement.Matches has it."""
+    present = requirement.key in labels
+    value = labels.get(requirement.key, "")
+    match requirement.operator:
+        case "In":
+            return present and value in requirement.values
+        case "NotIn":
+            return not present or value not in requirement.values
+        case "Exists":
+            return present
+        case "DoesNotExist":
+            return not present
+        case "Gt" | "Lt":
+            try:
+                difference = int(value) - int(requirement.values[0])
+            except (ValueError, IndexError):
+                return False
+            return difference > 0 if requirement.operator == "Gt" else difference < 0
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A PodDisruptionBudget (policy/v1); `selector` None selects nothing.
+
+    `desired`, `healthy`, `expected` and `allowed` are its status; `unhealthy_always` is
+    unhealthyPodEvictionPolicy: AlwaysAllow.
+    """
+
+    namespace: str
+    name: str
+    selector: Selector | None
+    allowed: int = 0
+    desired: int = 0
+    healthy: int = 0
+    expected: int = 0
+    unhealthy_always: bool = False
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as people write it."""
+        return f"{self.namespace}/{self.name}"
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether the budget counts this pod."""
+        return (
+            self.selector is not None
+            and self.namespace == pod.namespace
+            and self.selector.matches(pod.labels)
+        )

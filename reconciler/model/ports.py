@@ -1,0 +1,174 @@
+"""What the stages need from outside, as protocols; clients and the simulation are two implementations.
+
+Every call may raise the errors of `reconciler.errors.ClusterError`; reads are consistent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from threading import Condition
+from typing import Protocol
+
+from reconciler.model.aws import RegionListing
+from reconciler.model.cloud import Listing, PerformMaintenance, Scope
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.node import Node, Wanted
+from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
+from reconciler.model.pod import Budget, Pod
+from reconciler.model.snapshot import Agents, Ledger, Remediator
+
+
+class ClusterReader(Protocol):
+    """Reads of one pass."""
+
+    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
+        """Every node of the cluster, sorted by name."""
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        """The pods of one node, or of all."""
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """Every PodDisruptionBudget."""
+
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """The labels of every namespace, by name."""
+
+    def agents(self) -> Agents:
+        """The node agent's DaemonSet, and its pods only when some are not ready."""
+
+    def remediator(self) -> Remediator:
+        """AKS's remediator-config, where there is one."""
+
+    def ledger(self) -> Ledger:
+        """Our ConfigMap; an empty ledger where there is none yet."""
+
+    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
+        """Our NodeMaintenance objects, those of this prefix; None where the CRD is not installed."""
+
+    def skew(self) -> timedelta | None:
+        """Our clock minus the `Date` of the server's last answer, None before any."""
+
+
+class ClusterWriter(Protocol):
+    """Writes of one pass; each asks the lock first and raises LockLost where it is not ours any more."""
+
+    def patch_node(self, write: NodeWrite) -> None:
+        """Patch a node, naming the resourceVersion and UID seen.
+
+        After a 409 the node is read again and the patch retried if UID, `unschedulable` and our own keys
+        are as they were seen. Raises Conflict when they are not, NotFound when the node has gone.
+        """
+
+    def patch_conditions(self, write: ConditionsWrite) -> None:
+        """Put conditions into a node's status, and take others away; Conflict where its UID is another."""
+
+    def write_maintenance(self, write: MaintenanceWrite) -> None:
+        """Make, change or delete a NodeMaintenance; deleting one that has gone is done already."""
+
+    def write_ledger(self, ledger: Ledger) -> None:
+        """Write our ConfigMap, making it where it is missing."""
+
+    def notify(self, node: str, uid: str, notice: Notice) -> None:
+        """Write a Kubernetes Event on a node; a failure is logged, never raised."""
+
+
+class CloudReader(Protocol):
+    """A cloud's own API, as a source of planned maintenance."""
+
+    def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+        """Ask for each scope once, in order, and say for each what came of it; raises nothing, never waits.
+
+        Once the cloud asks for patience the rest is not asked for.
+        """
+
+
+class InstanceReader(Protocol):
+    """AWS's EC2 API, as a source of scheduled events."""
+
+    def scheduled(self, asked: Sequence[str]) -> tuple[RegionListing, ...]:
+        """Ask for each region once, in order, and say what came of it; raises nothing, never waits."""
+
+
+class CloudWriter(Protocol):
+    """What is done to VMs through a cloud's own API; asks the lock first, as ClusterWriter does."""
+
+    def perform_maintenance(self, action: PerformMaintenance) -> None:
+        """Start the maintenance that the cloud offers, and don't wait for its end. Raises CloudError."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodGone:
+    """A watch says that the pod of this UID is no more."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetGone:
+    """A watch says that the budget `namespace/name` is no more."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A watch has now told of everything that was there when it listed: first, and again after each 410.
+
+    Before it, nobody can say that a node has no more pods, or that a pod has no budget.
+    """
+
+
+PodChange = Pod | PodGone | Listed
+BudgetChange = Budget | BudgetGone | Listed
+
+
+class Clock(Protocol):
+    """Time as something handed in: the system's in a job, a virtual one in the simulation and in tests."""
+
+    def now(self) -> datetime:
+        """The time, aware, UTC."""
+
+    def wait(self, condition: Condition, timeout: float | None) -> None:
+        """Wait on a condition that the caller holds until it is notified, or so many seconds at most."""
+
+
+class Evictor(Protocol):
+    """What the drainer needs of the cluster; writes ask the lock as ClusterWriter's do."""
+
+    def node(self, name: str) -> Node | None:
+        """One node as it is now, None where it has gone."""
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        """The pods of one node, or of all."""
+
+    def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
+        """List, then watch the pods of one node.
+
+        Yields each pod as it is listed, then `Listed`, then each change. Ends when the context is left from
+        any thread; reconnects by itself, listing anew after a 410 (pods that this list misses are PodGone).
+        """
+
+    def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
+        """List, then watch every PodDisruptionBudget, in the same way."""
+
+    def evict(self, pod: Pod, *, grace: int | None) -> None:
+        """Evict by policy/v1 with the UID as precondition.
+
+        Raises NotFound (gone), Conflict (another UID has the name), TooManyRequests (a budget refuses; its
+        causes name it), Forbidden (reason NamespaceTerminating among others), Rejected (500: two budgets).
+        """
+
+    def delete(self, pod: Pod, *, grace: int | None) -> None:
+        """Delete with the UID as precondition; raises as `evict` does, but for TooManyRequests."""
+
+    def restart(self, pod: Pod, now: datetime) -> str:
+        """Restart the Deployment that owns the pod as `kubectl rollout restart` does; returns its name.
+
+        Raises Rejected with the reason where the workload does not fit.
+        """
+
+    def attachments(self, node: str) -> tuple[str, ...]:
+        """The names of the VolumeAttachments that are still on the node."""

@@ -1,0 +1,83 @@
+"""What one pass saw of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from reconciler.model.aws import AwsMemory
+from reconciler.model.cloud import CloudMemory
+from reconciler.model.drain import DrainProgress
+from reconciler.model.event import Reading
+from reconciler.model.maintenance import Maintenance
+from reconciler.model.node import Node
+from reconciler.model.pod import Budget, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """Whether the node agent is installed, and on which nodes its pod is not ready.
+
+    `covered` names the nodes that have an agent's pod at all, None where no pod is missing. `problem` is set
+    where the DaemonSet or its pods could not be read: then every node's agent is unknown.
+    """
+
+    installed: bool = False
+    not_ready: frozenset[str] = frozenset()
+    covered: frozenset[str] | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remediator:
+    """AKS's own node remediator, from the ConfigMap kube-system/remediator-config.
+
+    `on_freeze` is its preview that takes Freeze and live migration (node-auto-drain-evict-on-freeze.md).
+    """
+
+    config_found: bool = False
+    on_freeze: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What belongs to no node, kept in one ConfigMap.
+
+    `last_start` (UTC) is for spacing; `arm` and `aws` are what Azure's ARM and AWS's EC2 said last, and when
+    they may be asked again.
+    """
+
+    last_start: datetime | None = None
+    arm: CloudMemory = CloudMemory()
+    aws: AwsMemory = AwsMemory()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that a decision is made of, but for the settings and `now`.
+
+    `readings` are by node name. `pods` are there for the nodes whose pods matter to this pass. `skew` is
+    our clock minus the API server's (positive: ours is ahead), None where it could not be told.
+    `own_node` and `own_pod` are where we run, None outside of a cluster. `arm` is what is in force of ARM's
+    answers, this pass's own included, and `aws` of EC2's; None where it is not a source. `maintenances` are
+    the NodeMaintenance objects, None where they are not published or the CRD is not installed.
+    """
+
+    nodes: tuple[Node, ...]
+    readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
+    pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    budgets: tuple[Budget, ...] = ()
+    agents: Agents = Agents()
+    remediator: Remediator = Remediator()
+    drains: Mapping[str, DrainProgress] = field(default_factory=dict)
+    ledger: Ledger = Ledger()
+    skew: timedelta | None = None
+    own_node: str | None = None
+    own_pod: str | None = None
+    arm: CloudMemory | None = None
+    aws: AwsMemory | None = None
+    maintenances: tuple[Maintenance, ...] | None = None
+    problems: tuple[str, ...] = ()

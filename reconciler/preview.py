@@ -1,0 +1,40 @@
+"""Preview: what each planned drain would do to its pods, before anything moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.eviction import preview as eviction
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.snapshot import Snapshot
+
+
+def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
+    """Return the plan with every node that is to be drained showing pods, blockers and room.
+
+    `snapshot` has the pods of the whole cluster, the budgets, and what decides where else a pod may run.
+    """
+    going = {node.node for node in plan.nodes if node.drain is not None}
+    if not going:
+        return plan
+    # What all drained nodes lose has to find room on those that stay; cordoned nodes offer none.
+    staying = tuple(node for node in snapshot.nodes if node.name not in going and not node.unschedulable)
+    pods = tuple(pod for found in snapshot.pods.values() for pod in found)
+
+    def with_preview(node: NodePlan) -> NodePlan:
+        if node.drain is None:
+            return node
+        seen = eviction.preview(
+            node.node,
+            staying,
+            pods,
+            snapshot.budgets,
+            node.drain.options,
+            now=now,
+            namespaces=snapshot.namespaces,
+            own_pod=snapshot.own_pod,
+        )
+        return replace(node, preview=seen)
+
+    return replace(plan, nodes=tuple(with_preview(node) for node in plan.nodes))

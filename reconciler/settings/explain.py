@@ -1,0 +1,233 @@
+"""Settings told in words: what will happen to which event on which node, and when drains may start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import TypedDict
+
+from reconciler.model.event import Kind
+from reconciler.model.moments import to_text
+from reconciler.settings.policies import EventPolicy, OutsideWindow, Treatment, UserInitiated
+from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.selectors import LabelSelector, Operator
+from reconciler.settings.telling import tell
+from reconciler.settings.values import Limit, format_duration, parse_moment, to_utc
+
+_MODES = {
+    Mode.OBSERVE: "Observe: nothing at all is written; reports only",
+    Mode.ENFORCE: "Enforce: nodes are cordoned, drained and uncordoned",
+    Mode.FINISH: "Finish: nothing new is started; what is ours is finished and uncordoned",
+}
+
+
+def explain_settings(settings: Settings, name: str = "") -> str:
+    """Tell what the settings will do, line by line, for `reconciler check-config`."""
+    return "\n".join(_lines(settings, name)) + "\n"
+
+
+def _lines(settings: Settings, name: str) -> Iterator[str]:
+    if name:
+        yield f"{name} is right."
+        yield ""
+    yield f"Mode {_MODES[settings.mode]}."
+    nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
+    yield f"{nodes} are looked after, save those labelled {settings.keys.prefix}/ignore=true."
+    yield f"Times are meant in {settings.time_zone.key}."
+    yield ""
+    yield "Events"
+    yield from _events(settings, {})
+    for index, override in enumerate(settings.overrides):
+        example = _labels_for(override.node_selector)
+        nodes = "all nodes" if override.node_selector.selects_all else f"nodes with {override.node_selector}"
+        yield ""
+        yield f"On {nodes} (overrides[{index}]), differently"
+        if example is None:
+            # What no single set of labels stands for can't be worked out, only repeated.
+            yield "  as the file says; its selector fits nodes too different for one answer"
+            continue
+        plain = set(_events(settings, {}))
+        changed = [line for line in _events(settings, example) if line not in plain]
+        yield from changed or ["  nothing"]
+    yield ""
+    yield "Windows"
+    yield from _windows(settings)
+    yield ""
+    yield "Draining"
+    drain = settings.drain
+    yield f"  A node has {format_duration(drain.timeout)}; {drain.max_concurrent_nodes} nodes at once."
+    if settings.adopt:
+        yield f"  Cordons of {', '.join(settings.adopt)} become ours."
+    yield ""
+    yield "Budget"
+    yield from _budget(settings)
+
+
+def _labels_for(selector: LabelSelector) -> dict[str, str] | None:
+    """Return labels that a selector selects, made from its own words; None where there are none to be had."""
+    labels = {}
+    for requirement in selector.requirements:
+        if requirement.operator is Operator.IN:
+            labels[requirement.key] = requirement.values[0]
+        elif requirement.operator is Operator.EXISTS:
+            labels.setdefault(requirement.key, "")
+    return labels if selector.matches(labels) else None
+
+
+def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
+    free = not settings.windows and not settings.not_allowed
+    for kind in Kind:
+        policy = settings.event_policy(kind, labels)
+        yield f"  {kind}: {_policy(policy, free=free, unread=kind is Kind.UNKNOWN)}"
+    if settings.user_initiated(labels) is UserInitiated.REPORT:
+        yield "  Started by a user of the subscription: reported only."
+    else:
+        yield "  Started by a user of the subscription: treated as the platform's."
+    for condition in sorted(settings.condition_types()):
+        meant = settings.condition_policy(condition, labels)
+        if meant is not None:
+            yield f"  Condition {condition}: {_policy(meant, free=free, condition=True)}"
+
+
+def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread: bool = False) -> str:
+    if not policy.drain:
+        return "reported, with the text that could not be read." if unread else "reported only; no drain."
+    told = ["drained"]
+    if condition:
+        told = [
+            f"drained once it has been True for {format_duration(policy.for_)}" if policy.for_ else "drained"
+        ]
+    elif policy.min_duration:
+        told.append(f"if it lasts {format_duration(policy.min_duration)} or longer, or nobody knows how long")
+    told.append("at once, since no window is set" if free else _when(policy, condition=condition))
+    empty_dir = "evicted" if policy.empty_dir is Treatment.EVICT else "kept"
+    unmanaged = "evicted" if policy.unmanaged_pods is Treatment.EVICT else "kept"
+    return f"{', '.join(told)}; pods with an emptyDir are {empty_dir}, unmanaged pods {unmanaged}."
+
+
+def _when(policy: EventPolicy, *, condition: bool) -> str:
+    """Tell when a drain starts; a condition has no deadline, and so waits for a window in any case."""
+    if policy.outside_window is OutsideWindow.IMMEDIATELY:
+        return "on sight, whatever the windows say"
+    if policy.outside_window is OutsideWindow.NEVER or condition:
+        return "inside a window only"
+    lead = f"{format_duration(policy.lead_time)} before notBefore" if policy.lead_time else "at notBefore"
+    return f"in a window that opens before the deadline, else at the deadline, {lead}"
+
+
+def _windows(settings: Settings) -> Iterator[str]:
+    calendar = settings.calendar
+    for window in calendar.windows:
+        yield f"  {_named(window.name, str(window.times))}{_for_nodes(window.selector)}."
+    if not calendar.windows:
+        yield "  None: drains may start at any time."
+    elif not any(window.selector.selects_all for window in calendar.windows):
+        yield "  On nodes that no window selects: any time."
+    for freeze in calendar.not_allowed:
+        why = f", {freeze.reason}" if freeze.reason else ""
+        beaten = "not even for a deadline" if freeze.absolute else "but a deadline beats it"
+        named = _named(freeze.name, str(freeze.times))
+        yield f"  Not allowed: {named}{why}{_for_nodes(freeze.selector)}; {beaten}."
+
+
+def _named(name: str, times: str) -> str:
+    return name if name == times else f"{name}: {times}"
+
+
+def _for_nodes(selector: LabelSelector) -> str:
+    return "" if selector.selects_all else f", on nodes with {selector}"
+
+
+def _budget(settings: Settings) -> Iterator[str]:
+    budget = settings.budget
+    yield f"  At most {_limit(budget.max_unavailable)} out of service at once, whoever took them."
+    for limit, place in ((budget.per_zone, "zone"), (budget.per_pool, "node pool")):
+        if limit is not None:
+            yield f"  In each {place}, at most {_limit(limit)}."
+    if budget.spacing > timedelta():
+        yield f"  At least {format_duration(budget.spacing)} between two starts."
+    if budget.exempt:
+        yield f"  {', '.join(budget.exempt)} never wait for a place, and are counted."
+    held = [f"NotReady for more than {format_duration(budget.ignore.not_ready_for)}"]
+    if budget.ignore.quarantined:
+        held.append("quarantined")
+    yield f"  Nodes {' or '.join(held)} hold no place."
+
+
+def _limit(limit: Limit) -> str:
+    if limit.percent:
+        return f"{limit} of the nodes"
+    return "1 node" if limit.amount == 1 else f"{limit} nodes"
+
+
+class OpeningWords(TypedDict):
+    """An opening for machines: RFC 3339 in UTC; `end` null where none is in sight."""
+
+    start: str
+    end: str | None
+    window: str
+    nodes: str
+
+
+class WindowsWords(TypedDict):
+    """What `reconciler windows --output json` gives; it only ever grows."""
+
+    at: str
+    open: bool
+    because: str
+    window: str | None
+    notAllowed: str | None
+    absolute: bool
+    changesAt: str | None
+    openings: list[OpeningWords]
+
+
+def parse_at(text: str, settings: Settings) -> datetime:
+    """Read the moment of `--at`, in the settings' zone where it names none, into UTC. Raises ValueError."""
+    return to_utc(parse_moment(text), settings.time_zone)
+
+
+def windows_as_data(
+    settings: Settings, now: datetime, labels: Mapping[str, str] | None = None, *, count: int = 3
+) -> WindowsWords:
+    """Tell whether a drain may start `now` on a node with these labels, and of the next openings.
+
+    With None for labels it is about no node in particular: `open` if it is for the nodes of any window,
+    and each opening names the nodes that it is for (empty: all).
+    """
+    openness = settings.calendar.at(now, labels)
+    openings = settings.calendar.openings(now, labels, count=count)
+    return {
+        "at": to_text(now),
+        "open": openness.open,
+        "because": openness.because,
+        "window": openness.window,
+        "notAllowed": openness.not_allowed,
+        "absolute": openness.absolute,
+        "changesAt": to_text(openness.changes_at) if openness.changes_at else None,
+        "openings": [
+            {
+                "start": to_text(opening.start),
+                "end": to_text(opening.end) if opening.end else None,
+                "window": opening.window,
+                "nodes": str(opening.selector),
+            }
+            for opening in openings
+        ],
+    }
+
+
+def windows_as_text(
+    settings: Settings, now: datetime, labels: Mapping[str, str] | None = None, *, count: int = 3
+) -> str:
+    """Tell the same in words, times in the settings' zone."""
+    zone = settings.time_zone
+    openness = settings.calendar.at(now, labels)
+    lines = [f"{tell(now, zone)}: {'open' if openness.open else 'closed'}", f"  {openness.because}"]
+    openings = settings.calendar.openings(now, labels, count=count)
+    lines.append("Openings" if openings else "No opening in the next 400 days")
+    for opening in openings:
+        end = f"to {tell(opening.end, zone)}" if opening.end else "with no end in sight"
+        nodes = "" if opening.selector.selects_all else f" (nodes {opening.selector})"
+        lines.append(f"  {tell(opening.start, zone)} {end}: {opening.window}{nodes}")
+    return "\n".join(lines) + "\n"

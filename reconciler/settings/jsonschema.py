@@ -1,0 +1,37 @@
+"""The settings file as JSON Schema, for editors and for other programs' checks."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from reconciler.settings.schema import Settings
+from reconciler.settings.selectors import LabelSelector
+from reconciler.settings.values import Limit, format_duration
+
+
+class _Generator(GenerateJsonSchema):
+    def encode_default(self, dft: Any) -> Any:
+        """Write a default as a user would write it in the file."""
+        if isinstance(dft, timedelta):
+            return format_duration(dft)
+        if isinstance(dft, ZoneInfo):
+            return dft.key
+        if isinstance(dft, Limit):
+            return str(dft) if dft.percent else dft.amount
+        if isinstance(dft, LabelSelector):
+            return {}  # no default selects less than everything
+        if isinstance(dft, tuple):
+            return [self.encode_default(item) for item in dft]
+        if hasattr(dft, "model_fields_set"):
+            return {}  # an empty section is one of defaults, and its own keys tell them
+        return super().encode_default(dft)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema (draft 2020-12); keys, types, defaults and words are those of the settings."""
+    schema = Settings.model_json_schema(by_alias=True, schema_generator=_Generator)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema}

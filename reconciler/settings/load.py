@@ -1,0 +1,147 @@
+"""Settings from a file: either all is right, or every mistake is told at once with its line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from reconciler.errors import SettingsError
+from reconciler.settings.mistakes import Mistake, Mistakes, Path
+from reconciler.settings.schema import Settings
+from reconciler.settings.tree import keys_at
+from reconciler.settings.values import near, shown
+from reconciler.settings.yaml import Place, read_yaml
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+def load_settings(path: FilePath) -> Settings:
+    """Read a settings file. Raises SettingsError with every mistake, also where it can't be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SettingsError((f"{path}:1:1: can't be read: {error.strerror or error}",)) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise SettingsError((f"{path}:{line}:{column}: is not UTF-8 text",)) from error
+    return parse_settings(text, str(path))
+
+
+def parse_settings(text: str, name: str) -> Settings:
+    """Read settings from text; `name` is what mistakes call the file. Raises SettingsError with every one."""
+    document = read_yaml(text)
+    found = list(document.mistakes)
+    value = {} if document.value is None else document.value
+    settings: Settings | None = None
+    if isinstance(value, dict):
+        found += [(document.place(mistake.path), mistake) for mistake in _named_twice(value)]
+        try:
+            settings = Settings.model_validate(value, by_alias=True, by_name=False)
+        except ValidationError as error:
+            found += [
+                (document.place(mistake.path), mistake)
+                for details in error.errors(include_url=False)
+                for mistake in _mistakes(details)
+            ]
+    elif not found:
+        found.append(((1, 1), Mistake((), f"{shown(value)} is not a mapping of keys to values")))
+    if settings is None or found:
+        raise SettingsError(tuple(dict.fromkeys(_line(name, *each) for each in sorted(found, key=_order))))
+    return settings
+
+
+def _order(found: tuple[Place, Mistake]) -> Place:
+    return found[0]
+
+
+def _line(name: str, place: Place, mistake: Mistake) -> str:
+    key = _spelt(mistake.path)
+    return f"{name}:{place[0]}:{place[1]}: {f'{key}: ' if key else ''}{mistake.said}"
+
+
+def _spelt(path: Path) -> str:
+    """Write a path as Kubernetes does: `windows[1].start`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
+    """Find entries of one list that share a name, also when other mistakes keep the list from being read."""
+    drain = value.get("drain")
+    lists: list[tuple[Path, object]] = [((key,), value.get(key)) for key in ("windows", "notAllowed")]
+    lists.append((("drain", "rules"), drain.get("rules") if isinstance(drain, dict) else None))
+    for path, entries in lists:
+        seen: dict[str, int] = {}
+        for index, entry in enumerate(entries if isinstance(entries, list) else []):
+            name = entry.get("name") if isinstance(entry, dict) else None
+            if not isinstance(name, str):
+                continue
+            if name in seen:
+                first = _spelt((*path, seen[name]))
+                said = f"{shown(name)} is the name of {first}, too; give one of them another"
+                yield Mistake((*path, index, "name"), said)
+            seen.setdefault(name, index)
+
+
+def _mistakes(details: ErrorDetails) -> Iterator[Mistake]:
+    """Turn one of pydantic's errors into ours: the same place, in words for who wrote the file."""
+    # A mapping's key that is wrong itself is told of as `key.[key]`.
+    path: Path = tuple(part for part in details["loc"] if part != "[key]")
+    context: dict[str, Any] = details.get("ctx") or {}
+    error = context.get("error")
+    if isinstance(error, Mistakes):
+        for mistake in error.mistakes:
+            yield Mistake((*path, *mistake.path), mistake.said)
+    elif isinstance(error, ValueError):
+        yield Mistake(path, str(error))
+    else:
+        yield Mistake(path, _words(details, path))
+
+
+def _words(details: ErrorDetails, path: Path) -> str:
+    given = details["input"]
+    match details["type"]:
+        case "extra_forbidden":
+            known = sorted(keys_at(Settings, path[:-1]))
+            word = str(path[-1])
+            hint = near(word, known) or f"; there are {', '.join(known)}"
+            return f"unknown key{hint}"
+        case "missing":
+            return "is missing"
+        case "enum" | "literal_error":
+            words = _choices(details)
+            return f"{shown(given)} is not one of {', '.join(words)}{near(str(given), words)}"
+        case "bool_type":
+            meant = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+            word = str(given).lower()
+            word = meant.get(word, word if word in ("true", "false") else "")
+            return f"{shown(given)} is neither true nor false" + (f"; did you mean {word}?" if word else "")
+        case "string_type":
+            return f"{shown(given)} is not text" + ("" if given is None else "; write it in quotes")
+        case "int_type" | "int_parsing":
+            return f"{shown(given)} is not a whole number"
+        case "tuple_type" | "list_type":
+            return (
+                f"{shown(given)} is not a list; write it like [{'a, b' if given is None else shown(given)}]"
+            )
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{shown(given)} is not a mapping of keys to values"
+    return details["msg"]
+
+
+def _choices(details: ErrorDetails) -> list[str]:
+    """Read the choices out of pydantic's `'Observe', 'Enforce' or 'Finish'`."""
+    expected = str((details.get("ctx") or {}).get("expected", ""))
+    return [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]

@@ -1,0 +1,156 @@
+"""Label selectors: which nodes, pods or namespaces a setting is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.values import near, shown
+
+_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+_KEY = re.compile(
+    r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+)
+
+
+class Operator(StrEnum):
+    """What a requirement asks of a label; the API server's four."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Say whether the labels meet this; as the API server has it, NotIn is met by a missing label."""
+        if self.operator is Operator.IN:
+            return labels.get(self.key) in self.values
+        if self.operator is Operator.NOT_IN:
+            return labels.get(self.key) not in self.values
+        return (self.key in labels) is (self.operator is Operator.EXISTS)
+
+    def __str__(self) -> str:
+        """Write it as kubectl's `--selector` reads it."""
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        if self.operator is Operator.IN and len(self.values) == 1:
+            return f"{self.key}={self.values[0]}"
+        word = "in" if self.operator is Operator.IN else "notin"
+        return f"{self.key} {word} ({','.join(self.values)})"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All requirements together; none selects everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    @property
+    def selects_all(self) -> bool:
+        """Whether nothing is asked."""
+        return not self.requirements
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Say whether the labels meet every requirement."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        """Write it as kubectl's `--selector` reads it; empty selects all."""
+        return ",".join(str(requirement) for requirement in self.requirements)
+
+
+EVERYTHING = LabelSelector()
+
+
+def parse_selector(value: object) -> LabelSelector:
+    """Read `{label: value}`, or Kubernetes' own `{matchLabels, matchExpressions}`. Raises Mistakes."""
+    if isinstance(value, LabelSelector):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{shown(value)} is not a mapping of labels to values")
+    mistakes: list[Mistake] = []
+    full = bool(value) and set(value) <= {"matchLabels", "matchExpressions"}
+    if full and any(isinstance(part, str) for part in value.values()):
+        full = False  # a label may be called matchLabels, however unlikely
+    if not full:
+        requirements = _equalities(value, (), mistakes)
+    else:
+        labels, expressions = value.get("matchLabels"), value.get("matchExpressions")
+        requirements = []
+        if isinstance(labels, Mapping):
+            requirements += _equalities(labels, ("matchLabels",), mistakes)
+        elif labels is not None:
+            mistakes.append(Mistake(("matchLabels",), f"{shown(labels)} is not a mapping"))
+        if isinstance(expressions, list):
+            for index, expression in enumerate(expressions):
+                requirements += _expression(expression, ("matchExpressions", index), mistakes)
+        elif expressions is not None:
+            mistakes.append(Mistake(("matchExpressions",), f"{shown(expressions)} is not a list"))
+    if mistakes:
+        raise Mistakes(tuple(mistakes))
+    return LabelSelector(tuple(requirements))
+
+
+def _wrong_key(key: str) -> str:
+    return "" if _KEY.fullmatch(key) else f"{key!r} is not a valid label"
+
+
+def _wrong_value(value: object) -> str:
+    if not isinstance(value, str):
+        # `gpu: true` would be a boolean, and a label is never one.
+        hint = "write its value in quotes" if value is not None else "it has no value"
+        return f"a label's value is text; {hint}" + ("" if value is None else f': "{shown(value)}"')
+    return "" if _VALUE.fullmatch(value) else f"{shown(value)} can't be a label's value"
+
+
+def _equalities(
+    labels: Mapping[object, object], path: tuple[str, ...], mistakes: list[Mistake]
+) -> list[Requirement]:
+    requirements = []
+    for key, value in labels.items():
+        wrong = _wrong_key(str(key)) or _wrong_value(value)
+        if wrong:
+            mistakes.append(Mistake((*path, str(key)), wrong))
+        else:
+            requirements.append(Requirement(str(key), Operator.IN, (str(value),)))
+    return requirements
+
+
+def _expression(value: object, path: tuple[str | int, ...], mistakes: list[Mistake]) -> list[Requirement]:
+    if not isinstance(value, Mapping):
+        mistakes.append(Mistake(path, f"{shown(value)} is not a mapping of key, operator and values"))
+        return []
+    before = len(mistakes)
+    for name in value:
+        if name not in ("key", "operator", "values"):
+            hint = near(str(name), ["key", "operator", "values"])
+            mistakes.append(Mistake((*path, str(name)), f"unknown key{hint}"))
+    key, operator, values = value.get("key"), value.get("operator"), value.get("values") or []
+    if not isinstance(key, str) or _wrong_key(key):
+        mistakes.append(Mistake((*path, "key"), f"{shown(key)} is not a label"))
+    if operator not in list(Operator):
+        hint = near(str(operator), [str(name) for name in Operator])
+        said = f"{shown(operator)} is not one of {', '.join(Operator)}{hint}"
+        mistakes.append(Mistake((*path, "operator"), said))
+    elif not isinstance(values, list) or any(_wrong_value(each) for each in values):
+        mistakes.append(Mistake((*path, "values"), "is not a list of values, each of them text"))
+    elif bool(values) is not (operator in (Operator.IN, Operator.NOT_IN)):
+        said = "takes no values" if values else "needs values"
+        mistakes.append(Mistake((*path, "values" if values else "operator"), f"{operator} {said}"))
+    if len(mistakes) > before:
+        return []
+    return [Requirement(str(key), Operator(str(operator)), tuple(str(each) for each in values))]

@@ -1,0 +1,117 @@
+"""The three forms in which windows and freezes say when: weekly, by cron, or from one moment to another."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+from typing import Protocol
+
+from reconciler.settings.crons import check_schedule
+from reconciler.settings.mistakes import Mistake
+from reconciler.settings.occurrences import Always, Cron, Once, Times, Weekly
+from reconciler.settings.values import DAY_END, MIDNIGHT, TimeOfDay, format_moment, to_utc
+
+_EVERY_DAY = frozenset(range(7))
+
+
+class Said(Protocol):
+    """What the settings say of a window or a freeze."""
+
+    @property
+    def days(self) -> frozenset[int] | None: ...
+    @property
+    def start(self) -> TimeOfDay | datetime | None: ...
+    @property
+    def end(self) -> TimeOfDay | datetime | None: ...
+    @property
+    def schedule(self) -> str | None: ...
+    @property
+    def duration(self) -> timedelta | None: ...
+
+
+def mistakes_in(said: Said, *, may_be_always: bool) -> list[Mistake]:
+    """Return what doesn't fit together in it, as far as that can be told without a time zone."""
+    if said.schedule is not None or said.duration is not None:
+        return _mistakes_in_cron(said)
+    if isinstance(said.start, datetime) or isinstance(said.end, datetime):
+        return _mistakes_in_once(said)
+    return _mistakes_in_weekly(said, may_be_always=may_be_always)
+
+
+def _mistakes_in_cron(said: Said) -> list[Mistake]:
+    found = []
+    if said.schedule is None:
+        found.append(Mistake(("duration",), "goes with a schedule; a window by days has a start and an end"))
+    elif said.duration is None:
+        found.append(Mistake(("schedule",), "needs a duration beside it, like 4h"))
+    elif not said.duration:
+        found.append(Mistake(("duration",), "is 0, so it would never be open"))
+    if said.schedule is not None:
+        either = "write either schedule and duration, or days, start and end"
+        others = (key for key in ("days", "start", "end") if getattr(said, key) is not None)
+        found += [Mistake((key,), f"doesn't go with a schedule: {either}") for key in others]
+        try:
+            check_schedule(said.schedule)
+        except ValueError as error:
+            found.append(Mistake(("schedule",), str(error)))
+    return found
+
+
+def _mistakes_in_once(said: Said) -> list[Mistake]:
+    found = []
+    if said.days is not None:
+        found.append(
+            Mistake(("days",), "doesn't go with a date: write either days with times, or two moments")
+        )
+    for key, other in (("start", "end"), ("end", "start")):
+        value = getattr(said, key)
+        if isinstance(value, TimeOfDay):
+            found.append(
+                Mistake((key,), f"has no date, but {other} has one: write it like 2026-11-26T{value}")
+            )
+        elif value is None:
+            found.append(Mistake((other,), f"is a moment, and so needs {key} beside it, another moment"))
+    if isinstance(said.start, datetime) and isinstance(said.end, datetime):
+        # One with and one without an offset are compared once the zone is known.
+        same = (said.start.tzinfo is None) is (said.end.tzinfo is None)
+        if same and said.end <= said.start:
+            found.append(ends_too_early(said.start, said.end))
+    return found
+
+
+def ends_too_early(start: datetime, end: datetime) -> Mistake:
+    """Return the mistake of an end that is not after its start."""
+    hint = "; an end date excludes that day" if end == start else ""
+    return Mistake(("end",), f"{format_moment(end)} is not after its start, {format_moment(start)}{hint}")
+
+
+def _mistakes_in_weekly(said: Said, *, may_be_always: bool) -> list[Mistake]:
+    if said.days is None and said.start is None and said.end is None and not may_be_always:
+        return [Mistake((), "doesn't say when: give start and end, or days, or a schedule and a duration")]
+    start, end = said.start or MIDNIGHT, said.end or DAY_END
+    if start == DAY_END:
+        return [Mistake(("start",), '24:00 is an end only; a day starts at "00:00"')]
+    if start == end:
+        hint = 'for the whole day, write start: "00:00" and end: "24:00"'
+        return [Mistake(("end",), f"{end} is also the start, so it would never be open; {hint}")]
+    return []
+
+
+def ends_before_it_starts(said: Said, zone: tzinfo) -> Mistake | None:
+    """Return the mistake, if it is one, of two moments of which only one has an offset."""
+    if not isinstance(said.start, datetime) or not isinstance(said.end, datetime):
+        return None
+    too_early = to_utc(said.end, zone) <= to_utc(said.start, zone)
+    return ends_too_early(said.start, said.end) if too_early else None
+
+
+def times_of(said: Said, zone: tzinfo) -> Times:
+    """Return the rule that checked settings stand for; `zone` is the one in which they are meant."""
+    if said.schedule is not None and said.duration is not None:
+        return Cron(said.schedule, said.duration, zone)
+    if isinstance(said.start, datetime) and isinstance(said.end, datetime):
+        return Once(said.start, said.end, zone)
+    if said.days is None and said.start is None and said.end is None:
+        return Always()
+    start = said.start if isinstance(said.start, TimeOfDay) else MIDNIGHT
+    end = said.end if isinstance(said.end, TimeOfDay) else DAY_END
+    return Weekly(said.days or _EVERY_DAY, start, end, zone)

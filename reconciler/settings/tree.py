@@ -1,0 +1,69 @@
+"""Every key that a settings file may have, with what it is, walked from the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from reconciler.settings.mistakes import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key with the path that leads to it; `*` stands for a name that the user gives, `[]` for an entry."""
+
+    path: tuple[str, ...]
+    field: FieldInfo
+
+    @property
+    def name(self) -> str:
+        """Write it as the docs head it: `windows[].start`, `conditions.*.for`."""
+        return ".".join(self.path).replace(".[]", "[]")
+
+
+def keys(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[Key]:
+    """Yield every key below a section, sections themselves before what they hold."""
+    for field in model.model_fields.values():
+        here = (*path, str(field.alias))
+        yield Key(here, field)
+        below, step = _section(field)
+        if below is not None:
+            yield from keys(below, (*here, *step))
+
+
+def keys_at(model: type[BaseModel], path: Path) -> list[str]:
+    """Return the keys that the section at a path of a file may have; none where there is no section."""
+    current: type[BaseModel] | None = model
+    rest = list(path)
+    while rest and current is not None:
+        name = rest.pop(0)
+        field = next((each for each in current.model_fields.values() if each.alias == name), None)
+        if field is None:
+            return []
+        current, step = _section(field)
+        rest = rest[len(step) :]
+    return [str(field.alias) for field in current.model_fields.values()] if current is not None else []
+
+
+def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, tuple[str, ...]]:
+    """Return the section that a field holds, and how a path gets into it: nothing, `[]` or `*`."""
+    return _section_of(field.annotation)
+
+
+def _section_of(annotation: Any) -> tuple[type[BaseModel] | None, tuple[str, ...]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, ()
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is UnionType:
+        found = (_section_of(each) for each in arguments)
+        return next((each for each in found if each[0] is not None), (None, ()))
+    if origin is tuple and arguments:
+        return _section_of(arguments[0])[0], ("[]",)
+    if origin is dict:
+        return _section_of(arguments[1])[0], ("*",)
+    return None, ()

@@ -1,0 +1,172 @@
+"""YAML 1.2 as people mean it: `22:00` and `no` are text, a key stands once, and every key has its place.
+
+PyYAML reads YAML 1.1, where 22:00 is 1320 and the last of two equal keys wins in silence. So only its
+parser is used here; what a scalar is, the core schema of YAML 1.2 says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+)
+
+from reconciler.settings.mistakes import Mistake, Path
+
+_DEEPEST = 40
+_LONGEST = 1_000_000  # a ConfigMap holds no more
+
+_NULL = re.compile(r"~|null|Null|NULL|")
+_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
+_INT = re.compile(r"[-+]?[0-9]{1,400}|0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400}")
+_FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+
+Place = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Document:
+    """What a file says, where each key stands (line and column, from 1), and what is wrong with its YAML."""
+
+    value: object = None
+    places: dict[Path, Place] = field(default_factory=dict)
+    mistakes: list[tuple[Place, Mistake]] = field(default_factory=list)
+
+    def place(self, path: Path) -> Place:
+        """Return where a key stands, or the nearest above it that is there."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, (1, 1))
+
+
+class _Broken(Exception):
+    """Nothing after this can be read."""
+
+    def __init__(self, place: Place, said: str) -> None:
+        super().__init__(said)
+        self.place = place
+
+
+def read_yaml(text: str) -> Document:
+    """Read one document; every mistake is in the result, none is raised."""
+    document = Document()
+    if len(text) > _LONGEST:
+        document.mistakes.append(((1, 1), Mistake((), "is longer than a settings file can be (1 MB)")))
+        return document
+    reader = _Reader(document, text)
+    try:
+        reader.read()
+    except _Broken as error:
+        document.mistakes.append((error.place, Mistake((), str(error))))
+    except yaml.YAMLError as error:
+        document.mistakes.append((_place_of(error, text), Mistake((), f"not YAML: {_words_of(error)}")))
+    return document
+
+
+class _Reader:
+    def __init__(self, document: Document, text: str) -> None:
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        self._document = document
+        self._events: Iterator[Event] = yaml.parse(text, Loader=loader)
+
+    def read(self) -> None:
+        started = 0
+        for event in self._events:
+            if not isinstance(event, DocumentStartEvent):
+                continue
+            started += 1
+            first = next(self._events)
+            if started == 1:
+                self._document.value = self._value(first, ())
+            elif not (isinstance(first, ScalarEvent) and first.value == ""):
+                raise _Broken(
+                    _place(event),
+                    "a second document starts here, and a settings file holds one: keep the one you mean to "
+                    "run with, and take the other out together with this line, '---'",
+                )
+
+    def _value(self, event: Event, path: Path) -> object:
+        if len(path) > _DEEPEST:
+            raise _Broken(_place(event), f"is nested deeper than {_DEEPEST} levels")
+        if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
+            raise _Broken(_place(event), "anchors (&) and aliases (*) are not supported: write it out again")
+        if isinstance(event, ScalarEvent):
+            return self._scalar(event, path)
+        if isinstance(event, MappingStartEvent):
+            return self._mapping(path)
+        items: list[object] = []
+        while not isinstance(item := next(self._events), SequenceEndEvent):
+            here = (*path, len(items))
+            self._document.places[here] = _place(item)
+            items.append(self._value(item, here))
+        return items
+
+    def _mapping(self, path: Path) -> dict[str, object]:
+        mapping: dict[str, object] = {}
+        while not isinstance(key := next(self._events), MappingEndEvent):
+            if not isinstance(key, ScalarEvent):
+                raise _Broken(_place(key), "a key has to be plain text")
+            # A key is text however it looks: `1:` is a label's name, not a number.
+            name = str(key.value)
+            here = (*path, name)
+            if name in mapping:
+                said = f"is there twice; the first is on line {self._document.places[here][0]}"
+                self._document.mistakes.append((_place(key), Mistake(here, said)))
+                self._value(next(self._events), here)
+                continue
+            self._document.places[here] = _place(key)
+            mapping[name] = self._value(next(self._events), here)
+        return mapping
+
+    def _scalar(self, event: ScalarEvent, path: Path) -> object:
+        text = str(event.value)
+        if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
+            self._document.mistakes.append(
+                (_place(event), Mistake(path, f"tags like {event.tag} are not supported"))
+            )
+            return text
+        return text if event.tag or event.style not in (None, "") else _plain(text)
+
+
+def _plain(text: str) -> object:
+    """Return what a scalar without quotes is in the core schema of YAML 1.2."""
+    if _NULL.fullmatch(text):
+        return None
+    if _BOOL.fullmatch(text):
+        return text.lower() == "true"
+    if _INT.fullmatch(text):
+        return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+    if _FLOAT.fullmatch(text):
+        return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return text
+
+
+def _place(event: Event) -> Place:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+
+
+def _place_of(error: yaml.YAMLError, text: str) -> Place:
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None:
+        return (mark.line + 1, mark.column + 1)
+    before = text[: getattr(error, "position", None) or 0]
+    return (before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def _words_of(error: yaml.YAMLError) -> str:
+    said = [getattr(error, "context", None), getattr(error, "problem", None)]
+    words = ", ".join(str(part) for part in said if part)
+    return words or " ".join(str(error).split())

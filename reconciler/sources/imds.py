@@ -1,0 +1,215 @@
+"""Azure's scheduled events, from IMDS or as the node agent published them, as signals of one VM.
+
+The node agent imports this file, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+
+from reconciler.errors import SourceError
+from reconciler.model import moments
+from reconciler.model.event import Initiator, Kind, Signal, Status
+
+SOURCE = "imds"
+VERSION = 1
+"""Version of the published form."""
+
+_KINDS = {
+    "freeze": Kind.FREEZE,
+    "reboot": Kind.REBOOT,
+    "redeploy": Kind.REDEPLOY,
+    "preempt": Kind.PREEMPT,
+    "terminate": Kind.TERMINATE,
+    "spotrebalancerecommendation": Kind.REBALANCE,
+}
+
+# The one thing that tells a live migration from another freeze: IMDS has no field for it.
+_LIVE_MIGRATION = "memory-preserving live migration"
+
+_SCALE_SET_VM = re.compile(r"/virtualMachineScaleSets/([^/]+)/virtualMachines/([^/]+)/?$", re.IGNORECASE)
+_VM = re.compile(r"/virtualMachines/([^/]+)/?$", re.IGNORECASE)
+
+
+def vm_name(provider_id: str) -> str | None:
+    """Return the name by which IMDS calls the VM of a Node's providerID; None if it is not Azure's."""
+    if not provider_id.casefold().startswith("azure:"):
+        return None
+    if uniform := _SCALE_SET_VM.search(provider_id):
+        return f"{uniform[1]}_{uniform[2]}"
+    single = _VM.search(provider_id)
+    return single[1] if single else None
+
+
+def document(body: bytes | str) -> dict[str, object]:
+    """Read the body of an answer of IMDS; SourceError if it is not a document of scheduled events."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"scheduled events are not JSON: {error}") from error
+    _events(value)
+    assert isinstance(value, dict)
+    return value
+
+
+def signals(document: Mapping[str, object], vm: str) -> tuple[Signal, ...]:
+    """Return what the document says about one VM.
+
+    An event that does not say which VM it is about, or that can't be read at all, is an `Unknown` signal of
+    every VM that sees it: it can't be ruled out. SourceError if there is no list of events.
+    """
+    return tuple(_signal(event, vm) for event in _concerning(document, vm))
+
+
+def to_annotation(document: Mapping[str, object], vm: str) -> str:
+    """Return the published form: this VM's events as IMDS gave them, the same text for the same events.
+
+    `DocumentIncarnation` is left out, and the events are in an order of our own: both change while the
+    events of this VM don't.
+    """
+    events = sorted(_concerning(document, vm), key=_text)
+    return _text({"version": VERSION, "vm": vm, "events": events})
+
+
+def from_annotation(text: str) -> tuple[Signal, ...]:
+    """Read the published form; SourceError if it is broken or of another version."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"the published events are not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise SourceError("the published events are not a JSON object")
+    version = value.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise SourceError(f"the published events are of version {version!r}, not {VERSION}")
+    vm, events = value.get("vm"), value.get("events")
+    if not isinstance(vm, str) or not vm or not isinstance(events, list):
+        raise SourceError("the published events lack `vm` or `events`")
+    return signals({"Events": events}, vm)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _events(document: object) -> list[object]:
+    events = document.get("Events") if isinstance(document, Mapping) else None
+    if not isinstance(events, list):
+        raise SourceError("scheduled events without a list `Events`")
+    return events
+
+
+def _concerning(document: Mapping[str, object], vm: str) -> Iterator[object]:
+    return (event for event in _events(document) if _names(event, vm) is not False)
+
+
+def _names(event: object, vm: str) -> bool | None:
+    """Say whether the event names the VM; None where that can't be told."""
+    if not isinstance(event, dict):
+        return None
+    resources = event.get("Resources")
+    if isinstance(resources, str):
+        resources = [resources]
+    if not isinstance(resources, list):
+        return None
+    names = [name.strip().casefold() for name in resources if isinstance(name, str)]
+    # The whole name: `…vmss_1` is not `…vmss_10`.
+    if vm.casefold() in names:
+        return True
+    return False if names and len(names) == len(resources) else None
+
+
+def _signal(event: object, vm: str) -> Signal:
+    if not isinstance(event, dict):
+        return Signal(
+            SOURCE,
+            Kind.UNKNOWN,
+            Status.SCHEDULED,
+            description=f"an event that is not an object: {_shortened(event)}",
+        )
+    notes = []
+    kind = _kind(event)
+    if kind is Kind.UNKNOWN:
+        notes.append(f"unknown EventType {_shortened(event.get('EventType'))}")
+    if _names(event, vm) is None:
+        # Whoever can't be named must not be drained: a hundred VMs may see this event.
+        kind = Kind.UNKNOWN
+        notes.append(f"{_shortened(event.get('EventType'))} that does not say which VM it is about")
+    not_before, unreadable = _date(event.get("NotBefore"))
+    if unreadable:
+        notes.append(f"unreadable NotBefore {_shortened(event.get('NotBefore'))}")
+    status = _status(event)
+    if status is None:
+        notes.append(f"unknown EventStatus {_shortened(event.get('EventStatus'))}")
+        # IMDS empties the date of what has started.
+        status = Status.STARTED if event.get("NotBefore") == "" else Status.SCHEDULED
+    description = _string(event.get("Description"))
+    return Signal(
+        SOURCE,
+        kind,
+        status,
+        not_before=not_before,
+        duration=_duration(event.get("DurationInSeconds")),
+        id=_string(event.get("EventId")),
+        description=f"{'; '.join(notes)}: {description}".removesuffix(": ") if notes else description,
+        initiator=_initiator(event.get("EventSource")),
+        resources=_resources(event.get("Resources")),
+        date_unreadable=unreadable,
+    )
+
+
+def _kind(event: Mapping[str, object]) -> Kind:
+    kind = _KINDS.get(_string(event.get("EventType")).strip().casefold(), Kind.UNKNOWN)
+    if kind is Kind.FREEZE and _LIVE_MIGRATION in _string(event.get("Description")).casefold():
+        return Kind.LIVE_MIGRATION
+    return kind
+
+
+def _status(event: Mapping[str, object]) -> Status | None:
+    text = _string(event.get("EventStatus")).strip().casefold()
+    return next((status for status in Status if status.casefold() == text), None)
+
+
+def _initiator(value: object) -> Initiator | None:
+    text = _string(value).strip().casefold()
+    return next((initiator for initiator in Initiator if initiator.casefold() == text), None)
+
+
+def _date(value: object) -> tuple[datetime | None, bool]:
+    """Return the moment, and whether there was one that can't be read."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None, False
+    if not isinstance(value, str):
+        return None, True
+    try:
+        return moments.from_text(value), False
+    except (ValueError, OverflowError):
+        return None, True
+
+
+def _duration(value: object) -> timedelta | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        # -1 is Azure's "unknown"; 0 is "no interruption".
+        return timedelta(seconds=value) if value >= 0 else None
+    except (OverflowError, ValueError):
+        return None
+
+
+def _resources(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _shortened(value: object) -> str:
+    text = _text(value)
+    return text if len(text) <= 200 else text[:199] + "…"

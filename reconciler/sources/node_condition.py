@@ -1,0 +1,154 @@
+"""Node conditions as a source: what AKS's node-problem-detector tells of, and conditions the settings name.
+
+AKS documents `VMEventScheduled` (azure-aks-docs, node-problem-detector.md); `PreemptionScheduled` is newer;
+the five `…Scheduled` conditions are of 2022 (Azure/AKS#2062). Each condition is a source of its own, so
+that one that is Unknown is not hidden by another that is True.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+
+from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
+from reconciler.model.moments import from_text
+from reconciler.model.node import Condition, Node
+
+PREFIX = "condition:"
+MAIN = "VMEventScheduled"
+RELATIVES = (
+    "PreemptionScheduled",
+    "FreezeScheduled",
+    "RebootScheduled",
+    "RedeployScheduled",
+    "PreemptScheduled",
+    "TerminateScheduled",
+)
+CONDITIONS = frozenset((MAIN, *RELATIVES))
+
+# '<Type> <Status>[: <date>]. DurationInSeconds: <n>. <description> For more information, see <link>[.]
+# [EventId: <guid>]', as AKS's check_scheduledevent_consolidated.sh writes it; white space varies.
+_HEAD = re.compile(
+    r"^(?P<type>[A-Za-z]+) (?P<status>Scheduled|Started|Advisory)\b ?(?P<colon>:)?", re.IGNORECASE
+)
+_DATE = re.compile(
+    r"^ ?(?P<date>[A-Za-z]{3}, ?\d{1,2} [A-Za-z]{3} \d{4} \d{1,2}:\d{2}:\d{2} (?:GMT|UTC)"
+    r"|\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2}))(?=[.,; ]|$)\.?",
+    re.IGNORECASE,
+)
+_DURATION = re.compile(r"DurationInSeconds: ?(-?\d+)\b\.?", re.IGNORECASE)
+_EVENT_ID = re.compile(r"EventId: ?([0-9A-Za-z.-]+)", re.IGNORECASE)
+_MORE = re.compile(r"For more information, see \S+", re.IGNORECASE)
+_LIVE_MIGRATION = "memory-preserving live migration"
+_BY_USER = "requested by authorized user"
+_KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
+
+
+def parse_message(source: str, message: str) -> Signal:
+    """Read a condition's message into a signal; what can't be read becomes one of kind Unknown."""
+    text = " ".join(message.split())
+    head = _HEAD.match(text)
+    if head is None:
+        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=text)
+    word, status = head["type"].casefold(), head["status"].casefold()
+    if word == "spotrebalancerecommendation":
+        kind = Kind.REBALANCE
+    elif status == "advisory":
+        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=text)
+    else:
+        kind = _KINDS.get(word, Kind.UNKNOWN)
+    rest = text[head.end() :]
+    date = _DATE.match(rest) if head["colon"] else None
+    unreadable = bool(head["colon"]) and date is None
+    not_before = None
+    if date is not None:
+        rest = rest[date.end() :]
+        try:
+            not_before = from_text(date["date"])
+        except ValueError:
+            unreadable = True
+    duration = _DURATION.search(rest)
+    seconds = int(duration[1]) if duration else -1
+    event_id = _EVENT_ID.search(rest)
+    description = text if kind is Kind.UNKNOWN else _description(rest)
+    if kind is Kind.FREEZE and _LIVE_MIGRATION in text.casefold():
+        kind = Kind.LIVE_MIGRATION
+    return Signal(
+        source,
+        kind,
+        Status.STARTED if status == "started" else Status.SCHEDULED,
+        not_before=not_before,
+        duration=timedelta(seconds=seconds) if 0 <= seconds < 10**9 else None,
+        id=event_id[1].rstrip(".") if event_id else "",
+        description=description,
+        # The message has no EventSource; these words are Azure's for a user's own reboot or redeploy.
+        initiator=Initiator.USER if _BY_USER in text.casefold() else None,
+        date_unreadable=unreadable,
+    )
+
+
+def _description(rest: str) -> str:
+    for pattern in (_DURATION, _EVENT_ID, _MORE):
+        rest = pattern.sub("", rest)
+    return " ".join(rest.split()).strip(" .:")
+
+
+def read(node: Node) -> tuple[Reading, ...]:
+    """Return what AKS's own conditions say of a node, one reading per condition.
+
+    Without `VMEventScheduled` node-problem-detector does not run there: unknown, and told as not installed.
+    """
+    readings = []
+    main = node.condition(MAIN)
+    if main is None:
+        where = (
+            "Windows nodes have no node-problem-detector"
+            if node.is_windows
+            else f"it has no condition {MAIN}"
+        )
+        readings.append(Reading(PREFIX + MAIN, Answer.UNKNOWN, because=where, installed=False))
+    else:
+        readings.append(_read_one(main))
+    readings.extend(_read_one(found) for found in node.conditions if found.type in RELATIVES)
+    return tuple(readings)
+
+
+def _read_one(condition: Condition) -> Reading:
+    source = PREFIX + condition.type
+    if condition.status == "True":
+        signal = parse_message(source, condition.message)
+        # With several events in force the condition carries one, and not always the nearest.
+        return Reading(source, Answer.EVENT, (signal,), as_of=condition.heartbeat, tells_one=True)
+    if condition.status == "False":
+        return Reading(source, Answer.NO_EVENT, as_of=condition.heartbeat)
+    because = f"{condition.type} is {condition.status or 'empty'}: {' '.join(condition.message.split())}"
+    return Reading(source, Answer.UNKNOWN, because=because, as_of=condition.heartbeat)
+
+
+def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
+    """Return what the conditions that the settings name say of a node; absent ones say nothing.
+
+    The kubelet and node-problem-detector write heartbeats at very different paces, so no age is told.
+    """
+    readings = []
+    for condition_type in sorted(types):
+        found = node.condition(condition_type)
+        if found is None:
+            continue
+        source = PREFIX + condition_type
+        if found.status == "True":
+            signal = Signal(
+                source,
+                Kind.UNKNOWN,
+                Status.STARTED,
+                description=f"{condition_type}: {found.message or found.reason}",
+                condition=condition_type,
+                since=found.transition,
+            )
+            readings.append(Reading(source, Answer.EVENT, (signal,)))
+        elif found.status == "False":
+            readings.append(Reading(source, Answer.NO_EVENT))
+        else:
+            readings.append(Reading(source, Answer.UNKNOWN, because=f"{condition_type} is {found.status}"))
+    return tuple(readings)

@@ -1,0 +1,43 @@
+"""What the node agent published of IMDS, as a source: the annotation `<prefix>/imds`, and the agent's health.
+
+There is no heartbeat on the node; whether an agent lives is told by its pod's readiness. Without the
+DaemonSet an annotation is taken at its word, since somebody runs the agent in another way.
+"""
+
+from __future__ import annotations
+
+from reconciler.errors import SourceError
+from reconciler.model.event import Answer, Reading
+from reconciler.model.node import Node
+from reconciler.model.snapshot import Agents
+from reconciler.sources import imds
+
+_NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
+_ABSENT = Reading(imds.SOURCE, Answer.UNKNOWN, because="no node agent is installed", installed=False)
+_WINDOWS = Reading(
+    imds.SOURCE, Answer.UNKNOWN, because="Windows nodes are not covered by the agent", installed=False
+)
+
+
+def read(node: Node, prefix: str, agents: Agents) -> Reading:
+    """Return what IMDS said of the node's VM when its agent last published."""
+    text = node.annotations.get(f"{prefix}/imds")
+    if agents.problem:
+        return Reading(
+            imds.SOURCE, Answer.UNKNOWN, because=f"the agents can't be looked at: {agents.problem}"
+        )
+    if node.name in agents.not_ready:
+        return Reading(
+            imds.SOURCE, Answer.UNKNOWN, because="its agent is not ready: it may not reach IMDS or the API"
+        )
+    if text is None and node.is_windows:
+        return _WINDOWS
+    if agents.covered is not None and node.name not in agents.covered:
+        return Reading(imds.SOURCE, Answer.UNKNOWN, because="the agent's DaemonSet has no pod on it")
+    if text is None:
+        return _NONE if agents.installed else _ABSENT
+    try:
+        signals = imds.from_annotation(text)
+    except SourceError as error:
+        return Reading(imds.SOURCE, Answer.UNKNOWN, because=str(error))
+    return Reading(imds.SOURCE, Answer.EVENT, signals) if signals else _NONE

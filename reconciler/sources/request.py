@@ -1,0 +1,79 @@
+"""A request by hand, or by other automation, as a source: the annotation `<prefix>/request`.
+
+    {"kind": "Reboot", "notBefore": "2026-11-21T22:00:00Z", "duration": "5m", "id": "CHG-42", "reason": "…"}
+
+Only `kind` is needed. It stands until its author takes the annotation away.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.moments import from_text
+from reconciler.model.node import Node
+
+SOURCE = "request"
+KEYS = ("kind", "notBefore", "duration", "id", "reason")
+_KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
+# Digits and unit of a duration: more of them are a slip, and would leave what `timedelta` can hold.
+_LONGEST = 9
+_NONE = Reading(SOURCE, Answer.NO_EVENT)
+
+
+def read(node: Node, prefix: str) -> Reading:
+    """Return the request on a node; one that can't be read is an event of kind Unknown that says why."""
+    text = node.annotations.get(f"{prefix}/request")
+    if text is None:
+        return _NONE
+    try:
+        signal = parse(text)
+    except ValueError as error:
+        signal = Signal(
+            SOURCE, Kind.UNKNOWN, Status.SCHEDULED, description=f"the request can't be read: {error}"
+        )
+    return Reading(SOURCE, Answer.EVENT, (signal,))
+
+
+def parse(text: str) -> Signal:
+    """Read the annotation's text; ValueError says what to change."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f'it is not JSON ({error}); write {{"kind":"Reboot"}}') from error
+    if not isinstance(document, dict):
+        raise ValueError('it is not a JSON object; write {"kind":"Reboot"}')
+    strange = sorted(set(document) - set(KEYS))
+    if strange:
+        raise ValueError(f"unknown key {strange[0]!r}; known are {', '.join(KEYS)}")
+    kind = _KINDS.get(str(document.get("kind", "")).casefold())
+    if kind is None:
+        raise ValueError(
+            f"kind is {document.get('kind')!r}; write one of {', '.join(sorted(_KINDS.values()))}"
+        )
+    not_before = None
+    if document.get("notBefore"):
+        try:
+            not_before = from_text(str(document["notBefore"]))
+        except ValueError as error:
+            raise ValueError(f"notBefore: {error}; write 2026-11-21T22:00:00Z") from error
+    return Signal(
+        SOURCE,
+        kind,
+        Status.SCHEDULED,
+        not_before=not_before,
+        duration=_duration(document.get("duration")),
+        id=str(document.get("id") or ""),
+        description=str(document.get("reason") or ""),
+    )
+
+
+def _duration(value: object) -> timedelta | None:
+    if value is None:
+        return None
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    text = str(value)
+    if text[-1:] in units and text[:-1].isdecimal() and len(text) <= _LONGEST:
+        return timedelta(seconds=int(text[:-1]) * units[text[-1]])
+    raise ValueError(f"duration is {value!r}; write 30s, 10m, 4h or 1d")

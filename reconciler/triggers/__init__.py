@@ -1,0 +1,1 @@
+"""Triggers: one small file each; a trigger says what is to become of the node and its record."""

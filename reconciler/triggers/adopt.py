@@ -1,0 +1,22 @@
+"""adopt: take over another tool's cordon, and its drain where an event still asks for one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.engine.situation import Effects, Situation
+from reconciler.model.node import MECHANIC_LABEL
+from reconciler.model.plan import Notice
+from reconciler.model.record import Cordon
+from reconciler.triggers.drain import drain
+
+
+def adopt(situation: Situation, effects: Effects) -> Effects:
+    """Make mechanic's cordon ours; its label goes, so that a mechanic still running lets the node be.
+
+    A drain begins with it only where one may start now; else the node stays closed, and waits for that.
+    """
+    record = replace(effects.record, cordon=Cordon.ADOPTED_MECHANIC)
+    effects = replace(effects, record=record, labels={**effects.labels, MECHANIC_LABEL: None})
+    effects = effects.told(Notice("MaintenanceAdopted", "took over the cordon of mechanic"))
+    return drain(situation, effects) if any(one.may_start for one in situation.asking) else effects

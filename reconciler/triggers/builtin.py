@@ -1,0 +1,24 @@
+"""The built-in triggers by the names that profiles use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.engine.situation import Trigger
+from reconciler.triggers.adopt import adopt
+from reconciler.triggers.cordon import cordon
+from reconciler.triggers.dismiss import dismiss
+from reconciler.triggers.drain import drain
+from reconciler.triggers.give_up import give_up
+from reconciler.triggers.perform_maintenance import perform_maintenance
+from reconciler.triggers.uncordon import uncordon
+
+TRIGGERS: Mapping[str, Trigger] = {
+    "adopt": adopt,
+    "cordon": cordon,
+    "dismiss": dismiss,
+    "drain": drain,
+    "giveUp": give_up,
+    "performMaintenance": perform_maintenance,
+    "uncordon": uncordon,
+}

@@ -1,0 +1,18 @@
+"""cordon: make the node unschedulable, and remember whose cordon it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.engine.situation import Effects, Situation
+from reconciler.model.plan import Notice
+from reconciler.model.record import Cordon
+
+
+def cordon(situation: Situation, effects: Effects) -> Effects:
+    """Cordon, unless somebody did before us: that cordon stays after us (law 2)."""
+    if situation.node.unschedulable:
+        return replace(effects, record=replace(effects.record, cordon=Cordon.FOREIGN))
+    because = "; ".join(dict.fromkeys(one.because for one in situation.asking))
+    effects = replace(effects, unschedulable=True, record=replace(effects.record, cordon=Cordon.OURS))
+    return effects.told(Notice("MaintenanceCordon", f"cordoned: {because}"))

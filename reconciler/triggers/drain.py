@@ -1,0 +1,14 @@
+"""drain: note in the record that the node is to be drained from now on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.engine.situation import Effects, Situation
+from reconciler.model.record import DrainRecord
+
+
+def drain(situation: Situation, effects: Effects) -> Effects:
+    """Write down the drain's beginning; the plan orders it for as long as the record says so."""
+    began = DrainRecord(situation.now.replace(microsecond=0))
+    return replace(effects, record=replace(effects.record, drain=began))
