@@ -1,0 +1,121 @@
+"""Act: carry a plan out, nodes first and drains after them, each failure kept to its own node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import Protocol
+
+from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
+from reconciler.model.cloud import PerformMaintenance
+from reconciler.model.drain import DrainOrder
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.ports import CloudWriter, ClusterWriter
+
+
+class Drains(Protocol):
+    """What act needs of the drainer."""
+
+    def start(self, order: DrainOrder) -> None:
+        """Begin a drain, or take the new order for one that runs."""
+
+    def stop(self, node: str) -> None:
+        """Evict nothing more from a node."""
+
+
+def act(
+    plan: Plan, writer: ClusterWriter, drains: Drains, cloud: CloudWriter | None = None
+) -> tuple[Outcome, ...]:
+    """Return what became of every action; raises LockLost as soon as the lock is not ours any more.
+
+    What is to be remembered is written before what it speaks of is done. All nodes are cordoned before the
+    first is drained, so that pods don't move twice.
+    """
+    outcomes: list[Outcome] = []
+    refused: set[str] = set()
+    for node in plan.nodes:
+        if node.stop_drain:
+            drains.stop(node.node)
+            outcomes.append(Outcome(node.node, "stop drain", Result.DONE))
+    if plan.ledger is not None:
+        try:
+            writer.write_ledger(plan.ledger)
+        except ClusterError as error:
+            # Without the last start spacing can't be kept, so nothing starts; the others are served. What a
+            # cloud said is only asked for again.
+            outcomes.append(Outcome("", "write ledger", Result.FAILED, str(error)))
+            if plan.ledger.last_start == plan.now.replace(microsecond=0):
+                refused = {node.node for node in plan.nodes if node.starts}
+    for node in plan.nodes:
+        if node.write is None or node.node in refused:
+            continue
+        outcome = _write(node, writer)
+        outcomes.append(outcome)
+        if outcome.result is not Result.DONE:
+            refused.add(node.node)
+    for node in plan.nodes:
+        if node.node in refused:
+            continue
+        for notice in node.notices:
+            if node.write is not None:
+                writer.notify(node.node, node.write.uid, notice)
+        if node.drain is not None:
+            drains.start(node.drain)
+            outcomes.append(Outcome(node.node, "drain", Result.DONE))
+        if node.perform is not None:
+            outcomes.append(_perform(node.perform, cloud))
+    # What is only shown comes last: nobody's pods wait for it.
+    outcomes += _show(plan, writer, refused)
+    return tuple(outcomes)
+
+
+def _show(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+    for node in plan.nodes:
+        if node.conditions is not None and node.node not in refused:
+            yield _attempt(node.node, "conditions", partial(writer.patch_conditions, node.conditions))
+    for write in plan.maintenances:
+        if write.node not in refused:
+            yield _attempt(write.node, "nodemaintenance", partial(writer.write_maintenance, write))
+
+
+def _write(node: NodePlan, writer: ClusterWriter) -> Outcome:
+    assert node.write is not None
+    return _attempt(node.node, describe(node), partial(writer.patch_node, node.write))
+
+
+def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
+    try:
+        write()
+    except (Conflict, NotFound) as error:
+        return Outcome(node, action, Result.LATER, str(error))
+    except ClusterError as error:
+        return Outcome(node, action, Result.FAILED, str(error))
+    return Outcome(node, action, Result.DONE)
+
+
+def _perform(action: PerformMaintenance, cloud: CloudWriter | None) -> Outcome:
+    """Ask the cloud; the record says already that it was asked, so a later pass asks again where need be."""
+    name = "perform maintenance"
+    if cloud is None:
+        return Outcome(action.node, name, Result.LATER, "this process does not talk to the cloud")
+    try:
+        cloud.perform_maintenance(action)
+    except CloudError as error:
+        return Outcome(action.node, name, Result.FAILED, str(error))
+    return Outcome(action.node, name, Result.DONE)
+
+
+def describe(node: NodePlan) -> str:
+    """Return in a word or two what the write on the node does."""
+    if node.write is None:
+        return ""
+    if node.write.unschedulable is True:
+        return "cordon"
+    if node.write.unschedulable is False:
+        return "uncordon"
+    if node.transitions and node.after is not node.before:
+        return f"move to {node.after}"
+    if node.write.only_shows:
+        return "publish"
+    return "update record"

@@ -1,0 +1,123 @@
+"""Asks EC2 for scheduled events: one paged call per region, whatever the number of instances.
+
+boto3 is the extra `aws`, and is imported with the first request: who has AWS switched off pays nothing for
+it. Nothing is slept on: a region that fails or throttles is asked again by a later pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from reconciler import USER_AGENT
+from reconciler.errors import CloudError
+from reconciler.model.aws import RegionListing
+from reconciler.sources import aws
+
+log = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 30.0
+"""Seconds between two bytes of an answer."""
+
+PAGE = 1000
+"""Instances a page, the most that EC2 gives; only those with an event are counted."""
+
+_LONGEST_PROBLEM = 300
+
+Ec2 = Callable[[str], Any]
+"""Makes the EC2 client of a region; boto3 has no types."""
+
+
+def connect() -> Ec2:
+    """Return what makes clients, with the identity that boto3 finds: IRSA, Pod Identity, a profile, keys."""
+    made: dict[str, Any] = {}
+
+    def ec2(region: str) -> Any:
+        if region not in made:
+            try:
+                import boto3
+                from botocore.config import Config
+            except ImportError as error:
+                raise CloudError(
+                    "boto3 is not installed: install node-maintenance-reconciler[aws], see docs/aws.md"
+                ) from error
+            config = Config(
+                connect_timeout=CONNECT_TIMEOUT,
+                read_timeout=READ_TIMEOUT,
+                # The pass asks again, and knows when; botocore would sleep meanwhile.
+                retries={"total_max_attempts": 1, "mode": "standard"},
+                user_agent_extra=USER_AGENT,
+            )
+            made[region] = boto3.session.Session().client("ec2", region_name=region, config=config)
+        return made[region]
+
+    return ec2
+
+
+class Aws:
+    """EC2 as InstanceReader wants it."""
+
+    def __init__(self, ec2: Ec2, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take what makes clients; `clock` is in seconds.
+
+        What is told within `keep` seconds of an answer is that answer again, for a process that may write
+        nothing down; it is 0 at first.
+        """
+        self.keep = 0.0
+        self._ec2 = ec2
+        self._clock = clock
+        self._kept: dict[str, tuple[float, RegionListing]] = {}
+
+    def scheduled(self, asked: Sequence[str]) -> tuple[RegionListing, ...]:
+        """Ask for each region once; raises nothing."""
+        return tuple(self._one(region) for region in asked)
+
+    def _one(self, region: str) -> RegionListing:
+        kept = self._kept.get(region)
+        if kept is not None and self._clock() - kept[0] < self.keep and not kept[1].problem:
+            return kept[1]
+        found = self._ask(region)
+        self._kept[region] = (self._clock(), found)
+        return found
+
+    def _ask(self, region: str) -> RegionListing:
+        try:
+            client = self._ec2(region)
+        except CloudError as error:
+            return _failed(region, error)
+        except Exception as error:
+            if not _is_botos(error):
+                raise
+            return _failed(region, error)
+        statuses: list[dict[str, Any]] = []
+        try:
+            pages = client.get_paginator("describe_instance_status").paginate(
+                Filters=[{"Name": "event.code", "Values": sorted(aws.CODES)}],
+                # One that AWS has stopped is in the middle of its event.
+                IncludeAllInstances=True,
+                # Nodes of EKS Auto Mode, whose visibility somebody may have switched off.
+                IncludeManagedResources=True,
+                PaginationConfig={"PageSize": PAGE},
+            )
+            for page in pages:
+                statuses += page.get("InstanceStatuses", [])
+        except Exception as error:
+            if not _is_botos(error):
+                raise
+            return _failed(region, error)
+        return aws.listing(region, statuses)
+
+
+def _is_botos(error: Exception) -> bool:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return isinstance(error, BotoCoreError | ClientError)
+
+
+def _failed(region: str, error: Exception) -> RegionListing:
+    words = " ".join(str(error).split())[:_LONGEST_PROBLEM]
+    log.warning("EC2 can't be asked: region=%s error=%s", region, words)
+    return RegionListing(region, problem=f"EC2 in {region} can't be asked: {words}")

@@ -1,0 +1,278 @@
+"""All drains at once, deterministic: events in, commands out, for threads or a simulation to carry out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from reconciler.drainer.lanes import Lanes, backoff
+from reconciler.drainer.messages import (
+    AttachmentsSeen,
+    BudgetNews,
+    Command,
+    Delete,
+    Event,
+    Evict,
+    Limits,
+    NodeSeen,
+    PodNews,
+    PodsSeen,
+    Restart,
+    Start,
+    Stop,
+    Tick,
+    Unwatch,
+    WatchBudgets,
+    WatchEnded,
+    WatchPods,
+    WriteDone,
+)
+from reconciler.drainer.one import NodeDrain
+from reconciler.errors import TooManyRequests
+from reconciler.model.drain import DrainProgress, Phase
+
+
+class DrainCore:
+    """The drains of one process; the same events at the same times give the same commands."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        """Take the limits."""
+        self._limits = limits or Limits()
+        self._drains: dict[str, NodeDrain] = {}
+        self._lanes = Lanes()
+        self._number = 0
+        self._watches: dict[str, int] = {}
+        self._budget_watch: int | None = None
+        self._reopen: dict[str | None, datetime] = {}
+        self._breaks: dict[str | None, int] = {}
+        self._quiet_until: datetime | None = None
+        self._dirty: set[str] = set()
+        self._last: datetime | None = None
+        self._touched: set[str] = set()
+        self._live: set[str] = set()
+        self._ended = 0
+
+    def step(self, event: Event, now: datetime) -> tuple[Command, ...]:
+        """Take one event at a time (UTC) and tell what to do."""
+        return self.step_all((event,), now)
+
+    def step_all(self, events: Iterable[Event], now: datetime) -> tuple[Command, ...]:
+        """Take several events that came together, and tell what to do after all of them."""
+        if self._last is not None and now < self._last - timedelta(seconds=1):
+            self._clock_went_back(now)
+        self._last = now
+        commands: list[Command] = []
+        for event in events:
+            self._take(event, now, commands)
+        self._wake_up(now)
+        self._advance(now, commands)
+        self._close(commands)
+        return tuple(commands)
+
+    def next_wake(self) -> datetime | None:
+        """Tell when a Tick is due, whatever else happens (UTC); None: never."""
+        times = [drain.wake for drain in self._drains.values() if drain.wake is not None]
+        times += self._reopen.values()
+        times += [self._quiet_until] if self._quiet_until is not None else []
+        return min(times, default=None)
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        """Tell how far each drain is, ended ones included until their node is started anew or forgotten."""
+        return {node: drain.progress() for node, drain in sorted(self._drains.items())}
+
+    def touched(self) -> tuple[DrainProgress, ...]:
+        """Tell how far those are about which anything was learnt since this was last asked."""
+        touched, self._touched = self._touched, set()
+        return tuple(self._drains[node].progress() for node in sorted(touched))
+
+    def ended(self) -> int:
+        """Count the drains that have ended, ever."""
+        return self._ended
+
+    def running(self) -> int:
+        """Count the drains that have not ended."""
+        return len(self._live)
+
+    def _take(self, event: Event, now: datetime, commands: list[Command]) -> None:
+        match event:
+            case Start(order):
+                self._start(event, now, commands)
+                self._dirty.add(order.node)
+            case Stop(node, because):
+                if node in self._drains:
+                    self._drains[node].end(Phase.STOPPED, now, because)
+            case PodNews(node, watch, change):
+                if self._watches.get(node) == watch:
+                    self._breaks.pop(node, None)
+                    self._drains[node].see(change, now)
+                    self._dirty.add(node)
+            case BudgetNews(change):
+                known = self._lanes.known
+                key = self._lanes.see(change)
+                self._breaks.pop(None, None)
+                if not known and self._lanes.known:
+                    self._dirty.update(self._drains)
+                elif key is not None:
+                    self._dirty_waiting({key})
+            case WatchEnded():
+                self._watch_ended(event, now)
+            case NodeSeen() | PodsSeen() | AttachmentsSeen() | WriteDone():
+                self._answered(event, now)
+            case Tick():
+                pass
+
+    def _start(self, event: Start, now: datetime, commands: list[Command]) -> None:
+        order = event.order
+        former = self._drains.get(order.node)
+        if former is not None and former.running and former.order.uid == order.uid:
+            # The attempt goes on: it began when it began, whatever else the settings say by now.
+            former.order = order
+            return
+        if former is not None:
+            self._unwatch(order.node, commands)
+        self._number += 1
+        self._drains[order.node] = NodeDrain(order, self._number, self._limits)
+        self._live.add(order.node)
+        self._watches[order.node] = self._number
+        commands.append(WatchPods(order.node, self._number))
+
+    def _answered(self, event: NodeSeen | PodsSeen | AttachmentsSeen | WriteDone, now: datetime) -> None:
+        drain = self._drains.get(event.node)
+        if isinstance(event, WriteDone):
+            self._written(event, drain, now)
+            return
+        if drain is None or drain.number != event.drain:
+            return
+        self._dirty.add(event.node)
+        match event:
+            case NodeSeen(_, _, found, error):
+                if error is None:
+                    drain.see_node(found, now)
+                else:
+                    drain.node_unread(error, now)
+            case PodsSeen(_, _, pods, error):
+                if error is None:
+                    drain.see_pods(pods, now)
+                else:
+                    drain.pods_unread(error, now)
+            case AttachmentsSeen(_, _, names, error):
+                if error is None:
+                    drain.see_attachments(names, now)
+                else:
+                    drain.attachments_unread(error, now)
+
+    def _written(self, event: WriteDone, drain: NodeDrain | None, now: datetime) -> None:
+        released = self._lanes.held_by(event.uid)
+        if drain is None or drain.number != event.drain:
+            self._lanes.release(event.uid)
+        else:
+            full = self._in_flight() >= self._limits.parallel
+            stopped = drain.written(event.uid, event.error, event.said, self._lanes, now)
+            if stopped:
+                for one in self._drains.values():
+                    one.end(Phase.STOPPED, now, stopped)
+            if full:
+                self._dirty.update(node for node, one in self._drains.items() if one.starved)
+            self._dirty.add(event.node)
+            if (
+                isinstance(event.error, TooManyRequests)
+                and event.error.retry_after
+                and not event.error.causes
+            ):
+                self._quiet_until = now + timedelta(seconds=event.error.retry_after)
+        self._dirty_waiting(released)
+
+    def _watch_ended(self, event: WatchEnded, now: datetime) -> None:
+        if event.node is None:
+            if event.watch != self._budget_watch:
+                return
+            self._budget_watch = None
+            self._lanes.forget(broken=True)
+            self._dirty.update(self._drains)
+        elif self._watches.get(event.node) != event.watch:
+            return
+        else:
+            self._watches.pop(event.node)
+            self._drains[event.node].lose_sight()
+        failures = self._breaks.get(event.node, 0)
+        self._breaks[event.node] = failures + 1
+        pause = backoff(failures, self._limits.backoff_first, self._limits.backoff_last)
+        self._reopen[event.node] = now + pause
+
+    def _wake_up(self, now: datetime) -> None:
+        if self._quiet_until is not None and self._quiet_until <= now:
+            self._quiet_until = None
+            self._dirty.update(self._drains)
+        for node, drain in self._drains.items():
+            if drain.wake is not None and drain.wake <= now:
+                self._dirty.add(node)
+
+    def _advance(self, now: datetime, commands: list[Command]) -> None:
+        self._reopen_watches(now, commands)
+        free = 0 if self._quiet_until is not None else self._limits.parallel - self._in_flight()
+        # In the order in which they were started, which is the order in which the plan has them.
+        for node, drain in self._drains.items():
+            if node not in self._dirty:
+                continue
+            wanted = drain.advance(self._lanes, free, now)
+            free -= sum(isinstance(command, Evict | Delete | Restart) for command in wanted)
+            commands += wanted
+        self._touched |= self._dirty
+        self._dirty.clear()
+        if (
+            self._budget_watch is None
+            and None not in self._reopen
+            and any(self._drains[node].wants_budgets for node in self._live)
+        ):
+            self._open_budgets(commands)
+
+    def _reopen_watches(self, now: datetime, commands: list[Command]) -> None:
+        for node in [node for node, at in self._reopen.items() if at <= now]:
+            del self._reopen[node]
+            if node is None:
+                if self.running():
+                    self._open_budgets(commands)
+            elif self._drains[node].running:
+                self._number += 1
+                self._watches[node] = self._number
+                commands.append(WatchPods(node, self._number))
+
+    def _open_budgets(self, commands: list[Command]) -> None:
+        self._number += 1
+        self._budget_watch = self._number
+        commands.append(WatchBudgets(self._number))
+
+    def _close(self, commands: list[Command]) -> None:
+        """What has ended is not watched any more."""
+        for node in [node for node in self._live if not self._drains[node].running]:
+            self._live.discard(node)
+            self._touched.add(node)
+            self._ended += 1
+            self._unwatch(node, commands)
+        if not self.running() and self._budget_watch is not None:
+            commands.append(Unwatch(self._budget_watch))
+            self._budget_watch = None
+            self._lanes.forget()
+
+    def _unwatch(self, node: str, commands: list[Command]) -> None:
+        self._reopen.pop(node, None)
+        watch = self._watches.pop(node, None)
+        if watch is not None:
+            commands.append(Unwatch(watch))
+
+    def _dirty_waiting(self, keys: Iterable[str]) -> None:
+        wanted = set(keys)
+        if wanted:
+            self._dirty.update(
+                node for node, one in self._drains.items() if not wanted.isdisjoint(one.waits_on)
+            )
+
+    def _in_flight(self) -> int:
+        return sum(drain.in_flight for drain in self._drains.values())
+
+    def _clock_went_back(self, now: datetime) -> None:
+        self._lanes.hurry(now)
+        self._quiet_until = None
+        self._reopen = {node: min(at, now) for node, at in self._reopen.items()}
+        for drain in self._drains.values():
+            drain.hurry(now)

@@ -1,0 +1,541 @@
+"""One node's drain as a state machine: told what happened and what time it is, it says what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from reconciler.drainer.lanes import Lanes, backoff
+from reconciler.drainer.messages import (
+    CheckNode,
+    Command,
+    Delete,
+    Evict,
+    Limits,
+    ListAttachments,
+    ListPods,
+    Restart,
+    Write,
+)
+from reconciler.drainer.refusals import Meaning, read_refusal, two_budgets, waits_for
+from reconciler.errors import ReconcilerError
+from reconciler.eviction.budgets import asks
+from reconciler.eviction.filters import Action, Judged, judge
+from reconciler.eviction.order import Tier
+from reconciler.eviction.survey import queue_key, summarise
+from reconciler.model.drain import Blocker, DrainOrder, DrainProgress, Phase
+from reconciler.model.node import Node
+from reconciler.model.pod import Pod
+from reconciler.model.ports import Listed, PodChange, PodGone
+
+# An eviction that was granted sets the deletion timestamp at once. A pod that has none so long afterwards
+# was spared by somebody's webhook, and is asked for again.
+_SPARED_AFTER = timedelta(seconds=60)
+
+
+class Stage(Enum):
+    """How far one pod is."""
+
+    QUEUED = auto()
+    IN_FLIGHT = auto()
+    LEAVING = auto()
+    RESTARTED = auto()
+
+
+@dataclass(slots=True)
+class Tracked:
+    """One pod of the node, and what came of asking for it."""
+
+    judged: Judged
+    stage: Stage = Stage.QUEUED
+    retry_at: datetime | None = None
+    failures: int = 0
+    because: str = ""
+    budget: str = ""
+    asked_at: datetime | None = None
+    no_restart: str = ""
+    hastened: bool = False
+    forced: bool = False
+
+    @property
+    def pod(self) -> Pod:
+        """The pod as it was last seen."""
+        return self.judged.pod
+
+    @property
+    def remains(self) -> bool:
+        """Whether the drain has to wait for it."""
+        return self.stage is not Stage.QUEUED or self.judged.goes or self.judged.action is Action.WAIT
+
+
+@dataclass(slots=True)
+class NodeDrain:
+    """One attempt at one node; `number` tells its answers from those of an earlier one."""
+
+    order: DrainOrder
+    number: int
+    limits: Limits
+    phase: Phase = Phase.RUNNING
+    error: str = ""
+    finished: datetime | None = None
+    listed: bool = False
+    wake: datetime | None = None
+    starved: bool = False
+    waits_on: set[str] = field(default_factory=set)
+    wants_budgets: bool = False
+    in_flight: int = 0
+    now: datetime | None = None
+    _pods: dict[str, Tracked] = field(default_factory=dict)
+    _had: set[str] = field(default_factory=set)
+    _in_this_watch: set[str] = field(default_factory=set)
+    _evicted: set[str] = field(default_factory=set)
+    _ready: bool | None = None
+    _check_asked: datetime | None = None
+    _cordoned_at: datetime | None = None
+    _confirming: bool = False
+    _confirmed: bool = False
+    _attachments_asked: bool = False
+    _attachments_at: datetime | None = None
+    _empty_since: datetime | None = None
+    _left_attached: tuple[str, ...] = ()
+    _retry_at: datetime | None = None
+    _wakes: list[datetime] = field(default_factory=list)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.phase is Phase.RUNNING
+
+    # What it is told.
+
+    def see(self, change: PodChange, now: datetime) -> None:
+        """Take one item of the node's watch."""
+        match change:
+            case Listed():
+                if not self.listed:
+                    # What went while nobody watched is told by its absence.
+                    self._forget_all_but(self._in_this_watch)
+                self.listed = True
+            case PodGone(uid):
+                self._pods.pop(uid, None)
+            case pod:
+                self._in_this_watch.add(pod.uid)
+                self._see_pod(pod, now)
+
+    def lose_sight(self) -> None:
+        """The watch ended: nothing is done until another has listed."""
+        self.listed = False
+        self._in_this_watch.clear()
+
+    def see_node(self, found: Node | None, now: datetime) -> None:
+        """Take the node as it was read after the question was asked."""
+        asked, self._check_asked = self._check_asked, None
+        if found is None:
+            self.end(Phase.NODE_GONE, now, "the node is no more")
+        elif found.uid != self.order.uid:
+            self.end(Phase.NODE_GONE, now, "another node has the name now")
+        elif not found.unschedulable:
+            self.end(Phase.STOPPED, now, "the node is not cordoned any more")
+        else:
+            # What was read is at least as new as the question, not as the answer.
+            self._cordoned_at = asked or now
+            self.error = ""
+            self._ready = found.ready if found.condition("Ready") is not None else None
+
+    def node_unread(self, error: ReconcilerError, now: datetime) -> None:
+        """The node could not be read: nothing is evicted until it can be."""
+        self._check_asked = None
+        self._cordoned_at = None
+        self.error = f"the node can't be read: {error}"
+        self._attempt_later(now)
+
+    def see_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
+        """Take the consistent list that was asked for when nothing seemed to be left."""
+        self._confirming, self.error = False, ""
+        self._forget_all_but({pod.uid for pod in pods})
+        for pod in pods:
+            self._see_pod(pod, now)
+        self._confirmed = not self._remaining()
+
+    def pods_unread(self, error: ReconcilerError, now: datetime) -> None:
+        """The list could not be read: nobody knows that the node is empty."""
+        self._confirming = False
+        self.error = f"the pods can't be read: {error}"
+        self._attempt_later(now)
+
+    def see_attachments(self, names: tuple[str, ...], now: datetime) -> None:
+        """Take what is still attached."""
+        self._attachments_asked = False
+        self._left_attached = names
+        self._attachments_at = now + self.limits.attachments_every
+        since = self._empty_since or now
+        # A volume of a pod that stays will stay as well: no use in waiting.
+        staying = any(tracked.pod.claims for tracked in self._pods.values())
+        if not names or staying or now >= since + self.limits.attachments:
+            self.end(Phase.DRAINED, now)
+
+    def attachments_unread(self, error: ReconcilerError, now: datetime) -> None:
+        """What is attached can't be read: the bound on this wait holds all the same."""
+        self.see_attachments((f"unknown ({error})",), now)
+
+    def written(self, uid: str, error: ReconcilerError | None, said: str, lanes: Lanes, now: datetime) -> str:
+        """Take the answer to a write; returns what stops every drain, empty for nothing."""
+        self.in_flight -= 1
+        lanes.release(uid)
+        tracked = self._pods.get(uid)
+        if tracked is None:
+            # It went, and the watch was faster than the answer.
+            if error is None and not said:
+                self._evicted.add(uid)
+            return ""
+        if error is not None:
+            return self._refused(tracked, error, lanes, now)
+        tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
+        tracked.asked_at = now
+        if said:
+            tracked.stage = Stage.RESTARTED
+            tracked.because = f"{said} is restarted: the new pod comes up elsewhere before this one goes"
+        else:
+            if uid not in self._evicted:
+                lanes.spent(tracked.pod)
+            tracked.stage = Stage.LEAVING
+            self._evicted.add(uid)
+        return ""
+
+    def end(self, phase: Phase, now: datetime, error: str = "") -> None:
+        """Nothing more is done."""
+        if self.running:
+            self.phase, self.finished, self.error = phase, now, error
+            self.wake = None
+
+    def hurry(self, now: datetime) -> None:
+        """The clock went back: whatever was to happen later may happen now."""
+        for tracked in self._pods.values():
+            tracked.retry_at = min(tracked.retry_at, now) if tracked.retry_at else None
+        self._cordoned_at = None
+        self.wake = now
+
+    # What it wants.
+
+    def advance(self, lanes: Lanes, free: int, now: datetime) -> list[Command]:
+        """Tell what to do now, with at most `free` writes; sets `wake`, `waits_on` and `starved`."""
+        self.now = now
+        if not self.running:
+            return []
+        self._wakes.clear()
+        self.waits_on.clear()
+        self.starved = False
+        commands = list(self._advance(lanes, free, now))
+        self.wake = min(self._wakes, default=None) if self.running else None
+        return commands
+
+    def progress(self) -> DrainProgress:
+        """Tell how far it is."""
+        now = self.now or self.order.since
+        seen = summarise(tracked.judged for tracked in self._pods.values())
+        remaining = {tracked.pod.uid for tracked in self._remaining()}
+        blockers = () if self.phase is Phase.DRAINED else tuple(self._blockers(now))
+        return DrainProgress(
+            node=self.order.node,
+            uid=self.order.uid,
+            phase=self.phase,
+            total=len(self._had),
+            gone=len(self._had - remaining),
+            evicted=len(self._evicted),
+            kept=(*seen.kept, *seen.refused),
+            blockers=blockers,
+            warnings=(*seen.warnings, *self._still_attached()),
+            escalations=tuple(self._escalations(blockers, now)),
+            error=self.error,
+            finished=self.finished,
+        )
+
+    def _advance(self, lanes: Lanes, free: int, now: datetime) -> Iterator[Command]:
+        timeout = self.order.timeout
+        if timeout is not None and self._due(self.order.since + timeout, now):
+            self.end(Phase.TIMED_OUT, now, f"not drained within {timeout}")
+            return
+        loud = self.order.escalation.warn_after
+        if loud is not None:
+            self._due(self.order.since + loud, now)
+        if self._cordoned_at is None:
+            yield from self._check(now)
+            return
+        if not self.listed:
+            return
+        self._rejudge(now)
+        refused = [tracked for tracked in self._pods.values() if tracked.judged.action is Action.REFUSE]
+        if refused:
+            # As kubectl does: one pod that may not go, and none goes.
+            self.end(Phase.FAILED, now, "some pods may not be evicted: nothing was")
+            return
+        remaining = self._remaining()
+        if not remaining:
+            yield from self._finish(now)
+            return
+        self._confirmed, self._empty_since = False, None
+        if self._due(self._cordoned_at + self.limits.check_idle, now):
+            yield from self._check(now)
+        writes = list(self._writes(remaining, lanes, free, now))
+        if writes and now - self._cordoned_at > self.limits.check_every:
+            self._take_back(writes, lanes)
+            yield from self._check(now)
+            return
+        self.in_flight += len(writes)
+        yield from writes
+
+    def _check(self, now: datetime) -> Iterator[Command]:
+        if self._check_asked is None and not self._later(now):
+            self._check_asked = now
+            yield CheckNode(self.order.node, self.number)
+
+    def _finish(self, now: datetime) -> Iterator[Command]:
+        """Drained is what a consistent read says, and no volume is attached any more, within a bound."""
+        if self._confirming or self._attachments_asked or self._later(now):
+            return
+        if not self._confirmed:
+            self._confirming = True
+            yield ListPods(self.order.node, self.number)
+            return
+        self._empty_since = self._empty_since or now
+        if self._attachments_at is None or self._due(self._attachments_at, now):
+            self._attachments_asked = True
+            yield ListAttachments(self.order.node, self.number)
+
+    def _writes(self, remaining: list[Tracked], lanes: Lanes, free: int, now: datetime) -> Iterator[Write]:
+        room = min(free, self.limits.per_node - self.in_flight)
+        group = min(tracked.judged.group for tracked in remaining)
+        here = [tracked for tracked in remaining if tracked.judged.group == group]
+        queued = sum(tracked.stage is Stage.QUEUED and tracked.judged.goes for tracked in here)
+        if not lanes.known and queued >= self.limits.budgets_from:
+            self.wants_budgets = True
+        # Without knowing the budgets many would be refused; where they can't be read, refusals must do.
+        waiting_for_budgets = self.wants_budgets and not lanes.known and not lanes.broken
+        for tracked in remaining:
+            if room <= 0:
+                self.starved = True
+                return
+            if tracked.stage is Stage.IN_FLIGHT:
+                continue
+            if tracked.retry_at is not None and not self._due(tracked.retry_at, now):
+                continue
+            write = self._escalated(tracked, now)
+            if write is None and tracked.judged.group == group and not waiting_for_budgets:
+                write = self._ordinary(tracked, lanes, now)
+            if write is not None:
+                room -= 1
+                tracked.stage = Stage.IN_FLIGHT
+                yield write
+
+    def _ordinary(self, tracked: Tracked, lanes: Lanes, now: datetime) -> Write | None:
+        if tracked.stage is not Stage.QUEUED or not tracked.judged.goes:
+            return None
+        node, number, pod = self.order.node, self.number, tracked.pod
+        own = tracked.judged.tier is Tier.OWN
+        if self.order.options.use_delete:
+            return Delete(node, number, pod, self._grace(pod), own)
+        budgets = lanes.covering(pod)
+        if len(budgets) == 1:
+            closed = lanes.closed_until(budgets[0], pod, now, self.limits.backoff_last)
+            if closed is not None:
+                self.waits_on.add(budgets[0].key)
+                self._wakes.append(closed)
+                if self._restartable(tracked, lanes):
+                    return Restart(node, number, pod)
+                tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
+                return None
+        elif budgets and not tracked.because:
+            tracked.because = two_budgets(budgets)
+        counted = tuple(budget for budget in budgets if asks(budget, pod))
+        if not lanes.take(counted, pod.uid):
+            self.waits_on.update(budget.key for budget in counted)
+            return None
+        return Evict(node, number, pod, self._grace(pod), own)
+
+    def _restartable(self, tracked: Tracked, lanes: Lanes) -> bool:
+        """Whether the pod is the only one of its kind and may be replaced before it goes."""
+        pod = tracked.pod
+        asked = (
+            self.order.restart_singletons or pod.labels.get(f"{self.order.options.prefix}/restart") == "true"
+        )
+        if not asked or tracked.no_restart or pod.owner is None or pod.owner.kind != "ReplicaSet":
+            return False
+        return all(budget.expected <= 1 for budget in lanes.covering(pod))
+
+    def _escalated(self, tracked: Tracked, now: datetime) -> Write | None:
+        """What the settings allow when the deadline comes near, or a pod is stuck on a dead node."""
+        steps, pod = self.order.escalation, tracked.pod
+        node, number = self.order.node, self.number
+        if (
+            steps.delete_before_deadline
+            and steps.deadline is not None
+            and tracked.judged.tier is not Tier.OWN
+        ):
+            left = max(1, int((steps.deadline - now).total_seconds()))
+            if pod.deleting_until is not None:
+                if pod.deleting_until > steps.deadline and not tracked.hastened:
+                    tracked.hastened = True
+                    return Delete(node, number, pod, left)
+            elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
+                grace = self._grace(pod)
+                grace = pod.grace if grace is None else grace
+                if self._due(steps.deadline - timedelta(seconds=grace), now):
+                    tracked.hastened = True
+                    return Delete(node, number, pod, min(grace, left))
+        if steps.force_stuck_after is not None and pod.deleting_until is not None and not self._node_ready:
+            stuck = self._due(pod.deleting_until + steps.force_stuck_after, now)
+            if (
+                stuck
+                and not tracked.forced
+                and (tracked.remains and tracked.judged.action is not Action.KEEP)
+            ):
+                tracked.forced = True
+                return Delete(node, number, pod, 0)
+        return None
+
+    def _refused(self, tracked: Tracked, error: ReconcilerError, lanes: Lanes, now: datetime) -> str:
+        limits, pod = self.limits, tracked.pod
+        refusal = read_refusal(error, pod, lanes.covering(pod))
+        tracked.stage = Stage.QUEUED
+        tracked.because, tracked.budget = refusal.because, refusal.budget
+        pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
+        match refusal.meaning:
+            case Meaning.GONE:
+                # The watch is about to say the same. Should it not, the pod is asked for again after a while.
+                tracked.stage, tracked.asked_at, tracked.because = Stage.LEAVING, now, ""
+                return ""
+            case Meaning.STOP:
+                return refusal.because
+            case Meaning.BUDGET:
+                if not lanes.known:
+                    self.wants_budgets = True
+                if refusal.budget:
+                    lanes.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
+                if refusal.budget in lanes.all and refusal.wait is None:
+                    # The budget's own clock and its watch say when to ask again, for all of its pods.
+                    tracked.retry_at = None
+                    return ""
+            case Meaning.DYING | Meaning.SLOWLY:
+                # A workload that can't be restarted is evicted as any other, with the reason told.
+                tracked.no_restart = tracked.no_restart or refusal.because
+                pause = backoff(tracked.failures, limits.slow, limits.slow * 4)
+            case Meaning.LATER:
+                pass
+        tracked.failures += 1
+        tracked.hastened = tracked.forced = False
+        tracked.retry_at = now + max(pause, timedelta(seconds=refusal.wait or 0))
+        return ""
+
+    def _take_back(self, writes: list[Write], lanes: Lanes) -> None:
+        for write in writes:
+            lanes.release(write.pod.uid)
+            tracked = self._pods[write.pod.uid]
+            tracked.stage = Stage.LEAVING if write.pod.uid in self._evicted else Stage.QUEUED
+            tracked.hastened = tracked.forced = False
+
+    # Small questions.
+
+    @property
+    def _node_ready(self) -> bool:
+        return self.order.node_ready if self._ready is None else self._ready
+
+    def _see_pod(self, pod: Pod, now: datetime) -> None:
+        judged = self._judge(pod, now)
+        tracked = self._pods.get(pod.uid)
+        if tracked is None:
+            tracked = self._pods[pod.uid] = Tracked(judged)
+        else:
+            tracked.judged = judged
+        if tracked.remains:
+            self._had.add(pod.uid)
+
+    def _forget_all_but(self, there: set[str]) -> None:
+        for uid in [uid for uid in self._pods if uid not in there]:
+            del self._pods[uid]
+
+    def _judge(self, pod: Pod, now: datetime) -> Judged:
+        order = self.order
+        return judge(pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
+
+    def _rejudge(self, now: datetime) -> None:
+        """See to what time alone changes."""
+        for tracked in self._pods.values():
+            pod = tracked.pod
+            if pod.deleting_until is not None and self.order.options.skip_terminating_after:
+                tracked.judged = self._judge(pod, now)
+                if tracked.judged.action is Action.SKIP:
+                    tracked.stage = Stage.QUEUED
+                else:
+                    at = pod.deleting_until + self.order.options.skip_terminating_after
+                    self._wakes.append(at + timedelta(seconds=1))
+            elif (
+                tracked.stage is Stage.LEAVING
+                and pod.deleting_until is None
+                and tracked.asked_at is not None
+                and self._due(tracked.asked_at + _SPARED_AFTER, now)
+            ):
+                tracked.stage = Stage.QUEUED
+
+    def _remaining(self) -> list[Tracked]:
+        return sorted(
+            (one for one in self._pods.values() if one.remains), key=lambda one: queue_key(one.judged)
+        )
+
+    def _grace(self, pod: Pod) -> int | None:
+        """What to ask for, in seconds; None leaves the pod its own."""
+        options = self.order.options
+        if options.grace is not None:
+            return options.grace
+        if options.max_grace is not None and pod.grace > options.max_grace.total_seconds():
+            return int(options.max_grace.total_seconds())
+        return None
+
+    def _due(self, at: datetime, now: datetime) -> bool:
+        """Whether it is time; where it is not, we are woken then."""
+        if at <= now:
+            return True
+        self._wakes.append(at)
+        return False
+
+    def _attempt_later(self, now: datetime) -> None:
+        self._retry_at = now + self.limits.backoff_first
+
+    def _later(self, now: datetime) -> bool:
+        if self._retry_at is None or self._due(self._retry_at, now):
+            self._retry_at = None
+            return False
+        return True
+
+    def _blockers(self, now: datetime) -> Iterator[Blocker]:
+        for tracked in self._remaining():
+            pod = tracked.pod
+            if tracked.because:
+                because = tracked.because
+                if tracked.no_restart and tracked.no_restart != because:
+                    because = f"{because}; it can't be restarted instead: {tracked.no_restart}"
+                yield Blocker(pod.key, because, tracked.budget)
+            elif pod.deleting_until is not None and pod.deleting_until < now:
+                late = int((now - pod.deleting_until).total_seconds())
+                yield Blocker(pod.key, f"is still terminating {late}s after its grace period")
+            elif not self.running:
+                going = pod.deleting_until is not None or tracked.stage is Stage.LEAVING
+                yield Blocker(pod.key, "was terminating" if going else "its turn had not come")
+            elif tracked.judged.action is Action.WAIT and pod.deleting_until is None:
+                yield Blocker(pod.key, "; ".join(tracked.judged.reasons))
+
+    def _escalations(self, blockers: tuple[Blocker, ...], now: datetime) -> Iterator[str]:
+        steps = self.order.escalation
+        if self.running and steps.warn_after is not None and now >= self.order.since + steps.warn_after:
+            for blocker in blockers:
+                yield f"not drained after {steps.warn_after}: {blocker.pod} {blocker.because}"
+        for tracked in self._remaining():
+            if tracked.hastened:
+                yield f"{tracked.pod.key} is deleted instead of evicted, to be gone by the deadline"
+            if tracked.forced:
+                yield f"{tracked.pod.key} is deleted without grace: it is stuck on a node that is not ready"
+
+    def _still_attached(self) -> Iterator[str]:
+        if self.phase is Phase.DRAINED and self._left_attached:
+            yield f"still attached: {', '.join(self._left_attached)}"

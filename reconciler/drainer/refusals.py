@@ -1,0 +1,113 @@
+"""What an answer to an eviction means: gone, try again, and when; and the words for it.
+
+Sources: kubernetes pkg/registry/core/pod/storage/eviction.go (what is answered and why), and kubectl
+pkg/drain/drain.go (what it makes of that).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from reconciler.errors import (
+    Conflict,
+    Forbidden,
+    LockLost,
+    NotFound,
+    ReconcilerError,
+    Rejected,
+    TooManyRequests,
+    Unreachable,
+)
+from reconciler.model.pod import Budget, Pod
+
+_NEEDS = re.compile(r"disruption budget (\S+) needs (\d+) healthy pods and has (\d+)")
+
+
+class Meaning(Enum):
+    """What to do about a refusal."""
+
+    GONE = auto()
+    BUDGET = auto()
+    LATER = auto()
+    SLOWLY = auto()
+    DYING = auto()
+    STOP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One refusal: `budget` is `namespace/name` where the server named one, `wait` its wish in seconds."""
+
+    meaning: Meaning
+    because: str
+    budget: str = ""
+    wait: float | None = None
+
+
+def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[Budget]) -> Refusal:
+    """Tell what an error means for a pod that these budgets cover."""
+    match error:
+        case NotFound() | Conflict():
+            # 409 is the UID precondition: the name is another pod's by now, so ours is no more.
+            return Refusal(Meaning.GONE, "gone")
+        case TooManyRequests():
+            return _refused(error, pod, tuple(budgets))
+        case Forbidden() if _namespace_terminates(error):
+            return Refusal(Meaning.DYING, f"namespace {pod.namespace} is being deleted")
+        case Forbidden():
+            return Refusal(Meaning.SLOWLY, f"not allowed: {error}")
+        case Unreachable():
+            return Refusal(Meaning.LATER, f"the API server did not answer: {error}", wait=error.retry_after)
+        case Rejected():
+            return Refusal(Meaning.SLOWLY, _rejected(error, tuple(budgets)))
+        case LockLost():
+            return Refusal(Meaning.STOP, f"the lock is no longer ours: {error}")
+        case _:
+            return Refusal(Meaning.SLOWLY, str(error))
+
+
+def waits_for(budget: Budget) -> str:
+    """Say what a pod waits for: `waits for PDB shop/web: needs 3 healthy, has 3`."""
+    return f"waits for PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"
+
+
+def two_budgets(budgets: Iterable[Budget]) -> str:
+    """Say why a pod under two budgets can't be evicted."""
+    names = ", ".join(sorted(budget.key for budget in budgets))
+    return f"several PDBs cover it ({names}): the API server evicts no pod that has more than one"
+
+
+def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[Budget, ...]) -> Refusal:
+    words = (str(error), *error.causes)
+    for text in words:
+        found = _NEEDS.search(text)
+        if found:
+            name, needs, has = found.groups()
+            key = f"{pod.namespace}/{name}"
+            return Refusal(
+                Meaning.BUDGET,
+                f"waits for PDB {key}: needs {needs} healthy, has {has}",
+                key,
+                error.retry_after,
+            )
+    if any("disruption" in text.lower() for text in words):
+        named = next((budget for budget in budgets if budget.name in error.causes), None)
+        named = named or (budgets[0] if len(budgets) == 1 else None)
+        if named is not None:
+            return Refusal(Meaning.BUDGET, waits_for(named), named.key, error.retry_after)
+        return Refusal(Meaning.BUDGET, f"a PDB refuses: {error}", wait=error.retry_after)
+    return Refusal(Meaning.LATER, f"the API server asks for patience: {error}", wait=error.retry_after)
+
+
+def _namespace_terminates(error: Forbidden) -> bool:
+    words = (error.reason, *error.causes)
+    return any("NamespaceTerminating" in word for word in words) or "it is being terminated" in str(error)
+
+
+def _rejected(error: Rejected, budgets: tuple[Budget, ...]) -> str:
+    if "more than one PodDisruptionBudget" in str(error):
+        return two_budgets(budgets) if len(budgets) > 1 else f"several PDBs cover it: {error}"
+    return f"refused: {error}"

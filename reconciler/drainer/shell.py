@@ -1,0 +1,288 @@
+"""Threads around the core: they carry its commands out and bring the answers back."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from threading import Condition, Lock, Thread
+from typing import TypeVar
+
+from reconciler.drainer.core import DrainCore
+from reconciler.drainer.messages import (
+    AttachmentsSeen,
+    BudgetNews,
+    CheckNode,
+    Command,
+    Delete,
+    Event,
+    Evict,
+    Limits,
+    ListAttachments,
+    ListPods,
+    NodeSeen,
+    PodNews,
+    PodsSeen,
+    Restart,
+    Start,
+    Stop,
+    Tick,
+    Unwatch,
+    WatchBudgets,
+    WatchEnded,
+    WatchPods,
+    Write,
+    WriteDone,
+)
+from reconciler.errors import ReconcilerError
+from reconciler.model.drain import DrainOrder, DrainProgress
+from reconciler.model.ports import Clock, Evictor
+
+_log = logging.getLogger(__name__)
+_Item = TypeVar("_Item")
+
+
+class Drainer:
+    """Carries drains out in the background, until `close`.
+
+    Nothing that it does raises in the caller's thread: what goes wrong stands in the progress. Requests are
+    made by a pool of `limits.parallel` threads, each watch has one of its own, and one thread runs the core.
+    """
+
+    def __init__(
+        self,
+        evictor: Evictor,
+        clock: Clock,
+        *,
+        limits: Limits | None = None,
+        on_progress: Callable[[DrainProgress], None] | None = None,
+        before_own_pod: Callable[[], None] | None = None,
+    ) -> None:
+        """Take the ports.
+
+        `on_progress` is called from the drainer's thread with each drain about which something was learnt.
+        `before_own_pod` is called once before the pod that we run in is evicted, which is the last thing
+        that happens here: whatever others may wait for (the lock) is given back in it.
+        """
+        self._limits = limits or Limits()
+        self._core = DrainCore(self._limits)
+        self._evictor = evictor
+        self._clock = clock
+        self._on_progress = on_progress
+        self._before_own_pod = before_own_pod
+        self._changed = Condition()
+        self._events: deque[Event] = deque()
+        self._core_lock = Lock()
+        self._failure: BaseException | None = None
+        self._ended = 0
+        self._running = 0
+        self._closing = False
+        self._watches: dict[int, AbstractContextManager[object]] = {}
+        self._unwanted: set[int] = set()
+        self._pool: ThreadPoolExecutor | None = None
+        self._thread: Thread | None = None
+
+    def start(self, order: DrainOrder) -> None:
+        """Start a node's drain, or go on with it; an ended one begins anew."""
+        with self._changed:
+            if self._closing:
+                return
+            if self._thread is None:
+                self._pool = ThreadPoolExecutor(self._limits.parallel, thread_name_prefix="drain")
+                self._thread = Thread(target=self._run, name="drainer", daemon=True)
+                self._thread.start()
+            self._events.append(Start(order))
+            # Counted here, so that a wait straight after this does not take the drain for ended.
+            self._running += 1
+            self._changed.notify_all()
+
+    def stop(self, node: str, because: str = "stopped") -> None:
+        """Evict nothing more from a node; what is in flight is not called back."""
+        self._put(Stop(node, because))
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        """Tell how far each drain is that this drainer was ever given, by node."""
+        with self._core_lock:
+            return self._core.progress()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait until a drain ends or none runs, so many seconds at most; tells whether that came about.
+
+        Where nothing runs already it returns at once. Raises what a bug of the drainer itself raised.
+        """
+        until = None if timeout is None else self._clock.now().timestamp() + timeout
+        with self._changed:
+            ended = self._ended
+            while self._running > 0 and self._ended == ended and not self._closing:
+                left = None if until is None else until - self._clock.now().timestamp()
+                if left is not None and left <= 0:
+                    return False
+                self._clock.wait(self._changed, left)
+            if self._failure is not None:
+                raise self._failure
+            return True
+
+    def close(self) -> None:
+        """Stop everything and return when no request of ours is under way any more."""
+        with self._changed:
+            self._closing = True
+            thread, pool = self._thread, self._pool
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join()
+        for number in list(self._watches):
+            self._leave(number)
+        if pool is not None:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _put(self, event: Event) -> None:
+        with self._changed:
+            self._events.append(event)
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        try:
+            while (events := self._next_events()) is not None:
+                self._step(events)
+        except BaseException as failure:
+            with self._changed:
+                self._failure = failure
+                self._closing = True
+                self._changed.notify_all()
+            raise
+
+    def _next_events(self) -> list[Event] | None:
+        """Wait for something to happen; None when it is over."""
+        with self._changed:
+            while not self._events and not self._closing:
+                wake = self._core.next_wake()
+                left = None if wake is None else (wake - self._clock.now()).total_seconds()
+                if left is not None and left <= 0:
+                    return [Tick()]
+                self._clock.wait(self._changed, left)
+            if self._closing:
+                return None
+            # All that has come meanwhile is looked at together: one reckoning for many pods.
+            events = list(self._events)
+            self._events.clear()
+            return events
+
+    def _step(self, events: list[Event]) -> None:
+        with self._core_lock:
+            commands = self._core.step_all(events, self._clock.now())
+            touched = self._core.touched() if self._on_progress is not None else ()
+            running, ended = self._core.running(), self._core.ended()
+        for command in commands:
+            self._carry_out(command)
+        with self._changed:
+            self._running = running + sum(isinstance(event, Start) for event in self._events)
+            if ended != self._ended or not self._running:
+                self._ended = ended
+                self._changed.notify_all()
+        if self._on_progress is not None:
+            for one in touched:
+                self._on_progress(one)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case WatchPods(node, number):
+                self._watch(number, node)
+            case WatchBudgets(number):
+                self._watch(number, None)
+            case Unwatch(number):
+                self._leave(number)
+            case _:
+                assert self._pool is not None
+                self._pool.submit(self._ask, command)
+
+    def _ask(self, command: CheckNode | ListPods | ListAttachments | Write) -> None:
+        try:
+            answer = self._answer(command)
+        except ReconcilerError as error:
+            answer = _failed(command, error)
+        except Exception as error:  # noqa: BLE001 - a bug must not leave the drain waiting for ever
+            _log.exception("a request of the drainer failed", extra={"node": command.node})
+            answer = _failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
+        self._put(answer)
+
+    def _answer(self, command: CheckNode | ListPods | ListAttachments | Write) -> Event:
+        node, number = command.node, command.drain
+        match command:
+            case CheckNode():
+                return NodeSeen(node, number, self._evictor.node(node))
+            case ListPods():
+                return PodsSeen(node, number, self._evictor.pods(node))
+            case ListAttachments():
+                return AttachmentsSeen(node, number, self._evictor.attachments(node))
+            case Restart(pod=pod):
+                return WriteDone(node, number, pod.uid, said=self._evictor.restart(pod, self._clock.now()))
+            case Evict(pod=pod, grace=grace, own=own) | Delete(pod=pod, grace=grace, own=own):
+                if own and self._before_own_pod is not None:
+                    self._before_own_pod()
+                write = self._evictor.evict if isinstance(command, Evict) else self._evictor.delete
+                write(pod, grace=grace)
+                return WriteDone(node, number, pod.uid)
+
+    def _watch(self, number: int, node: str | None) -> None:
+        Thread(
+            target=self._follow, args=(number, node), name=f"watch-{node or 'budgets'}", daemon=True
+        ).start()
+
+    def _follow(self, number: int, node: str | None) -> None:
+        """Bring what one watch tells until it ends or is left."""
+        error: ReconcilerError | None = None
+        try:
+            if node is None:
+                for budget_change in self._entered(number, self._evictor.watch_budgets()):
+                    self._put(BudgetNews(budget_change))
+            else:
+                for pod_change in self._entered(number, self._evictor.watch_pods(node)):
+                    self._put(PodNews(node, number, pod_change))
+        except ReconcilerError as failure:
+            error = failure
+        except Exception as failure:  # noqa: BLE001 - a bug must not leave the drain waiting for ever
+            _log.exception("a watch of the drainer failed", extra={"node": node})
+            error = ReconcilerError(f"{type(failure).__name__}: {failure}")
+        with self._changed:
+            left = number in self._unwanted
+            self._unwanted.discard(number)
+        if not left:
+            self._put(WatchEnded(node, number, error))
+
+    def _entered(self, number: int, watch: AbstractContextManager[Iterator[_Item]]) -> Iterator[_Item]:
+        items = watch.__enter__()
+        with self._changed:
+            self._watches[number] = watch
+            unwanted = number in self._unwanted or self._closing
+        try:
+            if not unwanted:
+                yield from items
+        finally:
+            self._exit(number)
+
+    def _leave(self, number: int) -> None:
+        with self._changed:
+            self._unwanted.add(number)
+        self._exit(number)
+
+    def _exit(self, number: int) -> None:
+        """Leave a watch once, whichever thread comes first: one made of a generator stands no more."""
+        with self._changed:
+            watch = self._watches.pop(number, None)
+        if watch is not None:
+            watch.__exit__(None, None, None)
+
+
+def _failed(command: CheckNode | ListPods | ListAttachments | Write, error: ReconcilerError) -> Event:
+    node, number = command.node, command.drain
+    match command:
+        case CheckNode():
+            return NodeSeen(node, number, error=error)
+        case ListPods():
+            return PodsSeen(node, number, error=error)
+        case ListAttachments():
+            return AttachmentsSeen(node, number, error=error)
+        case _:
+            return WriteDone(node, number, command.pod.uid, error=error)

@@ -1,0 +1,201 @@
+"""Observe: read what a pass has to know, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.engine.publishing import DRAINSAFE_KEYS, LIFECYCLE
+from reconciler.errors import ClusterError, RecordUnreadable
+from reconciler.model.aws import AwsMemory
+from reconciler.model.cloud import CloudMemory
+from reconciler.model.drain import DrainProgress
+from reconciler.model.event import Reading
+from reconciler.model.maintenance import Maintenance
+from reconciler.model.node import READ_LABELS, Node, Wanted
+from reconciler.model.pod import Pod
+from reconciler.model.ports import CloudReader, ClusterReader, InstanceReader
+from reconciler.model.record import Record, from_annotation
+from reconciler.model.snapshot import Agents, Remediator, Snapshot
+from reconciler.settings.schema import Settings, Sign
+from reconciler.settings.selectors import LabelSelector
+from reconciler.sources import arm, aws, node_condition, published, request
+
+
+def observe(
+    reader: ClusterReader,
+    settings: Settings,
+    *,
+    drains: Mapping[str, DrainProgress] | None = None,
+    own_node: str | None = None,
+    own_pod: str | None = None,
+    capacity: bool = False,
+    cloud: CloudReader | None = None,
+    ec2: InstanceReader | None = None,
+    now: datetime | None = None,
+) -> Snapshot:
+    """Return the snapshot of one pass; raises ClusterError when the nodes themselves can't be read.
+
+    Pods are read for the nodes that are being drained, one request each; nothing else is asked per node.
+    `capacity` keeps what a preview needs to say whether there is room elsewhere. `cloud` (ARM) and `ec2` are
+    asked where the settings have them as sources and the ledger says that it is time, which needs `now`
+    (aware).
+    """
+    nodes = reader.nodes(wanted(settings, capacity=capacity))
+    agents = reader.agents() if settings.sources.imds.enabled else Agents()
+    remediator = reader.remediator() if settings.sources.node_conditions.enabled else Remediator()
+    draining = [node for node in nodes if _is_draining(node, settings)]
+    maintenances, problems = _maintenances(reader, settings)
+    ledger = reader.ledger()
+    planned = _ask(cloud, nodes, ledger.arm, settings, now)
+    scheduled = _ask_ec2(ec2, nodes, ledger.aws, settings, now)
+    return Snapshot(
+        nodes=nodes,
+        readings={
+            node.name: _read(node, settings, agents)
+            if (planned is None and scheduled is None) or now is None
+            else (*_read(node, settings, agents), *_read_clouds(node, settings, planned, scheduled, now))
+            for node in nodes
+        },
+        pods={node.name: reader.pods(node.name) for node in draining},
+        namespaces=reader.namespaces() if _asks_for_namespaces(settings) else {},
+        agents=agents,
+        remediator=remediator,
+        drains=dict(drains or {}),
+        ledger=ledger,
+        arm=planned,
+        aws=scheduled,
+        skew=reader.skew(),
+        own_node=own_node,
+        own_pod=own_pod,
+        maintenances=maintenances,
+        problems=problems,
+    )
+
+
+def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
+    """Return which parts of a node these settings need; where pods could go, any label may decide."""
+    return Wanted(
+        # Signs of ours are seen also when they are no longer published: they are to be taken away.
+        conditions=node_condition.CONDITIONS | settings.condition_types() | {"Ready", *LIFECYCLE},
+        annotation_prefix=settings.keys.prefix,
+        annotations=DRAINSAFE_KEYS,
+        capacity=capacity,
+        labels=None if capacity else READ_LABELS | settings.label_keys(),
+    )
+
+
+def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
+    """Return the snapshot with all that a preview of these nodes' drains needs.
+
+    The pods of the whole cluster are read once, with what decides where else they could run.
+    """
+    chosen = set(names)
+    if not chosen:
+        return snapshot
+    pods: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
+    for pod in reader.pods(placement=True):
+        pods.setdefault(pod.node, []).append(pod)
+    return replace(
+        snapshot,
+        pods={name: tuple(found) for name, found in pods.items()},
+        budgets=reader.budgets(),
+        namespaces=reader.namespaces(),
+    )
+
+
+def _maintenances(
+    reader: ClusterReader, settings: Settings
+) -> tuple[tuple[Maintenance, ...] | None, tuple[str, ...]]:
+    """Return the NodeMaintenance objects and what is wrong with them: a view, so that no pass fails by it."""
+    if Sign.NODE_MAINTENANCES not in settings.publish:
+        return None, ()
+    try:
+        return reader.maintenances(settings.keys.prefix), ()
+    except ClusterError as error:
+        return None, (f"NodeMaintenance objects can't be read, and are left as they are: {error}",)
+
+
+def _ask(
+    cloud: CloudReader | None,
+    nodes: tuple[Node, ...],
+    memory: CloudMemory,
+    settings: Settings,
+    now: datetime | None,
+) -> CloudMemory | None:
+    """Return what is in force of ARM's answers, after asking for what is due; None where it is no source."""
+    if not settings.sources.arm.enabled or now is None:
+        return None
+    fleet = tuple(node for node in nodes if settings.looks_after(node.labels))
+    followed = {
+        node.name
+        for node in fleet
+        if (record := _record(node, settings)) is not None and record.self_service is not None
+    }
+    scopes = arm.due(fleet, memory, now, followed=followed)
+    listings = cloud.planned(scopes) if cloud is not None and scopes else ()
+    return arm.remembered(memory, listings, fleet, settings.sources.arm.every, now)
+
+
+def _ask_ec2(
+    ec2: InstanceReader | None,
+    nodes: tuple[Node, ...],
+    memory: AwsMemory,
+    settings: Settings,
+    now: datetime | None,
+) -> AwsMemory | None:
+    """Return what is in force of EC2's answers, after asking for what is due; None where it is no source."""
+    if not settings.sources.aws.enabled or now is None:
+        return None
+    fleet = tuple(node for node in nodes if settings.looks_after(node.labels))
+    asked = aws.due(fleet, memory, now)
+    listings = ec2.scheduled(asked) if ec2 is not None and asked else ()
+    return aws.remembered(memory, listings, fleet, settings.sources.aws.every, now)
+
+
+def _read_clouds(
+    node: Node,
+    settings: Settings,
+    planned: CloudMemory | None,
+    scheduled: AwsMemory | None,
+    now: datetime,
+) -> tuple[Reading, ...]:
+    if not settings.looks_after(node.labels):
+        return ()
+    of_arm = arm.read(node, planned, now) if planned is not None else None
+    of_aws = aws.read(node, scheduled, now) if scheduled is not None else None
+    return tuple(reading for reading in (of_arm, of_aws) if reading is not None)
+
+
+def _asks_for_namespaces(settings: Settings) -> bool:
+    chosen = [rule.namespaces for rule in settings.drain.rules]
+    return any(isinstance(one, LabelSelector) and not one.selects_all for one in chosen)
+
+
+def _read(node: Node, settings: Settings, agents: Agents) -> tuple[Reading, ...]:
+    sources, prefix = settings.sources, settings.keys.prefix
+    readings: list[Reading] = []
+    if sources.node_conditions.enabled:
+        readings += node_condition.read(node)
+    if sources.imds.enabled:
+        readings.append(published.read(node, prefix, agents))
+    if sources.requests.enabled:
+        readings.append(request.read(node, prefix))
+    named = settings.condition_types()
+    if named:
+        readings += node_condition.read_named(node, named)
+    return tuple(readings)
+
+
+def _is_draining(node: Node, settings: Settings) -> bool:
+    record = _record(node, settings)
+    return record is not None and record.drain is not None and record.drain.done is None
+
+
+def _record(node: Node, settings: Settings) -> Record | None:
+    text = node.annotations.get(f"{settings.keys.prefix}/record")
+    try:
+        return from_annotation(text, node.uid) if text else None
+    except RecordUnreadable:
+        return None

@@ -1,0 +1,47 @@
+"""Release: undo by hand what is ours on a node."""
+
+from __future__ import annotations
+
+from reconciler.engine.publishing import without_signs
+from reconciler.errors import RecordUnreadable
+from reconciler.model.node import Node
+from reconciler.model.own import own_keys
+from reconciler.model.plan import ConditionsWrite, NodeWrite
+from reconciler.model.record import Record, from_annotation
+
+
+def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
+    """Return the patch that undoes what is ours: label, record, signs, cordon; None where nothing is.
+
+    A cordon that is not ours stays (law 2). Raises RecordUnreadable for a record that can't be read, unless
+    `reset`: then it goes too, and the cordon stays, since nobody can say whose it is.
+    """
+    text = node.annotations.get(f"{prefix}/record")
+    signs, _ = without_signs(node, prefix)
+    ours = [key for key in (f"{prefix}/state",) if key in node.labels]
+    if text is None and not ours and not signs:
+        return None
+    record: Record | None = None
+    if text is not None:
+        try:
+            record = from_annotation(text, node.uid)
+        except RecordUnreadable:
+            if not reset:
+                raise
+    undo = record is not None and record.cordon.may_be_undone and node.unschedulable
+    return NodeWrite(
+        node=node.name,
+        uid=node.uid,
+        resource_version=node.resource_version,
+        seen_unschedulable=node.unschedulable,
+        seen_own=own_keys(node, prefix),
+        own_prefix=prefix,
+        unschedulable=False if undo else None,
+        labels=dict.fromkeys(ours),
+        annotations={**signs, **({f"{prefix}/record": None} if text is not None else {})},
+    )
+
+
+def conditions_off(node: Node, prefix: str) -> ConditionsWrite | None:
+    """Return what takes the lifecycle conditions of ours off the node, None where there are none."""
+    return without_signs(node, prefix)[1]

@@ -1,0 +1,316 @@
+"""The simulated cluster as our program reaches it: the three ports in one, with places to fail at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooManyRequests
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.node import Condition, Node, Wanted
+from reconciler.model.own import is_as_seen, shows_intent
+from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
+from reconciler.model.pod import Budget, Pod
+from reconciler.model.ports import BudgetChange, PodChange
+from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
+from reconciler.simulation.log import Actor
+from reconciler.simulation.watch import SimulatedWatch
+
+HEARTBEAT = timedelta(minutes=5)
+"""How often node-problem-detector and kubelets write a heartbeat."""
+
+
+class Killed(BaseException):
+    """The process that was writing is no more; nothing in the program may catch this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: `what` as the port calls it, `node` and `subject` what it is about, `number` from 1."""
+
+    what: str
+    node: str = ""
+    subject: str = ""
+    number: int = 0
+
+
+Hook = Callable[[Call], None]
+
+
+class SimulatedApi:
+    """ClusterReader, ClusterWriter and Evictor over a simulated cluster.
+
+    `before_write` and `after_write` are called around each write, `before_read` before each read; each may
+    raise: a ClusterError or LockLost as a server or lock would, `Killed` for the end of the process. What
+    raises after a write was done all the same.
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        """Take the cluster."""
+        self.cluster = cluster
+        self.before_read: Hook | None = None
+        self.before_write: Hook | None = None
+        self.after_write: Hook | None = None
+        self.writes = 0
+        self.reads = 0
+        self.silent_since: dict[str, datetime] = {}
+        """Since when a node's detector writes no heartbeat, by node."""
+
+    # ClusterReader
+
+    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
+        """Every node, with what is wanted of it, sorted by name."""
+        self._read("nodes")
+        return tuple(self._shown(node, wanted) for _, node in sorted(self.cluster.nodes.items()))
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        """The pods of a node, or of all."""
+        del placement
+        self._read("pods", node or "")
+        if node is not None:
+            return self.cluster.pods_on(node)
+        return tuple(sorted(self.cluster.pods.values(), key=lambda pod: (pod.key, pod.uid)))
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """Every budget."""
+        self._read("budgets")
+        return tuple(budget for _, budget in sorted(self.cluster.budgets.items()))
+
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """Every namespace's labels."""
+        self._read("namespaces")
+        return dict(self.cluster.namespaces)
+
+    def agents(self) -> Agents:
+        """The node agents' health."""
+        self._read("agents")
+        return self.cluster.agents
+
+    def remediator(self) -> Remediator:
+        """AKS's remediator-config."""
+        self._read("remediator")
+        return self.cluster.remediator
+
+    def ledger(self) -> Ledger:
+        """Our ConfigMap."""
+        self._read("ledger")
+        return self.cluster.ledger
+
+    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
+        """The NodeMaintenance objects."""
+        del prefix
+        self._read("maintenances")
+        return tuple(one for _, one in sorted(self.cluster.maintenances.items()))
+
+    def skew(self) -> timedelta | None:
+        """How far our clock is ahead."""
+        return self.cluster.skew
+
+    # ClusterWriter
+
+    def patch_node(self, write: NodeWrite) -> None:
+        """Patch a node; a stale resourceVersion is forgiven where nothing of ours has changed."""
+        call = self._before("patch_node", write.node)
+        node = self.cluster.nodes.get(write.node)
+        if node is None:
+            raise NotFound(f"node {write.node} not found", status=404)
+        if node.resource_version != write.resource_version:
+            if node.uid == write.uid and shows_intent(node, write):
+                return
+            if not is_as_seen(node, write):
+                raise Conflict(f"node {write.node} is not as it was seen", status=409)
+        changed = replace(
+            node,
+            labels=_patched(node.labels, write.labels),
+            annotations=_patched(node.annotations, write.annotations),
+            unschedulable=node.unschedulable if write.unschedulable is None else write.unschedulable,
+        )
+        self.cluster.put_node(changed)
+        what = {True: "cordon", False: "uncordon", None: "record"}[write.unschedulable]
+        state = changed.labels.get(f"{write.own_prefix}/state", "operational")
+        self.cluster.tell(Actor.US, what, write.node, detail=state)
+        self.cluster.settle()
+        self._after(call)
+
+    def patch_conditions(self, write: ConditionsWrite) -> None:
+        """Put conditions into a node's status, by their type, and take others away."""
+        call = self._before("patch_conditions", write.node)
+        node = self.cluster.nodes.get(write.node)
+        if node is None:
+            raise NotFound(f"node {write.node} not found", status=404)
+        if node.uid != write.uid:
+            raise Conflict(f"node {write.node} was made anew", status=409)
+        have = {one.type: one for one in node.conditions if one.type not in write.gone}
+        for one in write.put:
+            old = have.get(one.type)
+            since = one.transition or (old.transition if old else None)
+            have[one.type] = replace(one, transition=since)
+        self.cluster.put_node(replace(node, conditions=tuple(have.values())))
+        self.cluster.tell(Actor.US, "conditions", write.node)
+        self._after(call)
+
+    def write_maintenance(self, write: MaintenanceWrite) -> None:
+        """Make, change or delete a NodeMaintenance."""
+        call = self._before("write_maintenance", write.node, write.name)
+        if write.wanted is None:
+            self.cluster.maintenances.pop(write.name, None)
+        else:
+            self.cluster.maintenances[write.name] = write.wanted
+        self.cluster.tell(Actor.US, "nodemaintenance", write.node, write.name)
+        self._after(call)
+
+    def write_ledger(self, ledger: Ledger) -> None:
+        """Write our ConfigMap."""
+        call = self._before("write_ledger")
+        self.cluster.ledger = ledger
+        self.cluster.tell(Actor.US, "ledger")
+        self._after(call)
+
+    def notify(self, node: str, uid: str, notice: Notice) -> None:
+        """Write an Event; a failure is never raised."""
+        try:
+            call = self._before("notify", node, notice.reason)
+            self.cluster.events.append(KubernetesEvent(self.cluster.clock.now(), node, uid, notice))
+            self.cluster.tell(Actor.US, "notify", node, notice.reason, notice.message)
+            self._after(call)
+        except ClusterError as error:
+            self.cluster.tell(Actor.US, "notify failed", node, notice.reason, str(error))
+
+    # Evictor
+
+    def node(self, name: str) -> Node | None:
+        """One node as it is now."""
+        self._read("node", name)
+        found = self.cluster.nodes.get(name)
+        return self._shown(found, Wanted(frozenset({"Ready"}), "")) if found else None
+
+    def watch_pods(self, node: str) -> SimulatedWatch[PodChange]:
+        """List, then watch a node's pods."""
+        self._read("watch_pods", node)
+        return self.cluster.watch_pods(node)
+
+    def watch_budgets(self) -> SimulatedWatch[BudgetChange]:
+        """List, then watch all budgets."""
+        self._read("watch_budgets")
+        return self.cluster.watch_budgets()
+
+    def evict(self, pod: Pod, *, grace: int | None) -> None:
+        """Evict as pkg/registry/core/pod/storage/eviction.go does."""
+        call = self._before("evict", pod.node, pod.key)
+        found = self._same(pod)
+        # canIgnorePDB: what has ended, never started or is leaving already costs nobody anything.
+        if not (found.finished or found.phase == "Pending" or found.deleting_until is not None):
+            self._ask_budgets(found)
+        self.cluster.tell(Actor.US, "evict", found.node, found.key)
+        self.cluster.terminate(found.uid, grace)
+        self._after(call)
+
+    def delete(self, pod: Pod, *, grace: int | None) -> None:
+        """Delete, asking no budget."""
+        call = self._before("delete", pod.node, pod.key)
+        found = self._same(pod)
+        self.cluster.tell(Actor.US, "delete", found.node, found.key, f"grace {grace}")
+        self.cluster.terminate(found.uid, grace)
+        self._after(call)
+
+    def restart(self, pod: Pod, now: datetime) -> str:
+        """Restart the Deployment that owns the pod."""
+        del now
+        call = self._before("restart", pod.node, pod.key)
+        found = self._same(pod)
+        key = self.cluster.owner_of(found)
+        workload = self.cluster.workloads.get(key)
+        if workload is None or workload.kind != "Deployment" or workload.replicas != 1:
+            raise Rejected("it is no Deployment of one pod")
+        self.cluster.tell(Actor.US, "restart", found.node, key)
+        self.cluster.surge(key)
+        self._after(call)
+        return f"Deployment {key}"
+
+    def attachments(self, node: str) -> tuple[str, ...]:
+        """The volumes still attached."""
+        self._read("attachments", node)
+        return self.cluster.attached.get(node, ())
+
+    # Inside.
+
+    def _same(self, pod: Pod) -> Pod:
+        found = self.cluster.find_pod(pod.key)
+        if found is None:
+            raise NotFound(f'pods "{pod.name}" not found', status=404)
+        if found.uid != pod.uid:
+            raise Conflict(f"the UID in the precondition ({pod.uid}) is not {found.uid}", status=409)
+        return found
+
+    def _ask_budgets(self, pod: Pod) -> None:
+        covering = [budget for budget in self.cluster.budgets.values() if budget.covers(pod)]
+        if len(covering) > 1:
+            message = (
+                "This pod has more than one PodDisruptionBudget, "
+                "which the eviction subresource does not support."
+            )
+            self.cluster.tell(Actor.US, "evict refused", pod.node, pod.key, "two budgets")
+            raise Rejected(message, status=500)
+        for budget in covering:
+            spared = budget.unhealthy_always or (budget.healthy >= budget.desired > 0)
+            if budget.allowed > 0 or (not pod.ready and spared):
+                continue
+            words = (
+                f"The disruption budget {budget.name} needs {budget.desired} healthy pods "
+                f"and has {budget.healthy} currently"
+            )
+            self.cluster.tell(Actor.US, "evict refused", pod.node, pod.key, budget.key)
+            raise TooManyRequests(
+                "Cannot evict pod as it would violate the pod's disruption budget.",
+                status=429,
+                causes=(words,),
+            )
+
+    def _shown(self, node: Node, wanted: Wanted) -> Node:
+        """Cut a node to what is wanted, with heartbeats as a detector that lives would have written them."""
+        prefix = f"{wanted.annotation_prefix}/"
+        return replace(
+            node,
+            annotations={
+                key: text
+                for key, text in node.annotations.items()
+                if key.startswith(prefix) or key in wanted.annotations
+            },
+            conditions=tuple(
+                self._beating(node.name, condition)
+                for condition in node.conditions
+                if condition.type in wanted.conditions
+            ),
+            allocatable=node.allocatable if wanted.capacity else {},
+        )
+
+    def _beating(self, name: str, condition: Condition) -> Condition:
+        if condition.heartbeat is not None:
+            return condition
+        now = self.cluster.clock.now()
+        beat = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % HEARTBEAT
+        silent = self.silent_since.get(name)
+        return replace(condition, heartbeat=min(beat, silent) if silent else beat)
+
+    def _read(self, what: str, node: str = "") -> None:
+        self.reads += 1
+        if self.before_read is not None:
+            self.before_read(Call(what, node, number=self.reads))
+
+    def _before(self, what: str, node: str = "", subject: str = "") -> Call:
+        self.writes += 1
+        call = Call(what, node, subject, self.writes)
+        if self.before_write is not None:
+            self.before_write(call)
+        return call
+
+    def _after(self, call: Call) -> None:
+        if self.after_write is not None:
+            self.after_write(call)
+
+
+def _patched(pairs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    merged = {**pairs, **changes}
+    return {key: value for key, value in merged.items() if value is not None}

@@ -1,0 +1,89 @@
+"""Counts and checks along the way what a day's work cost, apart from what the reconciler believes itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from reconciler.model.node import Node
+from reconciler.settings.schema import Settings
+from reconciler.simulation.log import Actor, Happening
+from reconciler.simulation.world import World
+
+
+class Audit:
+    """Listens to a world's log. `violations` are sentences; there should never be one.
+
+    What is checked: nothing is evicted from a node that is not cordoned; no cordon of ours takes more nodes
+    out of service than the budget has places (exempt kinds aside); and no eviction takes a budget of pods
+    below what it wants healthy.
+    """
+
+    def __init__(self, world: World, settings: Settings) -> None:
+        """Take the world, and begin to listen."""
+        self._world = world
+        self._budget = settings.budget
+        self.violations: list[str] = []
+        self.events: Counter[str] = Counter()
+        self.cancelled = 0
+        self.cordons = 0
+        self.uncordons = 0
+        self.evictions = 0
+        self.refusals = 0
+        self.most_out = 0
+        self.most_out_in_a_zone = 0
+        world.log.listeners.append(self.heard)
+
+    def heard(self, happening: Happening) -> None:
+        """Take one happening into account."""
+        match happening.actor, happening.what:
+            case Actor.PLATFORM, what if what.endswith(" scheduled"):
+                self.events[what.removesuffix(" scheduled")] += 1
+            case Actor.PLATFORM, what if what.endswith(" cancelled"):
+                self.cancelled += 1
+            case Actor.US, "cordon":
+                self.cordons += 1
+                self._cordoned(happening.node)
+            case Actor.US, "uncordon":
+                self.uncordons += 1
+            case Actor.US, "evict":
+                self.evictions += 1
+                self._evicted(happening)
+            case Actor.US, "evict refused":
+                self.refusals += 1
+            case _:
+                pass
+
+    def _cordoned(self, name: str) -> None:
+        nodes = self._world.cluster.nodes
+        node = nodes[name]
+        out = [one for one in nodes.values() if one.unschedulable or not one.ready]
+        zone = [one for one in out if one.zone == node.zone]
+        self.most_out = max(self.most_out, len(out))
+        self.most_out_in_a_zone = max(self.most_out_in_a_zone, len(zone))
+        if any(event.kind in self._budget.exempt for event in self._world.platform.told(name)):
+            return
+        if not node.ready:
+            # It was out of service already, and needs no second place.
+            return
+        self._compare("maxUnavailable", out, list(nodes.values()), name)
+        in_zone = [one for one in nodes.values() if one.zone == node.zone]
+        self._compare("perZone", zone, in_zone, name)
+
+    def _compare(self, limit: str, out: list[Node], total: list[Node], name: str) -> None:
+        wanted = self._budget.max_unavailable if limit == "maxUnavailable" else self._budget.per_zone
+        if wanted is not None and len(out) > wanted.of(len(total)):
+            names = ", ".join(sorted(one.name for one in out))
+            self.violations.append(f"{name} was cordoned over {limit} {wanted}: out of service are {names}")
+
+    def _evicted(self, happening: Happening) -> None:
+        cluster = self._world.cluster
+        node = cluster.nodes.get(happening.node)
+        if node is not None and not node.unschedulable:
+            self.violations.append(f"{happening.subject} was evicted from {node.name}, which is not cordoned")
+        pod = cluster.find_pod(happening.subject)
+        if pod is None or not pod.ready or pod.deleting_until is not None:
+            return
+        for budget in cluster.budgets.values():
+            # Counted before the pod goes: one more than wanted has to be healthy.
+            if budget.covers(pod) and budget.healthy - 1 < budget.desired:
+                self.violations.append(f"{pod.key} was evicted although PDB {budget.key} needs it")

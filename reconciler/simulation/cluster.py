@@ -1,0 +1,424 @@
+"""A simulated cluster: its objects, and the controllers, scheduler and kubelets that move them.
+
+It is what the API server would show. Whoever acts on it without our program being asked (people, the
+platform, tests) calls it directly; our program reaches it through `api.py` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.maintenance import Maintenance
+from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
+from reconciler.model.plan import Notice
+from reconciler.model.pod import Budget, Pod
+from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
+from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.simulation.clock import VirtualClock
+from reconciler.simulation.log import Actor, Happening, Log
+from reconciler.simulation.watch import SimulatedWatch
+from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesEvent:
+    """An Event that was written on a node."""
+
+    at: datetime
+    node: str
+    uid: str
+    notice: Notice
+
+
+class SimulatedCluster:
+    """All objects of a cluster. Attributes may be looked at freely; changes go through methods."""
+
+    def __init__(self, clock: VirtualClock, log: Log | None = None, *, room: int = 60) -> None:
+        """Take the clock; `room` is how many pods fit on a node."""
+        self.clock = clock
+        self.log = log or Log()
+        self.room = room
+        self.nodes: dict[str, Node] = {}
+        self.pods: dict[str, Pod] = {}
+        self.workloads: dict[str, Workload] = {}
+        self.budget_specs: dict[str, BudgetSpec] = {}
+        self.budgets: dict[str, Budget] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        self.events: list[KubernetesEvent] = []
+        self.attached: dict[str, tuple[str, ...]] = {}
+        self.ledger = Ledger()
+        self.maintenances: dict[str, Maintenance] = {}
+        self.agents = Agents(installed=True)
+        self.remediator = Remediator()
+        self.skew: timedelta | None = timedelta()
+        self._made_by: dict[str, str] = {}
+        self._surplus: dict[str, str] = {}
+        self._revision = 0
+        self._pods_made = 0
+        self._nodes_made = 0
+        self._pod_watches: dict[str, list[SimulatedWatch[PodChange]]] = {}
+        self._budget_watches: list[SimulatedWatch[BudgetChange]] = []
+        self._settling = False
+        self._unsettled = False
+
+    def tell(self, actor: Actor, what: str, node: str = "", subject: str = "", detail: str = "") -> None:
+        """Write down what happens."""
+        self.log.write(Happening(self.clock.now(), actor, what, node, subject, detail))
+
+    # Nodes.
+
+    def add_node(self, node: Node) -> Node:
+        """Add a node; it gets a UID of its own, is Ready where its conditions don't say otherwise."""
+        self._nodes_made += 1
+        now = self.clock.now()
+        conditions = node.conditions
+        if node.condition("Ready") is None:
+            # It has been Ready for long, so that nothing settles that nobody moved.
+            ready = Condition("Ready", "True", "KubeletReady", transition=now - timedelta(days=3))
+            conditions = (*conditions, ready)
+        uid, boot = f"node-{self._nodes_made:06d}", f"boot-{self._nodes_made:06d}-1"
+        added = replace(node, uid=uid, boot_id=boot, conditions=conditions)
+        self.put_node(added)
+        self.tell(Actor.CLUSTER, "node joined", node.name)
+        self.settle()
+        return self.nodes[node.name]
+
+    def put_node(self, node: Node) -> None:
+        """Store a node as it is now, with a new resourceVersion."""
+        self.nodes[node.name] = replace(node, resource_version=self._next_revision())
+
+    def touch(self, name: str) -> None:
+        """Let somebody write the node who changes nothing that we read, as kubelets do all the time."""
+        self.put_node(self.nodes[name])
+
+    def delete_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> None:
+        """Take a node away; its pods are collected as garbage at once."""
+        del self.nodes[name]
+        self.attached.pop(name, None)
+        self.tell(actor, "node gone", name)
+        for pod in self.pods_on(name):
+            self._remove(pod)
+        self.settle()
+
+    def recreate_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> Node:
+        """Delete a node and create it anew under its name: no cordon, nothing of ours, another UID."""
+        old = self.nodes[name]
+        self.delete_node(name, actor)
+        fresh = Node(name, "", "", labels=old.labels, provider_id=old.provider_id)
+        return self.add_node(replace(fresh, labels=_without_ours(old.labels)))
+
+    def cordon(self, name: str, *, on: bool = True) -> None:
+        """Let somebody cordon a node, or uncordon it."""
+        self.put_node(replace(self.nodes[name], unschedulable=on))
+        self.tell(Actor.SOMEBODY, "cordons" if on else "uncordons", name)
+        self.settle()
+
+    def annotate(self, name: str, key: str, value: str | None) -> None:
+        """Let somebody write an annotation of a node, or take it away; quietly where nothing changes."""
+        node = self.nodes[name]
+        if node.annotations.get(key) != value:
+            self.put_node(replace(node, annotations=_with(node.annotations, key, value)))
+
+    def label(self, name: str, key: str, value: str | None) -> None:
+        """Let somebody write a label of a node, or take it away."""
+        node = self.nodes[name]
+        self.put_node(replace(node, labels=_with(node.labels, key, value)))
+        self.settle()
+
+    def taint(self, name: str, taints: Iterable[Taint]) -> None:
+        """Let somebody set a node's taints."""
+        self.put_node(replace(self.nodes[name], taints=tuple(taints)))
+        self.settle()
+
+    def set_condition(self, name: str, condition: Condition) -> None:
+        """Let a kubelet or detector set a condition; `transition` becomes now where the status changes."""
+        node = self.nodes[name]
+        before = node.condition(condition.type)
+        if before is None or before.status != condition.status:
+            condition = replace(condition, transition=self.clock.now())
+        else:
+            condition = replace(condition, transition=before.transition)
+        if condition != before:
+            others = tuple(one for one in node.conditions if one.type != condition.type)
+            self.put_node(replace(node, conditions=(*others, condition)))
+
+    def drop_condition(self, name: str, condition_type: str) -> None:
+        """Take a condition away, as where its detector is not installed."""
+        node = self.nodes[name]
+        kept = tuple(one for one in node.conditions if one.type != condition_type)
+        self.put_node(replace(node, conditions=kept))
+
+    def node_down(self, name: str, because: str = "") -> None:
+        """The VM stands still for long: NotReady, and so are its pods; its kubelet ends no pod."""
+        self.set_condition(name, Condition("Ready", "False", "KubeletNotReady", because))
+        for pod in self.pods_on(name):
+            self._put(replace(pod, ready=False))
+        self.tell(Actor.CLUSTER, "node not ready", name, detail=because)
+        self.settle()
+
+    def node_up(self, name: str, *, booted: bool = True) -> None:
+        """The VM is back: its pods start again, and what was to end ends."""
+        node = self.nodes[name]
+        if booted:
+            head, _, count = node.boot_id.rpartition("-")
+            self.put_node(replace(node, boot_id=f"{head}-{int(count) + 1}"))
+        self.set_condition(name, Condition("Ready", "True", "KubeletReady"))
+        for pod in self.pods_on(name):
+            if pod.deleting_until is not None:
+                self._remove(pod)
+            else:
+                self._start(pod)
+        self.tell(Actor.CLUSTER, "node ready", name)
+        self.settle()
+
+    # Workloads and budgets.
+
+    def add_workload(self, workload: Workload) -> None:
+        """Create a workload, and its pods."""
+        self.namespaces.setdefault(workload.namespace, {"kubernetes.io/metadata.name": workload.namespace})
+        self.workloads[workload.key] = workload
+        if not workload.kind:
+            for ordinal in range(workload.replicas):
+                self._make(workload, ordinal)
+        self.settle()
+
+    def scale(self, key: str, replicas: int) -> None:
+        """Let somebody scale a workload."""
+        self.workloads[key] = replace(self.workloads[key], replicas=replicas)
+        self.tell(Actor.SOMEBODY, "scales", subject=key, detail=str(replicas))
+        self.settle()
+
+    def surge(self, key: str) -> None:
+        """Roll a workload of one pod: the new pod comes up before the old one goes."""
+        old = next(pod for pod in self._pods_of(key) if pod.deleting_until is None)
+        self._surplus[old.uid] = self._make(self.workloads[key]).uid
+        self.settle()
+
+    def add_budget(self, spec: BudgetSpec) -> None:
+        """Create a PodDisruptionBudget, or change one."""
+        self.budget_specs[spec.key] = spec
+        self.settle()
+
+    def drop_budget(self, key: str) -> None:
+        """Let somebody delete a PodDisruptionBudget."""
+        del self.budget_specs[key]
+        del self.budgets[key]
+        for watch in list(self._budget_watches):
+            watch.push(BudgetGone(key))
+
+    def pods_on(self, node: str) -> tuple[Pod, ...]:
+        """Return a node's pods by name."""
+        return tuple(
+            sorted(
+                (pod for pod in self.pods.values() if pod.node == node), key=lambda pod: (pod.key, pod.uid)
+            )
+        )
+
+    def find_pod(self, key: str) -> Pod | None:
+        """Return the pod that has this `namespace/name` now."""
+        return next((pod for pod in self.pods.values() if pod.key == key), None)
+
+    def owner_of(self, pod: Pod) -> str:
+        """Return the `namespace/name` of the workload that made the pod."""
+        return self._made_by[pod.uid]
+
+    def terminate(self, uid: str, grace: int | None, actor: Actor = Actor.CLUSTER) -> None:
+        """Delete a pod gracefully; a second deletion can only shorten the first."""
+        pod, now = self.pods[uid], self.clock.now()
+        seconds = pod.grace if grace is None else grace
+        until = now + timedelta(seconds=seconds)
+        if pod.deleting_until is not None and pod.deleting_until <= until:
+            return
+        if not pod.node or seconds == 0:
+            self._remove(pod, actor)
+            self.settle()
+            return
+        self._put(replace(pod, deleting_until=until, grace_left=seconds))
+        workload = self.workloads.get(self._made_by[uid])
+        pause = workload.stops_after if workload else timedelta(seconds=seconds)
+        self.clock.at(min(now + pause, until), lambda: self._stopped(uid))
+        self.settle()
+
+    # Watches.
+
+    def watch_pods(self, node: str) -> SimulatedWatch[PodChange]:
+        """List, then watch the pods of a node."""
+        watches = self._pod_watches.setdefault(node, [])
+        watch = SimulatedWatch[PodChange]((*self.pods_on(node), Listed()), lambda one: _drop(watches, one))
+        watches.append(watch)
+        return watch
+
+    def watch_budgets(self) -> SimulatedWatch[BudgetChange]:
+        """List, then watch all budgets."""
+        watches = self._budget_watches
+        watch = SimulatedWatch[BudgetChange](
+            (*self.budgets.values(), Listed()), lambda one: _drop(watches, one)
+        )
+        watches.append(watch)
+        return watch
+
+    # What moves by itself.
+
+    def settle(self) -> None:
+        """Let controllers and scheduler do all that they can do now."""
+        if self._settling:
+            self._unsettled = True
+            return
+        self._settling = True
+        try:
+            self._unsettled = True
+            while self._unsettled:
+                self._unsettled = False
+                for key in sorted(self.workloads):
+                    self._reconcile(self.workloads[key])
+                self._schedule()
+            self._count_budgets()
+        finally:
+            self._settling = False
+
+    def _reconcile(self, workload: Workload) -> None:
+        pods = self._pods_of(workload.key)
+        active = [pod for pod in pods if pod.deleting_until is None and not pod.finished]
+        match workload.kind:
+            case "Deployment":
+                # A pod that terminates does not count any more: its successor comes at once.
+                spare = [self._surplus[pod.uid] for pod in active if pod.uid in self._surplus]
+                counted = [pod for pod in active if pod.uid not in spare]
+                for _ in range(workload.replicas - len(counted)):
+                    self._make(workload)
+                for pod in counted[workload.replicas :]:
+                    self.terminate(pod.uid, None)
+            case "StatefulSet":
+                # A name is free again only when its pod has gone.
+                taken = {pod.name for pod in pods}
+                for ordinal in range(workload.replicas):
+                    if f"{workload.name}-{ordinal}" not in taken:
+                        self._make(workload, ordinal)
+            case "DaemonSet":
+                covered = {pod.node for pod in pods}
+                for node in sorted(self.nodes.values(), key=lambda node: node.name):
+                    if node.name not in covered and node.pool in (workload.pools or (node.pool,)):
+                        self._bind(self._make(workload), node.name)
+
+    def _make(self, workload: Workload, ordinal: int = 0) -> Pod:
+        self._pods_made += 1
+        pod = workload.pod(self._pods_made, ordinal)
+        self._made_by[pod.uid] = workload.key
+        self._put(pod)
+        return pod
+
+    def _schedule(self) -> None:
+        waiting = [
+            pod
+            for pod in self.pods.values()
+            if not pod.node and pod.deleting_until is None and pod.phase == "Pending"
+        ]
+        for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.uid)):
+            workload = self.workloads[self._made_by[pod.uid]]
+            fitting = [node for node in self.nodes.values() if self._fits(workload, node)]
+            if fitting:
+                self._bind(pod, min(fitting, key=lambda node: self._crowd(workload, node)).name)
+
+    def _fits(self, workload: Workload, node: Node) -> bool:
+        repelled = any(
+            taint.effect in ("NoSchedule", "NoExecute")
+            and not (taint.key == SPOT_LABEL and node.pool in workload.pools)
+            for taint in node.taints
+        )
+        wanted = node.pool in (workload.pools or (node.pool,))
+        room = sum(pod.node == node.name for pod in self.pods.values()) < self.room
+        return wanted and room and node.ready and not node.unschedulable and not repelled
+
+    def _crowd(self, workload: Workload, node: Node) -> tuple[int, int, int, str]:
+        """Sort key: the workload's pods are spread over nodes and zones, then the emptiest node wins."""
+        siblings = [
+            pod.node for pod in self._pods_of(workload.key) if pod.node and pod.deleting_until is None
+        ]
+        here = siblings.count(node.name)
+        zone = sum(name in self.nodes and self.nodes[name].zone == node.zone for name in siblings)
+        return (here, zone, sum(pod.node == node.name for pod in self.pods.values()), node.name)
+
+    def _bind(self, pod: Pod, node: str) -> None:
+        bound = replace(pod, node=node)
+        self._put(bound)
+        self._start(bound)
+
+    def _start(self, pod: Pod) -> None:
+        workload = self.workloads[self._made_by[pod.uid]]
+        self.clock.after(workload.starts_after, lambda: self._started(pod.uid))
+
+    def _started(self, uid: str) -> None:
+        pod = self.pods.get(uid)
+        node = self.nodes.get(pod.node) if pod else None
+        if pod is None or pod.ready or pod.deleting_until is not None or node is None or not node.ready:
+            return
+        self._put(replace(pod, phase="Running", ready=True))
+        for old, new in list(self._surplus.items()):
+            if new == uid:
+                del self._surplus[old]
+                if old in self.pods:
+                    self.terminate(old, None)
+        self.settle()
+
+    def _stopped(self, uid: str) -> None:
+        """A pod's processes have ended; only a living kubelet says so."""
+        pod = self.pods.get(uid)
+        node = self.nodes.get(pod.node) if pod else None
+        if pod is not None and node is not None and node.ready:
+            self._remove(pod)
+            self.settle()
+
+    def _remove(self, pod: Pod, actor: Actor = Actor.CLUSTER) -> None:
+        del self.pods[pod.uid]
+        self._made_by.pop(pod.uid)
+        self._surplus.pop(pod.uid, None)
+        self.tell(actor, "pod gone", pod.node, pod.key)
+        self._push(pod.node, PodGone(pod.uid))
+
+    def _put(self, pod: Pod) -> None:
+        pod = replace(pod, resource_version=self._next_revision())
+        self.pods[pod.uid] = pod
+        self._push(pod.node, pod)
+
+    def _push(self, node: str, change: PodChange) -> None:
+        for watch in list(self._pod_watches.get(node, ())):
+            watch.push(change)
+
+    def _pods_of(self, key: str) -> list[Pod]:
+        return [pod for uid, pod in sorted(self.pods.items()) if self._made_by[uid] == key]
+
+    def _count_budgets(self) -> None:
+        def scale(pod: Pod) -> tuple[str, int] | None:
+            workload = self.workloads[self._made_by[pod.uid]]
+            return (workload.key, workload.replicas) if workload.kind else None
+
+        for key, spec in sorted(self.budget_specs.items()):
+            counted = budget_status(spec, self.pods.values(), scale)
+            before = self.budgets.get(key)
+            if before is None or replace(before, resource_version="") != counted:
+                self.budgets[key] = replace(counted, resource_version=self._next_revision())
+                for watch in list(self._budget_watches):
+                    watch.push(self.budgets[key])
+
+    def _next_revision(self) -> str:
+        self._revision += 1
+        return str(self._revision)
+
+
+def _with(pairs: Mapping[str, str], key: str, value: str | None) -> dict[str, str]:
+    changed = {name: text for name, text in pairs.items() if name != key}
+    return changed if value is None else {**changed, key: value}
+
+
+def _without_ours(labels: Mapping[str, str]) -> dict[str, str]:
+    """A new VM registers with its pool's labels only."""
+    return {key: value for key, value in labels.items() if not key.endswith("/state")}
+
+
+def _drop(watches: list[SimulatedWatch[PodChange]] | list[SimulatedWatch[BudgetChange]], one: object) -> None:
+    for index, watch in enumerate(watches):
+        if watch is one:
+            del watches[index]
+            return

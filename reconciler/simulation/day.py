@@ -1,0 +1,177 @@
+"""One day of a small AKS cluster: what the demo shows, as a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from reconciler.model.event import Kind
+from reconciler.model.node import Node
+from reconciler.model.pod import Selector
+from reconciler.simulation.aks import Pool
+from reconciler.simulation.platform import Told, VmEvent
+from reconciler.simulation.workloads import BudgetSpec, Workload
+from reconciler.simulation.world import World
+
+SETTINGS = """\
+apiVersion: node-maintenance.dev/v1alpha1
+kind: MaintenancePolicy
+mode: Enforce
+timeZone: Europe/Berlin
+windows:
+- {name: night, start: "22:00", end: "05:00"}
+events:
+  # Short pauses hurt nobody; from ten seconds on pods go first.
+  Freeze: {drain: true, minDuration: 10s, leadTime: 10m, outsideWindow: AtDeadline}
+budget:
+  maxUnavailable: 2
+  perZone: 1
+overrides:
+# Long-lived connections don't survive a live migration: drain before it, window or not.
+- nodeSelector: {agentpool: chat}
+  events:
+    LiveMigration: {drain: true, outsideWindow: AtDeadline}
+"""
+
+ZONE = ZoneInfo("Europe/Berlin")
+START = datetime(2026, 12, 2, 8, 0, tzinfo=ZONE)
+END = datetime(2026, 12, 3, 0, 0, tzinfo=ZONE)
+
+WEB, CHAT, SPOT = Pool("web"), Pool("chat"), Pool("spot", spot=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One story of the day: its title, when it begins, and what happens in it."""
+
+    title: str
+    at: datetime
+    begin: Callable[[World], None]
+
+
+def build(world: World) -> None:
+    """Fill a world with the cluster: 13 nodes in three pools and zones, and what runs on them."""
+    cluster = world.cluster
+    for pool, count in ((WEB, 6), (CHAT, 3), (SPOT, 4)):
+        for instance in range(count):
+            cluster.add_node(pool.node(instance))
+    second = timedelta(seconds=1)
+    for workload in (
+        Workload("kube-system", "kube-proxy", "DaemonSet", priority_class="system-node-critical"),
+        Workload(
+            "kube-system",
+            "coredns",
+            replicas=2,
+            pools=("web",),
+            priority_class="system-cluster-critical",
+        ),
+        Workload("shop", "web", replicas=12, pools=("web",)),
+        Workload("shop", "checkout", replicas=4, pools=("web",), starts_after=20 * second),
+        Workload("shop", "ledger", pools=("web",), starts_after=25 * second),
+        Workload(
+            "chat",
+            "gateway",
+            replicas=9,
+            pools=("chat",),
+            grace=60,
+            starts_after=35 * second,
+            stops_after=20 * second,
+        ),
+        Workload("batch", "render", replicas=8, pools=("spot",), grace=10, stops_after=8 * second),
+    ):
+        cluster.add_workload(workload)
+    for spec in (
+        BudgetSpec("kube-system", "coredns", _app("coredns"), max_unavailable=1),
+        BudgetSpec("shop", "web", _app("web"), max_unavailable="25%"),
+        BudgetSpec("shop", "checkout", _app("checkout"), max_unavailable=1),
+        BudgetSpec("shop", "ledger", _app("ledger"), min_available=1),
+        BudgetSpec("chat", "gateway", _app("gateway"), max_unavailable=1),
+    ):
+        cluster.add_budget(spec)
+
+
+def chapters() -> tuple[Chapter, ...]:
+    """Return the day's stories, in the order in which they begin."""
+    return (
+        Chapter("A freeze below the threshold is let pass", _at(8, 40), _freeze),
+        Chapter("A live migration: long-lived connections are moved before it", _at(9, 30), _live_migration),
+        Chapter("A redeploy whose deadline does not wait for the window", _at(11, 0), _redeploy),
+        Chapter("A reboot is taken back in the middle of its drain", _at(12, 30), _cancelled),
+        Chapter("A spot VM is reclaimed with half a minute's notice", _at(14, 20), _preempt),
+        Chapter("Two reboots of one zone are announced for the night, and wait", _at(15, 30), _reboots),
+        Chapter("A disruption budget blocks a drain, until somebody helps", _at(17, 0), _blocked),
+        Chapter("Night: the window opens, one node of a zone at a time", _at(22, 0), _nothing),
+        Chapter("Shortly before midnight", _at(23, 52), _late),
+    )
+
+
+def _freeze(world: World) -> None:
+    _announce(world, WEB.node(1).name, Kind.FREEZE, minutes=15, seconds=5)
+
+
+def _live_migration(world: World) -> None:
+    event = VmEvent(
+        CHAT.node(1).name,
+        Kind.LIVE_MIGRATION,
+        world.now + timedelta(minutes=15),
+        seconds=5,
+        lasts=timedelta(minutes=5),
+        told=Told.BOTH,
+    )
+    world.platform.announce(event)
+
+
+def _redeploy(world: World) -> None:
+    _announce(world, WEB.node(3).name, Kind.REDEPLOY, minutes=60)
+
+
+def _cancelled(world: World) -> None:
+    event = VmEvent(CHAT.node(2).name, Kind.REBOOT, world.now + timedelta(minutes=15))
+    world.platform.announce(event)
+    world.clock.after(timedelta(seconds=70), lambda: world.platform.cancel(event))
+
+
+def _preempt(world: World) -> None:
+    event = VmEvent(SPOT.node(2).name, Kind.PREEMPT, world.now + timedelta(seconds=30), told=Told.BOTH)
+    world.platform.announce(event)
+    world.clock.after(timedelta(minutes=6), lambda: _join(world, SPOT.node(5)))
+
+
+def _reboots(world: World) -> None:
+    # Predicted hardware failure: the one kind of event that Azure tells of long before.
+    for instance, at in ((2, _at(23, 20)), (5, _at(23, 20) + timedelta(hours=4))):
+        world.platform.announce(
+            VmEvent(WEB.node(instance).name, Kind.REBOOT, at.astimezone(world.now.tzinfo))
+        )
+
+
+def _blocked(world: World) -> None:
+    ledger = next(pod for pod in world.cluster.pods.values() if pod.labels["app"] == "ledger")
+    _announce(world, ledger.node, Kind.REDEPLOY, minutes=30)
+    world.clock.after(timedelta(minutes=22), lambda: world.cluster.scale("shop/ledger", 2))
+
+
+def _late(world: World) -> None:
+    _announce(world, WEB.node(0).name, Kind.FREEZE, minutes=15, seconds=3)
+
+
+def _join(world: World, node: Node) -> None:
+    world.cluster.add_node(node)
+
+
+def _nothing(world: World) -> None:
+    del world
+
+
+def _announce(world: World, node: str, kind: Kind, *, minutes: int, seconds: int = -1) -> None:
+    world.platform.announce(VmEvent(node, kind, world.now + timedelta(minutes=minutes), seconds=seconds))
+
+
+def _app(name: str) -> Selector:
+    return Selector({"app": name})
+
+
+def _at(hour: int, minute: int) -> datetime:
+    return START.replace(hour=hour, minute=minute)

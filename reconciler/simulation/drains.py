@@ -1,0 +1,181 @@
+"""Drains on one thread and a virtual clock: the drainer's own core, its commands carried out one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from reconciler.drainer.core import DrainCore
+from reconciler.drainer.messages import (
+    AttachmentsSeen,
+    BudgetNews,
+    CheckNode,
+    Command,
+    Delete,
+    Event,
+    Evict,
+    Limits,
+    ListAttachments,
+    ListPods,
+    NodeSeen,
+    PodNews,
+    PodsSeen,
+    Restart,
+    Start,
+    Stop,
+    Tick,
+    Unwatch,
+    WatchBudgets,
+    WatchEnded,
+    WatchPods,
+    WriteDone,
+)
+from reconciler.errors import ReconcilerError
+from reconciler.model.drain import DrainOrder, DrainProgress
+from reconciler.model.ports import BudgetChange, PodChange
+from reconciler.simulation.api import SimulatedApi
+from reconciler.simulation.clock import VirtualClock
+from reconciler.simulation.watch import SimulatedWatch
+
+_Item = TypeVar("_Item")
+
+
+class SteppedDrainer:
+    """A drainer without threads; `latency` is how long each request and each piece of news is on its way."""
+
+    def __init__(
+        self,
+        api: SimulatedApi,
+        clock: VirtualClock,
+        *,
+        limits: Limits | None = None,
+        latency: timedelta = timedelta(milliseconds=20),
+        on_progress: Callable[[DrainProgress], None] | None = None,
+    ) -> None:
+        """Take the port, the clock, and who wants to hear of progress."""
+        self._api = api
+        self._clock = clock
+        self._core = DrainCore(limits)
+        self._latency = latency
+        self._on_progress = on_progress
+        self._watches: dict[int, SimulatedWatch[PodChange] | SimulatedWatch[BudgetChange]] = {}
+        self._unwanted: set[int] = set()
+        self._tick: datetime | None = None
+        self._dead = False
+
+    def start(self, order: DrainOrder) -> None:
+        """Begin a drain, or take the new order for one that runs."""
+        self._feed(Start(order))
+
+    def stop(self, node: str) -> None:
+        """Evict nothing more from a node."""
+        self._feed(Stop(node))
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        """Return every drain begun here, by node."""
+        return self._core.progress()
+
+    def kill(self) -> None:
+        """End as a process does: nothing more is sent, and no answer is heard."""
+        self._dead = True
+        for watch in self._watches.values():
+            watch.close()
+
+    def _feed(self, event: Event) -> None:
+        if self._dead:
+            return
+        for command in self._core.step(event, self._clock.now()):
+            self._send(command)
+        self._plan_tick()
+        for one in self._core.touched():
+            if self._on_progress is not None:
+                self._on_progress(one)
+
+    def _plan_tick(self) -> None:
+        wake = self._core.next_wake()
+        if wake is None or (self._tick is not None and self._tick <= wake):
+            return
+        self._tick = wake
+        self._clock.at(wake, lambda: self._ticked(wake))
+
+    def _ticked(self, planned: datetime) -> None:
+        if self._tick == planned:
+            self._tick = None
+        self._feed(Tick())
+
+    def _send(self, command: Command) -> None:
+        if isinstance(command, Unwatch):
+            self._unwanted.add(command.watch)
+            watch = self._watches.pop(command.watch, None)
+            if watch is not None:
+                watch.close()
+            return
+        self._clock.after(self._latency, lambda: self._arrive(command))
+
+    def _arrive(self, command: Command) -> None:
+        if self._dead:
+            return
+        if isinstance(command, WatchPods | WatchBudgets) and command.watch in self._unwanted:
+            return
+        try:
+            answer = self._answer(command)
+        except ReconcilerError as error:
+            answer = _failed(command, error)
+        if answer is not None:
+            heard: Event = answer
+            self._clock.after(self._latency, lambda: self._feed(heard))
+
+    def _answer(self, command: Command) -> Event | None:
+        api = self._api
+        match command:
+            case WatchPods(node, number):
+                pods = api.watch_pods(node)
+                self._watches[number] = pods
+                self._listen(pods, lambda change: PodNews(node, number, change))
+            case WatchBudgets(number):
+                budgets = api.watch_budgets()
+                self._watches[number] = budgets
+                self._listen(budgets, BudgetNews)
+            case CheckNode(node, number):
+                return NodeSeen(node, number, api.node(node))
+            case ListPods(node, number):
+                return PodsSeen(node, number, api.pods(node))
+            case ListAttachments(node, number):
+                return AttachmentsSeen(node, number, api.attachments(node))
+            case Restart(node, number, pod):
+                return WriteDone(node, number, pod.uid, said=api.restart(pod, self._clock.now()))
+            case Evict(node, number, pod, grace):
+                api.evict(pod, grace=grace)
+                return WriteDone(node, number, pod.uid)
+            case Delete(node, number, pod, grace):
+                api.delete(pod, grace=grace)
+                return WriteDone(node, number, pod.uid)
+        return None
+
+    def _listen(self, watch: SimulatedWatch[_Item], told: Callable[[_Item], Event]) -> None:
+        def hear() -> None:
+            for item in watch.take():
+                event = told(item)
+                self._clock.after(self._latency, lambda event=event: self._feed(event))  # type: ignore[misc]  # bound now
+
+        watch.listener = hear
+        hear()
+
+
+def _failed(command: Command, error: ReconcilerError) -> Event | None:
+    match command:
+        case WatchPods(node, number):
+            return WatchEnded(node, number, error)
+        case WatchBudgets(number):
+            return WatchEnded(None, number, error)
+        case CheckNode(node, number):
+            return NodeSeen(node, number, error=error)
+        case ListPods(node, number):
+            return PodsSeen(node, number, error=error)
+        case ListAttachments(node, number):
+            return AttachmentsSeen(node, number, error=error)
+        case Evict(node, number, pod) | Delete(node, number, pod) | Restart(node, number, pod):
+            return WriteDone(node, number, pod.uid, error=error)
+        case Unwatch():
+            return None

@@ -1,0 +1,201 @@
+"""A scripted Azure: VM events that are announced, start, do what they do to the VM, and go away again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID, uuid5
+
+from reconciler.model.event import Kind
+from reconciler.model.node import Condition
+from reconciler.simulation.aks import no_event
+from reconciler.simulation.cluster import SimulatedCluster
+from reconciler.simulation.log import Actor
+from reconciler.sources import imds
+from reconciler.sources.node_condition import MAIN
+
+# Azure's own words (scheduled-events.md, and its mock server); a live migration is told by nothing else.
+_DESCRIPTIONS: Mapping[Kind, str] = {
+    Kind.FREEZE: "Host server is undergoing maintenance.",
+    Kind.LIVE_MIGRATION: (
+        "Virtual machine is being paused because of a memory-preserving Live Migration operation."
+    ),
+    Kind.REBOOT: "Host server is undergoing maintenance.",
+    Kind.REDEPLOY: "Host server is undergoing an emergency repair.",
+    Kind.PREEMPT: "",
+    Kind.TERMINATE: "",
+}
+_TYPES: Mapping[Kind, str] = {Kind.LIVE_MIGRATION: "Freeze"}
+_LINK = "For more information, see https://aka.ms/aks/scheduledevents."
+_NAMESPACE = UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
+
+
+class Told(StrEnum):
+    """Who tells the cluster of an event."""
+
+    CONDITION = "condition"
+    AGENT = "agent"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class VmEvent:
+    """One VM event; moments are UTC.
+
+    It starts at `not_before`, or at `starts` where that is set. A reboot or redeploy keeps the VM away for
+    `down`. After `lasts` from the start the event goes away. `seconds` is the pause that Azure foretells, -1
+    for unknown. `by_user`: somebody asked for it in the portal.
+    """
+
+    node: str
+    kind: Kind
+    not_before: datetime
+    seconds: int = -1
+    starts: datetime | None = None
+    down: timedelta = timedelta(minutes=4)
+    lasts: timedelta = timedelta(minutes=10)
+    told: Told = Told.CONDITION
+    id: str = ""
+    description: str | None = None
+    by_user: bool = False
+
+    @property
+    def event_id(self) -> str:
+        """The id, made from what the event is where none was given; upper case, as IMDS writes it."""
+        return self.id or str(uuid5(_NAMESPACE, f"{self.node} {self.kind} {self.not_before}")).upper()
+
+
+@dataclass(slots=True)
+class _Running:
+    event: VmEvent
+    uid: str
+    started: bool = False
+    over: bool = field(default=False)
+
+
+class SimulatedPlatform:
+    """What Azure does to the VMs of a simulated cluster."""
+
+    def __init__(self, cluster: SimulatedCluster, *, prefix: str = "node-maintenance.dev") -> None:
+        """Take the cluster; `prefix` is where its node agents publish."""
+        self._cluster = cluster
+        self._prefix = prefix
+        self._events: dict[str, _Running] = {}
+
+    def announce(self, event: VmEvent) -> None:
+        """Tell of an event now; everything that follows from it is put on the clock's agenda."""
+        node = self._cluster.nodes.get(event.node)
+        if node is None:
+            return
+        running = _Running(event, node.uid)
+        self._events[event.event_id] = running
+        self._publish(event.node)
+        when = event.not_before.isoformat()
+        self._cluster.tell(Actor.PLATFORM, f"{event.kind} scheduled", event.node, event.event_id, when)
+        self._cluster.clock.at(event.starts or event.not_before, lambda: self._start(running))
+
+    def strike(self, event: VmEvent) -> None:
+        """Start an event without notice, as after a hardware failure."""
+        node = self._cluster.nodes.get(event.node)
+        if node is not None:
+            running = _Running(event, node.uid)
+            self._events[event.event_id] = running
+            self._start(running)
+
+    def cancel(self, event: VmEvent) -> None:
+        """Take an event back before it has started; afterwards nothing is changed."""
+        running = self._events.get(event.event_id)
+        if running is not None and not running.started:
+            running.over = True
+            del self._events[event.event_id]
+            self._cluster.tell(Actor.PLATFORM, f"{event.kind} cancelled", event.node, event.event_id)
+            self._publish(event.node)
+
+    def told(self, node: str) -> tuple[VmEvent, ...]:
+        """Return a node's events as they are told now."""
+        return tuple(one.event for one in self._events.values() if one.event.node == node)
+
+    def _start(self, running: _Running) -> None:
+        event, clock = running.event, self._cluster.clock
+        if running.over or not self._same_vm(running):
+            self._events.pop(event.event_id, None)
+            return
+        running.started = True
+        self._publish(event.node)
+        self._cluster.tell(Actor.PLATFORM, f"{event.kind} started", event.node, event.event_id)
+        match event.kind:
+            case Kind.REBOOT | Kind.REDEPLOY:
+                self._cluster.node_down(event.node, f"{event.kind} of the VM")
+                clock.after(event.down, lambda: self._back(running))
+            case Kind.PREEMPT | Kind.TERMINATE:
+                del self._events[event.event_id]
+                self._cluster.delete_node(event.node, Actor.PLATFORM)
+                return
+        clock.after(event.lasts, lambda: self._end(running))
+
+    def _back(self, running: _Running) -> None:
+        if self._same_vm(running):
+            self._cluster.node_up(running.event.node)
+
+    def _end(self, running: _Running) -> None:
+        event = running.event
+        self._events.pop(event.event_id, None)
+        if self._same_vm(running):
+            self._publish(event.node)
+            self._cluster.tell(Actor.PLATFORM, f"{event.kind} over", event.node, event.event_id)
+
+    def _same_vm(self, running: _Running) -> bool:
+        node = self._cluster.nodes.get(running.event.node)
+        return node is not None and node.uid == running.uid
+
+    def _publish(self, node: str) -> None:
+        """Let the detector and the agent of a node write what they see, each what it is told to tell."""
+        cluster = self._cluster
+        vm = imds.vm_name(cluster.nodes[node].provider_id) or node
+        here = [one for one in self._events.values() if one.event.node == node]
+        told = [one for one in here if one.event.told is not Told.AGENT]
+        if cluster.nodes[node].condition(MAIN) is not None:
+            cluster.set_condition(
+                node, condition(document(one.event, vm, started=one.started) for one in told)
+            )
+        told = [one for one in here if one.event.told is not Told.CONDITION]
+        key = f"{self._prefix}/imds"
+        if told or key in cluster.nodes[node].annotations:
+            events = [document(one.event, vm, started=one.started) for one in told]
+            cluster.annotate(node, key, imds.to_annotation({"Events": events}, vm))
+
+
+def document(event: VmEvent, vm: str, *, started: bool) -> dict[str, object]:
+    """Return an event as IMDS tells it."""
+    return {
+        "EventId": event.event_id,
+        "EventType": _TYPES.get(event.kind, event.kind.value),
+        "ResourceType": "VirtualMachine",
+        "Resources": [vm],
+        "EventStatus": "Started" if started else "Scheduled",
+        "NotBefore": "" if started else event.not_before.strftime("%a, %d %b %Y %H:%M:%S GMT"),
+        "Description": _DESCRIPTIONS.get(event.kind, "") if event.description is None else event.description,
+        "EventSource": "User" if event.by_user else "Platform",
+        "DurationInSeconds": event.seconds,
+    }
+
+
+def condition(events: Iterable[Mapping[str, object]]) -> Condition:
+    """Return the condition in which AKS's detector tells of these events: of one of them only.
+
+    It takes the first after `sort_by(.EventStatus)|reverse|sort_by(.NotBefore)`, a sort of text.
+    """
+    shown = sorted(events, key=lambda event: str(event["EventStatus"]), reverse=True)
+    shown.sort(key=lambda event: str(event["NotBefore"]))
+    if not shown:
+        return no_event()
+    event = shown[0]
+    date = f": {event['NotBefore']}" if event["NotBefore"] else ""
+    message = (
+        f"{event['EventType']} {event['EventStatus']}{date}. "
+        f"DurationInSeconds: {event['DurationInSeconds']}. {event['Description']} "
+        f"{_LINK} EventId: {event['EventId']}"
+    )
+    return Condition(MAIN, "True", "VMEventScheduled", message)
