@@ -1,0 +1,1 @@
+"""Jobs: one file per process; arguments, clock, environment and exit codes, and no rules."""

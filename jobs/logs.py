@@ -1,0 +1,89 @@
+"""The log of a long-running job: JSON lines on stdout, one for each node whose story has changed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from reconciler.model.moments import to_micro_text
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.report.document import actions, to_document
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return _line(record.levelname.lower(), record.getMessage(), {"logger": record.name})
+
+
+def log_as_json() -> None:
+    """Send whatever libraries log, warnings and worse, to stdout as JSON lines."""
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(_JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+def _line(level: str, event: str, fields: dict[str, Any]) -> str:
+    now = to_micro_text(datetime.now(UTC))
+    return json.dumps({"at": now, "level": level, "event": event, **fields}, ensure_ascii=False)
+
+
+class Teller:
+    """Tells of passes; what was told already and has not changed is not told again."""
+
+    def __init__(self) -> None:
+        """Begin with nothing told."""
+        self._told: dict[str, str] = {}
+        self._standby_for = ""
+        self._trouble = ""
+
+    @staticmethod
+    def say(event: str, *, level: str = "info", **fields: Any) -> None:
+        """Write one line."""
+        print(_line(level, event, fields), flush=True)
+
+    def standby(self, holder: str) -> None:
+        """Say once who leads."""
+        if holder != self._standby_for:
+            self._standby_for = holder
+            self.say("standing by", holder=holder)
+
+    def trouble(self, error: Exception) -> None:
+        """Say what went wrong, once while it stays the same."""
+        text = f"{type(error).__name__}: {error}"
+        if text != self._trouble:
+            self._trouble = text
+            self.say("trouble", level="error", because=text)
+
+    def tell(self, plan: Plan, outcomes: tuple[Outcome, ...], *, rehearsed: bool) -> None:
+        """Write a line for each node whose story is new, and for each thing that failed."""
+        self._trouble = self._standby_for = ""
+        documents = to_document(plan, outcomes, rehearsed=rehearsed)["nodes"]
+        told: dict[str, str] = {}
+        for node, document in zip(plan.nodes, documents, strict=True):
+            story = _story(node)
+            told[node.node] = json.dumps(story, sort_keys=True)
+            if self._told.get(node.node) != told[node.node]:
+                self.say("node", dryRun=rehearsed, node=document["name"], **story)
+        for name in self._told.keys() - told.keys():
+            self.say("node", dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
+        self._told = told
+        for one in outcomes:
+            if one.result is not Result.DONE:
+                level = "error" if one.result is Result.FAILED else "info"
+                self.say(one.result.value, level=level, node=one.node, action=one.action, because=one.detail)
+
+
+def _story(node: NodePlan) -> dict[str, Any]:
+    """What a person wants to hear once: state, events, what is done, what holds."""
+    return {
+        "state": node.after.value,
+        "events": [f"{one.event.kind} {one.event.status}" for one in node.events],
+        "actions": actions(node),
+        "because": [step.because for step in node.transitions],
+        "holds": [f"{hold.code}: {hold.reason}" for hold in node.holds],
+        "unknown": list(node.unknowns),
+    }
