@@ -1,0 +1,149 @@
+"""Where the programs come from: a given folder, a cache, or a build from pinned Go modules."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+MODULES = Path(__file__).parent / "build"
+
+USUAL_FOLDER = Path("/usr/local/kubebuilder/bin")
+GO = ("go", "/usr/local/go/bin/go")  # the second is where Go's own archive is unpacked
+
+# Which module each is built from, and the package in it.
+PACKAGES = {
+    "etcd": ("etcd", "."),
+    "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
+}
+
+
+class NoControlPlane(Exception):
+    """No binaries here and no way to build them; the message is one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """The path of each program."""
+
+    paths: Mapping[str, Path]
+    given: Path | None  # the folder of another's choice that holds the API server; None: ours, of our version
+
+    def __getitem__(self, name: str) -> str:
+        return str(self.paths[name])
+
+
+def kubernetes_version() -> str:
+    """The version that we build, such as v1.36.3."""
+    found = re.search(r"k8s\.io/kubernetes (v\S+)", (MODULES / "kubernetes" / "go.mod").read_text())
+    if found is None:
+        msg = "go.mod names no version of k8s.io/kubernetes"
+        raise ValueError(msg)
+    return found[1]
+
+
+def find_binaries() -> Binaries:
+    """All programs, built where there is no other way (minutes); NoControlPlane if that is impossible."""
+    given = _given_folder()
+    paths: dict[str, Path] = {}
+    if given is not None:
+        # envtest's usual folder has etcd, kube-apiserver and kubectl only: the rest is ours.
+        paths = {name: given / name for name in PACKAGES if _is_program(given / name)}
+    cache = _cache_folder()
+    wanted = [name for name in PACKAGES if name not in paths]
+    if not all(_is_program(cache / name) for name in wanted):
+        _build(wanted, cache)
+    return Binaries({**{name: cache / name for name in wanted}, **paths}, given)
+
+
+def _given_folder() -> Path | None:
+    for folder in (os.environ.get("KUBEBUILDER_ASSETS"), USUAL_FOLDER):
+        if folder and all(_is_program(Path(folder) / name) for name in ("kube-apiserver", "etcd")):
+            return Path(folder).resolve()
+    return None
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _cache_folder() -> Path:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    digest = hashlib.sha256()
+    for source in sorted(MODULES.glob("*/*")):
+        if source.name in ("go.mod", "go.sum", "main.go"):
+            digest.update(f"{source.relative_to(MODULES)}\0".encode() + source.read_bytes())
+    return home / "node-maintenance-reconciler" / "controlplane" / digest.hexdigest()[:16]
+
+
+def _build(names: list[str], cache: Path) -> None:
+    go = next(filter(None, map(shutil.which, GO)), None)
+    if go is None:
+        msg = (
+            "no control plane: KUBEBUILDER_ASSETS has no kube-apiserver and etcd,"
+            f" {cache} is not complete, and there is no Go toolchain to build it"
+        )
+        raise NoControlPlane(msg)
+    cache.mkdir(parents=True, exist_ok=True)
+    with _lock(cache / "lock"):
+        # Somebody else may have built them while we waited for the lock.
+        missing = [name for name in names if not _is_program(cache / name)]
+        if missing:
+            _say(f"building {', '.join(missing)} (once, some minutes) into {cache}")
+        for name in missing:
+            began = time.monotonic()
+            _build_one(go, name, cache)
+            _say(f"built {name} in {time.monotonic() - began:.0f} s")
+
+
+def _build_one(go: str, name: str, cache: Path) -> None:
+    module, package = PACKAGES[name]
+    with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
+        made = Path(folder) / name
+        flags = ["-trimpath", "-buildvcs=false", "-ldflags", _link_flags()]
+        command = [go, "build", *flags, "-o", str(made), package]
+        environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+        done = subprocess.run(
+            command, cwd=MODULES / module, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            msg = f"no control plane: building {name} failed: {why}"
+            raise NoControlPlane(msg)
+        made.rename(cache / name)
+
+
+def _link_flags() -> str:
+    version = kubernetes_version()
+    major, minor = version.removeprefix("v").split(".")[:2]
+    # Without these a server from a plain build calls itself v0.0.0.
+    stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    stamped = (f"-X k8s.io/component-base/version.{key}={value}" for key, value in stamps.items())
+    return " ".join(["-s -w", *stamped])
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say(f"waiting for another build: {path}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _say(line: str) -> None:
+    print(f"controlplane: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,166 @@
+"""The files that a control plane reads: kubeconfigs, the audit policy and the life of simulated pods."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+KWOK_NODE = ("kwok.x-k8s.io/node", "fake")
+READY_AFTER = "test/ready-after"  # annotations of a pod: durations as Go writes them, such as 300ms or 1m
+DELETED_AFTER = "test/deleted-after"
+DONE_AFTER = "test/done-after"  # of a job's pod
+STUCK_TERMINATING = "test/stuck-terminating"  # label: "true" keeps a deleted pod terminating
+
+AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+"""
+
+
+def write_kubeconfig(
+    path: Path, *, url: str, authority: Path, user: str, token: str, namespace: str = "default"
+) -> Path:
+    """For one user with a bearer token."""
+    context = {"cluster": "controlplane", "user": user, "namespace": namespace}
+    cluster = {"server": url, "certificate-authority": str(authority)}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "controlplane", "cluster": cluster}],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": "controlplane", "context": context}],
+        "current-context": "controlplane",
+    }
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path
+
+
+def kwok_configuration(*, ready_after: float, deleted_after: float) -> str:
+    """Stages for kwok, in seconds; a JSON document is YAML as well."""
+    documents = [
+        {
+            "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
+            "kind": "KwokConfiguration",
+            # Without a file these have defaults; with one, what it leaves out is 0.
+            "options": {
+                "podPlayStageParallelism": 16,
+                "nodePlayStageParallelism": 16,
+                "nodeLeaseParallelism": 4,
+                "podsOnNodeSyncParallelism": 4,
+                "enablePodsOnNodeSyncListPager": False,
+                "enablePodsOnNodeSyncStreamWatch": True,
+            },
+        },
+        _node_comes_up(),
+        _pod_gets_ready(ready_after),
+        _job_pod_completes(),
+        _pod_is_deleted(deleted_after),
+    ]
+    return "\n---\n".join(json.dumps(document, indent=1) for document in documents)
+
+
+def _node_comes_up() -> dict[str, Any]:
+    # kwok's own stages make a node Ready again whenever it is not, and its heartbeat replaces the whole list
+    # of conditions: Ready=False and VMEventScheduled, set by a test, would not stay. So only a node that
+    # tells nothing at all gets a status, once.
+    no_ready = {
+        "key": '.status.conditions.[] | select( .type == "Ready" ) | .status',
+        "operator": "DoesNotExist",
+    }
+    status = """\
+        {{ $now := Now }}
+        conditions:
+        - {type: Ready, status: "True", reason: KubeletReady, message: kubelet is posting ready status,
+           lastHeartbeatTime: {{ $now | Quote }}, lastTransitionTime: {{ $now | Quote }}}
+        {{ if not .status.allocatable }}
+        allocatable: {cpu: "16", memory: 64Gi, pods: "250"}
+        capacity: {cpu: "16", memory: 64Gi, pods: "250"}
+        {{ end }}
+        """
+    return _stage("node-comes-up", "Node", [no_ready], status=status)
+
+
+def _pod_gets_ready(after: float) -> dict[str, Any]:
+    pending = {"key": ".status.phase", "operator": "In", "values": ["Pending"]}
+    status = """\
+        {{ $now := Now }}
+        phase: Running
+        startTime: {{ $now | Quote }}
+        conditions:
+        {{ range $type := list "PodReadyToStartContainers" "Initialized" "ContainersReady" "Ready" }}
+        - {type: {{ $type }}, status: "True", lastTransitionTime: {{ $now | Quote }}}
+        {{ end }}
+        {{ range .spec.readinessGates }}
+        - {type: {{ .conditionType | Quote }}, status: "True", lastTransitionTime: {{ $now | Quote }}}
+        {{ end }}
+        - {type: PodScheduled, status: "True", lastTransitionTime: {{ $now | Quote }}}
+        containerStatuses:
+        {{ range .spec.containers }}
+        - {name: {{ .name | Quote }}, image: {{ .image | Quote }}, imageID: "", ready: true, started: true,
+           restartCount: 0, state: {running: {startedAt: {{ $now | Quote }}}}}
+        {{ end }}
+        """
+    alive = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
+    return _stage(
+        "pod-gets-ready", "Pod", [alive, pending], status=status, after=after, annotation=READY_AFTER
+    )
+
+
+def _job_pod_completes() -> dict[str, Any]:
+    matches: list[dict[str, Any]] = [
+        {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"},
+        {"key": ".status.phase", "operator": "In", "values": ["Running"]},
+        {"key": ".metadata.ownerReferences.[].kind", "operator": "In", "values": ["Job"]},
+    ]
+    status = """\
+        {{ $now := Now }}
+        phase: Succeeded
+        containerStatuses:
+        {{ range .spec.containers }}
+        - {name: {{ .name | Quote }}, image: {{ .image | Quote }}, imageID: "", ready: false, started: false,
+           restartCount: 0, state: {terminated: {exitCode: 0, reason: Completed,
+           startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }}}}}
+        {{ end }}
+        """
+    # A minute by default: long enough for a test to find it running.
+    return _stage("job-pod-completes", "Pod", matches, status=status, after=60, annotation=DONE_AFTER)
+
+
+def _pod_is_deleted(after: float) -> dict[str, Any]:
+    # A grace of 0 never gets here: the API server deletes at once. Any other is a second at least, so that
+    # the default stays within it.
+    matches: list[dict[str, Any]] = [
+        {"key": ".metadata.deletionTimestamp", "operator": "Exists"},
+        {"key": f'.metadata.labels["{STUCK_TERMINATING}"]', "operator": "NotIn", "values": ["true"]},
+    ]
+    return _stage("pod-is-deleted", "Pod", matches, after=after, annotation=DELETED_AFTER)
+
+
+def _stage(
+    name: str,
+    kind: str,
+    matches: list[dict[str, Any]],
+    *,
+    status: str | None = None,
+    after: float = 0,
+    annotation: str | None = None,
+) -> dict[str, Any]:
+    delay: dict[str, Any] = {"durationMilliseconds": int(after * 1000)}
+    if annotation is not None:
+        delay["durationFrom"] = {"expressionFrom": f'.metadata.annotations["{annotation}"]'}
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": {"name": name},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": kind},
+            "selector": {"matchExpressions": matches},
+            "delay": delay,
+            "next": {"delete": True} if status is None else {"statusTemplate": status},
+        },
+    }

@@ -1,0 +1,21 @@
+"""Waiting for a condition, with a deadline and a name for what did not come."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+
+def wait_for(
+    what: str, condition: Callable[[], Value | None], *, seconds: float = 20, every: float = 0.02
+) -> Value:
+    """Ask again and again until the answer is true, and return it; TimeoutError names what was awaited."""
+    deadline = time.monotonic() + seconds
+    while True:
+        if answer := condition():
+            return answer
+        if time.monotonic() > deadline:
+            msg = f"still no {what} after {seconds:g} s"
+            raise TimeoutError(msg)
+        time.sleep(every)
