@@ -1,0 +1,86 @@
+"""The agent as a process of its own, by its real entry point."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.controlplane.processes import _LAUNCH
+from tests.controlplane.waiting import wait_for
+
+_SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NODE_NAME", "IMDS_ADDRESS")
+
+
+class AgentProcess:
+    """Runs from `with` to its end; its parent's death is its own."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        python: Sequence[str] = (),
+    ) -> None:
+        self.output = folder / "agent.out"
+        self.errors = folder / "agent.err"
+        inherited = {key: value for key, value in os.environ.items() if key not in _SERVICE}
+        with self.output.open("wb") as output, self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())),
+                    *(sys.executable, *python, "-m", "jobs.agent", *arguments),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                env={**inherited, **(environment or {})},
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def lines(self, message: str | None = None) -> list[dict[str, Any]]:
+        """What it has logged: all, or the lines of one message."""
+        text = self.output.read_text()
+        logged = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        return [line for line in logged if message in (None, line["message"])]
+
+    def wait_for_line(self, message: str, *, seconds: float = 20) -> dict[str, Any]:
+        """Return the first line of that message once it is there."""
+        return wait_for(f"log line {message!r}", lambda: self.lines(message), seconds=seconds)[0]
+
+    def readiness(self) -> tuple[int, str]:
+        """Ask as a kubelet does: the status and the reason."""
+        host, _, port = self.wait_for_line("listening")["address"].rpartition(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode().strip()
+        finally:
+            connection.close()
+
+    def wait_until_ready(self) -> None:
+        """Return once /readyz says 200."""
+        wait_for("readiness of the agent", lambda: self.readiness()[0] == 200)
+
+    def resident_kib(self) -> int:
+        """VmRSS: anonymous memory and mapped files."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found is not None
+        return int(found[1])

@@ -1,0 +1,380 @@
+"""The whole agent as a process, between an IMDS and an API server that do as the test says.
+
+Aspects: what is published and when, what is not written, moods of IMDS, moods of the API server, readiness,
+the end, command line.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from jobs.agent import SILENCE, Health
+from reconciler import USER_AGENT
+from tests.agent.conftest import StartAgent
+from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
+from tests.agent.running import AgentProcess
+from tests.controlplane.waiting import wait_for
+from tests.fakes.imds import Answer, FakeImds, event, started
+
+
+def test_an_event_is_published_as_it_came_then_as_started_then_as_none(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    freeze = event(VM, event_id="A")
+    imds.tell(freeze, event("aks-np-12345678-vmss_10", event_id="B"))
+    start_agent()
+
+    api.wait_for_events("A")
+    assert json.loads(api.published or "") == {"version": 1, "vm": VM, "events": [freeze]}
+    imds.tell(started(freeze))
+    wait_for("Started", lambda: '"Started"' in (api.published or ""))
+    imds.tell()
+    api.wait_for_events()
+    assert json.loads(api.published or "") == {"version": 1, "vm": VM, "events": []}
+    assert len(api.writes) == 3
+    assert api.node["metadata"]["annotations"]["other"] == "kept"
+
+
+def test_where_there_has_never_been_an_event_nothing_is_ever_written(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    start_agent().wait_until_ready()
+    imds.wait_for_requests(5)
+    imds.tell(event("aks-np-12345678-vmss_10"))
+    imds.wait_for_requests(5)
+
+    assert api.writes == []
+    assert api.published is None
+
+
+def test_nothing_is_written_while_our_events_stay_the_same(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    ours, other = event(VM, event_id="A"), event("another", event_id="B")
+    imds.tell(ours)
+    start_agent()
+    api.wait_for_events("A")
+    asked = len(api.requests)
+
+    for events in ([ours], [ours, other], [other, ours], [ours]):
+        imds.tell(*events)  # each is a new incarnation
+        imds.wait_for_requests(3)
+
+    assert len(api.writes) == 1
+    assert len(api.requests) == asked
+
+
+def test_a_new_agent_finds_what_the_last_one_published_and_writes_nothing(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    imds.tell(event(VM, event_id="A"))
+    with start_agent():
+        api.wait_for_events("A")
+    start_agent().wait_until_ready()
+    imds.wait_for_requests(3)
+
+    assert len(api.writes) == 1
+
+
+def test_a_new_agent_takes_back_what_the_last_one_published_and_has_gone_since(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    imds.tell(event(VM, event_id="A"))
+    with start_agent():
+        api.wait_for_events("A")
+    imds.tell()
+    start_agent()
+
+    api.wait_for_events()
+
+
+def test_from_imds_to_the_node_it_takes_one_interval(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    start_agent("--interval", "1").wait_until_ready()
+    imds.wait_for_requests(1)
+
+    told = time.monotonic()
+    imds.tell(event(VM, event_id="A"))
+    api.wait_for_events("A")
+
+    assert time.monotonic() - told < 1.5
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([Answer(410)], id="410"),
+        pytest.param([Answer(429)], id="429"),
+        pytest.param([Answer(500), Answer(503)], id="5xx"),
+        pytest.param([Answer(200, b"")], id="empty"),
+        pytest.param([Answer(200, b'{"Events":', cut=True)], id="broken off"),
+        pytest.param([Answer(200, b"<html>")], id="not JSON"),
+        pytest.param([Answer(200, b'{"error":"x"}')], id="no events"),
+        pytest.param([Answer(302, b"", {"Location": "http://127.0.0.1:9/"})], id="sent elsewhere"),
+    ],
+)
+def test_a_bad_answer_changes_nothing_and_the_next_good_one_counts(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, answers: list[Answer]
+) -> None:
+    imds.tell(event(VM, event_id="A"))
+    agent = start_agent()
+    api.wait_for_events("A")
+    imds.tell()
+    imds.script(*answers)
+
+    api.wait_for_events()
+
+    assert len(agent.lines("IMDS gives no good answer")) == len(answers)
+    assert agent.lines("IMDS answers again")
+    assert len(api.writes) == 2
+
+
+def test_imds_is_left_alone_for_as_long_as_it_asks(imds: FakeImds, start_agent: StartAgent) -> None:
+    imds.script(Answer(429, headers={"Retry-After": "1"}))
+    agent = start_agent()
+    imds.wait_until_script_is_over()
+    refused = time.monotonic()
+
+    agent.wait_until_ready()
+
+    assert 0.9 < time.monotonic() - refused < 5
+
+
+def test_proxies_of_the_environment_are_passed_by(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    nowhere = "http://127.0.0.1:9"
+    start_agent(environment={"http_proxy": nowhere, "HTTP_PROXY": nowhere, "ALL_PROXY": nowhere})
+    imds.tell(event(VM, event_id="A"))
+
+    api.wait_for_events("A")
+
+
+def test_spot_nodes_are_watched_each_second_and_others_each_five(
+    start_agent: StartAgent, api: FakeNodeApi
+) -> None:
+    api.node["metadata"]["labels"]["kubernetes.azure.com/scalesetpriority"] = "spot"
+    with start_agent(interval=None) as agent:
+        assert agent.wait_for_line("watching")["interval"] == 1
+    api.node["metadata"]["labels"].clear()
+    with start_agent(interval=None) as agent:
+        assert agent.wait_for_line("watching")["interval"] == 5
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        pytest.param(Failure(500), id="500"),
+        pytest.param(Failure(403, "denied by the policy"), id="403"),
+        pytest.param(Failure(409), id="409"),
+        pytest.param(Failure(0), id="hangs up"),
+        pytest.param(Failure(0, after_doing_it=True), id="does it and hangs up"),
+    ],
+)
+def test_a_failed_write_is_tried_again_though_the_events_stay_and_until_then_the_agent_is_not_ready(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, failure: Failure
+) -> None:
+    agent = start_agent()
+    agent.wait_until_ready()
+    api.fail("PATCH", [failure])
+    imds.tell(event(VM, event_id="A"))
+
+    agent.wait_for_line("cannot publish")
+    status, reason = agent.readiness()
+    assert (status, reason.partition(":")[0]) == (503, "cannot publish")
+    api.wait_for_events("A")
+    agent.wait_until_ready()
+    assert len(api.writes) == 1
+
+
+def test_what_a_lost_answer_left_behind_is_taken_back(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    """The write was done, its answer was lost, the event has gone: memory alone would say 'as published'."""
+    imds.tell()
+    agent = start_agent()
+    agent.wait_until_ready()
+    api.fail("PATCH", [Failure(0, after_doing_it=True)])
+    imds.tell(event(VM, event_id="A"))
+    agent.wait_for_line("cannot publish")
+    imds.tell()
+
+    api.wait_for_events()
+
+
+def test_an_annotation_that_somebody_took_away_is_published_again(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    imds.tell(event(VM, event_id="A"))
+    start_agent("--reread", "0.2")
+    api.wait_for_events("A")
+
+    del api.node["metadata"]["annotations"][KEY]
+    api.wait_for_events("A")
+    api.node["metadata"]["annotations"][KEY] = '{"version":1,"vm":"x","events":[]}'
+    api.wait_for_events("A")
+
+
+def test_another_node_under_the_same_name_is_noticed_and_published_to(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    agent = start_agent()
+    agent.wait_until_ready()
+    api.replace_node("uid-2")
+    imds.tell(event(VM, event_id="A"))
+
+    api.wait_for_events("A")
+    assert api.writes[-1]["metadata"]["uid"] == "uid-2"
+
+
+def test_a_node_without_the_provider_id_of_azure_never_leads_to_a_question_to_imds(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    api.node["spec"]["providerID"] = ""
+    agent = start_agent()
+
+    agent.wait_for_line("cannot tell which VM this is")
+    assert agent.readiness()[0] == 503
+    assert imds.requests == []
+    # A Node is registered before the cloud provider has given it its id.
+    api.node["spec"]["providerID"] = PROVIDER_ID
+    agent.wait_until_ready()
+
+
+def test_a_rotated_token_is_used(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, token_file: Path
+) -> None:
+    start_agent().wait_until_ready()
+    token_file.write_text("second\n")
+    imds.tell(event(VM, event_id="A"))
+    api.wait_for_events("A")
+
+    assert (api.tokens[0], api.tokens[-1]) == ("first", "second")
+    assert set(api.user_agents) == set(imds.user_agents) == {f"{USER_AGENT} agent"}
+
+
+def test_an_api_server_in_trouble_is_asked_less_and_less_often(
+    api: FakeNodeApi, start_agent: StartAgent
+) -> None:
+    api.fail("GET", [Failure(500)] * 3)
+    began = time.monotonic()
+    start_agent().wait_until_ready()
+
+    assert api.requests == ["GET"] * 4
+    # Half of 1 + 2 + 4 seconds at least, by chance up to all of it.
+    assert time.monotonic() - began > 3.5
+
+
+def test_the_agent_is_not_ready_before_the_first_good_answer(imds: FakeImds, start_agent: StartAgent) -> None:
+    imds.script(Answer(500), Answer(500, delay=1))
+    agent = start_agent()
+    imds.wait_for_requests(1)
+
+    agent.wait_for_line("IMDS gives no good answer")
+    assert agent.readiness() == (503, "IMDS answered 500 Internal Server Error")
+    agent.wait_until_ready()
+
+
+def test_silence_of_imds_ends_readiness_and_one_answer_brings_it_back() -> None:
+    health = Health()
+    health.api_says = ""
+    assert health.why_not(0) == "IMDS has not answered yet"
+
+    health.answered_at, health.imds_says = 100.0, ""
+    assert health.why_not(100 + SILENCE) == ""
+    health.imds_says = "IMDS answered 500"
+    assert "IMDS answered 500" in health.why_not(101 + SILENCE)
+    health.answered_at = 101 + SILENCE
+    assert health.why_not(101 + SILENCE) == ""
+
+
+def test_probes_that_talk_nonsense_or_leave_do_no_harm(imds: FakeImds, start_agent: StartAgent) -> None:
+    agent = start_agent()
+    host, _, port = agent.wait_for_line("listening")["address"].rpartition(":")
+    for request in (b"", b"\xff" * 3000, b"GET / HTTP/1.1\r\n\r\n"):
+        with socket.create_connection((host, int(port)), timeout=5) as connection:
+            connection.sendall(request)
+
+    agent.wait_until_ready()
+
+
+@pytest.mark.parametrize("mood", [Answer(), Answer(delay=60)], ids=["at rest", "while IMDS keeps it waiting"])
+def test_sigterm_ends_it_within_a_second(imds: FakeImds, start_agent: StartAgent, mood: Answer) -> None:
+    imds.script(mood)
+    agent = start_agent("--interval", "60")
+    imds.wait_until_script_is_over()
+
+    asked = time.monotonic()
+    agent.process.send_signal(signal.SIGTERM)
+
+    assert agent.process.wait(10) == 0
+    assert time.monotonic() - asked < 1
+    assert agent.errors.read_text() == ""
+
+
+def test_once_publishes_and_ends(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
+    imds.tell(event(VM, event_id="A"))
+
+    assert start_agent("--once").process.wait(20) == 0
+    assert api.published_ids() == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "code"), [("imds", 1), ("api", 3)], ids=["IMDS fails: 1", "the API server fails: 3"]
+)
+def test_once_says_by_its_exit_code_what_failed(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, failing: str, code: int
+) -> None:
+    if failing == "imds":
+        imds.script(Answer(500))
+    else:
+        api.fail("GET", [Failure(500)])
+
+    assert start_agent("--once").process.wait(20) == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--node", "a"], "KUBERNETES_SERVICE_HOST"),
+        ([], "NODE_NAME"),
+        (["--node", "a", "--server", "http://127.0.0.1:9"], "--token-file"),
+        (["--node", "a", "--server", "127.0.0.1", "--token-file", "t"], "not the URL of an API server"),
+        (["--node", "a", "--imds-address", "127.0.0.1"], "not the address of an IMDS"),
+        (["--node", "a", "--interval", "0"], "--interval"),
+        (["--node", "a", "--listen", "x"], "--listen"),
+    ],
+)
+def test_a_wrong_command_line_is_told_of_and_ends_with_2(
+    tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    with AgentProcess(tmp_path, *arguments) as agent:
+        assert agent.process.wait(20) == 2
+        assert complaint in agent.errors.read_text()
+
+
+def test_a_port_that_is_taken_is_told_of(start_agent: StartAgent, api: FakeNodeApi) -> None:
+    agent = start_agent("--listen", api.url.removeprefix("http://"))
+
+    assert agent.process.wait(20) == 1
+    assert agent.lines("cannot listen")
+
+
+def test_pauses_grow_while_imds_fails(imds: FakeImds, start_agent: StartAgent) -> None:
+    imds.script(*[Answer(500)] * 5)
+    asked: list[float] = []
+    start_agent("--interval", "0.1")
+    for _ in range(6):
+        wait_for("next request", lambda: len(imds.requests) > len(asked))
+        asked.append(time.monotonic())
+
+    pauses = [later - earlier for earlier, later in pairwise(asked)]
+    assert pauses[-1] > 1.2  # 0.1 doubled four times, less what a busy machine blurs

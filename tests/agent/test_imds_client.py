@@ -1,0 +1,107 @@
+"""How the client asks IMDS, how long it waits, and what it makes of answers."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from reconciler.clients.imds import DEFAULT_ADDRESS, FIRST_TIMEOUT, TIMEOUT, Imds, ImdsError
+from reconciler.errors import SourceError
+from tests.fakes.imds import Answer, FakeImds, event
+
+
+def test_azure_waits_are_kept_by_default() -> None:
+    assert DEFAULT_ADDRESS == "http://169.254.169.254"
+    assert TIMEOUT >= 10
+    assert FIRST_TIMEOUT >= 130
+
+
+def test_a_good_answer_is_the_document(imds: FakeImds) -> None:
+    imds.tell(event("vmss_1"))
+
+    assert Imds(imds.address).scheduled_events() == {"DocumentIncarnation": 1, "Events": [event("vmss_1")]}
+    assert imds.requests == ["GET"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "retry_after"),
+    [
+        (Answer(410), "IMDS answered 410 Gone", None),
+        (Answer(429, headers={"Retry-After": "7"}), "IMDS answered 429 Too Many Requests", 7),
+        (Answer(500), "IMDS answered 500 Internal Server Error", None),
+        (Answer(200), "IMDS answered with an empty body", None),
+        (Answer(200, b"\n"), "IMDS answered with an empty body", None),
+        (Answer(200, b"<html>"), "IMDS answered with a broken body: ", None),
+        (Answer(200, b'{"Events":[', cut=True), "no answer from IMDS at ", None),
+        (Answer(302, headers={"Location": "http://127.0.0.1:9"}), "IMDS answered 302 Found", None),
+        (Answer(200, b" " * 5_000_000), "no answer from IMDS at ", None),
+    ],
+)
+def test_what_is_no_document_is_an_error_with_its_reason(
+    imds: FakeImds, answer: Answer, reason: str, retry_after: float | None
+) -> None:
+    imds.script(answer)
+
+    with pytest.raises(ImdsError) as caught:
+        Imds(imds.address).scheduled_events()
+
+    assert str(caught.value).startswith(reason)
+    assert caught.value.retry_after == retry_after
+    assert isinstance(caught.value, SourceError)
+
+
+def test_a_date_in_retry_after_is_read(imds: FakeImds) -> None:
+    imds.script(Answer(429, headers={"Retry-After": "Fri, 21 Nov 2014 07:28:00 GMT"}))
+
+    with pytest.raises(ImdsError) as caught:
+        Imds(imds.address).scheduled_events()
+
+    assert caught.value.retry_after == 0
+
+
+def test_nobody_there_is_an_error() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # taken, and not listening
+        with pytest.raises(ImdsError, match="no answer from IMDS"):
+            Imds(f"http://127.0.0.1:{taken.getsockname()[1]}").scheduled_events()
+
+
+@pytest.mark.parametrize(
+    "mood", [Answer(delay=30), Answer(200, b"{" * 100, trickle=0.1)], ids=["slow", "trickle"]
+)
+def test_the_whole_answer_has_to_come_in_time(imds: FakeImds, mood: Answer) -> None:
+    imds.script(mood)
+    began = time.monotonic()
+
+    with pytest.raises(ImdsError, match="timed out"):
+        Imds(imds.address, first_timeout=0.5).scheduled_events()
+
+    assert time.monotonic() - began < 2
+
+
+def test_patience_is_for_the_first_good_answer_only(imds: FakeImds) -> None:
+    client = Imds(imds.address, timeout=0.3, first_timeout=20)
+    imds.script(
+        Answer(500), Answer(200, b'{"Events":[]}', delay=0.6), Answer(200, b'{"Events":[]}', delay=0.6)
+    )
+
+    with pytest.raises(ImdsError, match="500"):
+        client.scheduled_events()
+    assert client.scheduled_events() == {"Events": []}
+    with pytest.raises(ImdsError, match="timed out"):
+        client.scheduled_events()
+
+
+def test_acknowledging_names_the_event(imds: FakeImds) -> None:
+    Imds(imds.address).acknowledge("C7061BAC")
+
+    assert imds.acknowledged == ["C7061BAC"]
+    assert imds.requests == ["POST"]
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1", "https://127.0.0.1", "http://", "http://127.0.0.1/x"])
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="not the address of an IMDS"):
+        Imds(address)

@@ -1,0 +1,111 @@
+"""The agent's way to the API server: the way in, the errors, one patch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.clients.own_node import Access, OwnNode, OwnNodeClient, in_cluster
+from reconciler.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Rejected,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from tests.agent.fake_node_api import KEY, NODE, PROVIDER_ID, Failure, FakeNodeApi
+
+
+def client(api: FakeNodeApi, token_file: Path, node: str = NODE) -> OwnNodeClient:
+    return OwnNodeClient(Access(api.url, token_file, None), node, KEY)
+
+
+def test_a_node_is_read(api: FakeNodeApi, token_file: Path) -> None:
+    assert client(api, token_file).read() == OwnNode("uid-1", PROVIDER_ID, spot=False, published=None)
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "spot"),
+    [
+        ("kubernetes.azure.com/scalesetpriority", "spot", True),
+        ("karpenter.sh/capacity-type", "spot", True),
+        ("karpenter.sh/capacity-type", "on-demand", False),
+    ],
+)
+def test_labels_tell_a_spot_node(
+    api: FakeNodeApi, token_file: Path, label: str, value: str, *, spot: bool
+) -> None:
+    api.node["metadata"]["labels"] = {label: value}
+
+    assert client(api, token_file).read().spot is spot
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, Rejected),
+        (401, Unauthorized),
+        (403, Forbidden),
+        (404, NotFound),
+        (409, Conflict),
+        (422, Rejected),
+        (429, TooManyRequests),
+        (500, Unreachable),
+        (503, Unreachable),
+        (0, Unreachable),
+    ],
+)
+def test_refusals_are_our_errors_in_the_servers_words(
+    api: FakeNodeApi, token_file: Path, status: int, error: type[ClusterError]
+) -> None:
+    api.fail("PATCH", [Failure(status, "no, because", {"Retry-After": "3"})])
+
+    with pytest.raises(ClusterError) as caught:
+        client(api, token_file).publish("uid-1", "text")
+
+    assert type(caught.value) is error
+    assert caught.value.status == status
+    if status:
+        assert str(caught.value) == "no, because"
+        assert caught.value.retry_after == 3
+
+
+def test_another_node_under_the_name_is_not_written_to(api: FakeNodeApi, token_file: Path) -> None:
+    with pytest.raises(Conflict):
+        client(api, token_file).publish("uid-0", "text")
+
+    assert api.published is None
+
+
+def test_no_token_is_no_credentials(api: FakeNodeApi, tmp_path: Path) -> None:
+    with pytest.raises(Unauthorized, match="no token"):
+        client(api, tmp_path / "none").read()
+
+
+def test_a_ca_that_is_none_is_no_credentials(token_file: Path) -> None:
+    with pytest.raises(Unauthorized, match="no usable CA"):
+        OwnNodeClient(Access("https://127.0.0.1:9", token_file, token_file), NODE, KEY).read()
+
+
+@pytest.mark.parametrize(
+    ("host", "server"),
+    [
+        ("10.0.0.1", "https://10.0.0.1:443"),
+        ("fd00::1", "https://[fd00::1]:443"),
+        ("x.example", "https://x.example:443"),
+    ],
+)
+def test_a_pod_finds_its_api_server(host: str, server: str) -> None:
+    access = in_cluster({"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "443"})
+
+    assert access.server == server
+    assert access.token_file == Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
+
+def test_outside_of_a_pod_there_is_no_way_in() -> None:
+    with pytest.raises(Unauthorized, match="KUBERNETES_SERVICE_HOST"):
+        in_cluster({})

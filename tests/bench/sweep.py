@@ -1,0 +1,135 @@
+"""What a pass costs that has nothing to do: whole processes, alternating, on a real API server.
+
+`python -m tests.bench.sweep [--nodes 5000,10000] [--rounds 6]` prints time, peak memory and number of
+requests of `reconciler sweep`, of curl fetching the same list as JSON, and of `kubectl get nodes -o name`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from tests.controlplane.fill import Pool, fill
+from tests.controlplane.server import ControlPlane
+
+POOLS = (Pool("np"), Pool("batch"))
+
+
+@dataclass(slots=True)
+class Row:
+    """One program's runs: seconds, peak MiB, requests."""
+
+    name: str
+    command: list[str]
+    user_agent: str
+    seconds: list[float] = field(default_factory=list)
+    peaks: list[float] = field(default_factory=list)
+    requests: list[int] = field(default_factory=list)
+
+
+# Started bare, so that what is measured is not hidden behind this process's own memory: a child's peak
+# begins with what its parent had when it was forked.
+_LAUNCHER = """
+import os, sys, time
+began = time.perf_counter()
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[
+    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+_, status, usage = os.wait4(child, 0)
+seconds = time.perf_counter() - began
+print(os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 1024)
+"""
+
+
+def run_once(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Run a whole process; return wall seconds and its peak resident MiB, as the kernel counts it."""
+    launcher = [sys.executable, "-S", "-E", "-c", _LAUNCHER, *command]
+    done = subprocess.run(launcher, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    code, seconds, peak = done.stdout.split()
+    if code != "0":
+        raise SystemExit(f"{command[0]} ended with {code}")
+    return float(seconds), float(peak)
+
+
+def curl_command(kubeconfig: Path, url: str) -> list[str]:
+    """Return the curl command that fetches every node as JSON, as the kubeconfig's user."""
+    curl = shutil.which("curl")
+    if curl is None:
+        raise SystemExit("curl is not installed")
+    document = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+    token = document["users"][0]["user"]["token"]
+    authority = document["clusters"][0]["cluster"]["certificate-authority"]
+    return [
+        curl, "-sf", "-o", "/dev/null", "-A", "bench-curl", "--cacert", authority,
+        "-H", f"Authorization: Bearer {token}", f"{url}/api/v1/nodes",
+    ]  # fmt: skip
+
+
+def measure(server: ControlPlane, settings: Path, rounds: int) -> list[Row]:
+    """Run the programs in turn, `rounds` times after one round that is not counted."""
+    environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
+    rows = [
+        Row(
+            "reconciler sweep",
+            [sys.executable, "-m", "jobs", "sweep", "--config", str(settings)],
+            "node-maintenance-reconciler",
+        ),
+        Row("curl, JSON", curl_command(server.kubeconfig, server.url), "bench-curl"),
+        Row("kubectl get nodes -o name", [str(server.kubectl), "get", "nodes", "-o", "name"], "kubectl"),
+    ]
+    for number in range(rounds + 1):
+        # Each goes first in its turn: what one leaves behind in the server, another one meets.
+        turn = number % len(rows)
+        for row in (*rows[turn:], *rows[:turn]):
+            before = len(server.audit_entries(user_agent=row.user_agent))
+            seconds, peak = run_once(row.command, environment)
+            asked = len(server.audit_entries(user_agent=row.user_agent)) - before
+            if number:
+                row.seconds.append(seconds)
+                row.peaks.append(peak)
+                row.requests.append(asked)
+    return rows
+
+
+def table(nodes: int, rows: list[Row]) -> str:
+    """Return the rows as Markdown: medians, and the median of the ratios to curl round by round."""
+    lines = [
+        f"{nodes} nodes, medians of {len(rows[0].seconds)} rounds in turn:",
+        "",
+        "| program | seconds | to curl | peak MiB | requests |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        ratio = statistics.median(a / b for a, b in zip(row.seconds, rows[1].seconds, strict=True))
+        lines.append(
+            f"| {row.name} | {statistics.median(row.seconds):.2f} ({min(row.seconds):.2f}–"
+            f"{max(row.seconds):.2f}) | {ratio:.2f} | {statistics.median(row.peaks):.0f} | "
+            f"{statistics.median(row.requests):.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Fill a cluster for each size and print its table."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--nodes", default="5000,10000")
+    arguments.add_argument("--rounds", type=int, default=6)
+    chosen = arguments.parse_args()
+    for nodes in (int(text) for text in chosen.nodes.split(",")):
+        with ControlPlane() as server, tempfile.TemporaryDirectory() as folder:
+            fill(server.kubeconfig, nodes=nodes, pools=POOLS)
+            settings = Path(folder) / "maintenance.yaml"
+            settings.write_text("mode: Enforce\n", encoding="utf-8")
+            print(table(nodes, measure(server, settings, chosen.rounds)), end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""clockTrusted, by how far our clock is off."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reconciler.model.plan import Verdict
+from tests.builders import ask, situation
+
+
+@pytest.mark.parametrize(
+    ("skew", "verdict", "reason"),
+    [
+        pytest.param(None, Verdict.PASSED, "", id="nobody can tell"),
+        pytest.param(30.0, Verdict.PASSED, "", id="just within"),
+        pytest.param(-30.0, Verdict.PASSED, "", id="just within, behind"),
+        pytest.param(
+            31.0, Verdict.FAILED, "our clock is 31s ahead of the API server's: set it right", id="ahead"
+        ),
+        pytest.param(
+            -90.0, Verdict.FAILED, "our clock is 90s behind the API server's: set it right", id="behind"
+        ),
+    ],
+)
+def test_a_clock_that_is_off_starts_nothing(skew: float | None, verdict: Verdict, reason: str) -> None:
+    off = None if skew is None else timedelta(seconds=skew)
+    answer = ask("clockTrusted", situation(skew=off))
+
+    assert (answer.verdict, answer.reason) == (verdict, reason)

@@ -1,0 +1,17 @@
+"""leftByRemediator, by the remediator's taint."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.model.node import REMEDIATOR_TAINT
+from reconciler.model.plan import Verdict
+from tests.builders import ask, node, situation
+
+
+@pytest.mark.parametrize(("taints", "verdict"), [((), Verdict.PASSED), ((REMEDIATOR_TAINT,), Verdict.FAILED)])
+def test_a_node_that_aks_keeps_closed_is_not_opened(taints: tuple[str, ...], verdict: Verdict) -> None:
+    answer = ask("leftByRemediator", situation(node(taints=taints)))
+
+    assert answer.verdict is verdict
+    assert (REMEDIATOR_TAINT in answer.reason) is bool(taints)

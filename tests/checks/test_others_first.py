@@ -1,0 +1,16 @@
+"""othersFirst, by whose node it is and who else waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.model.plan import Verdict
+from tests.builders import ask, situation
+
+
+@pytest.mark.parametrize(
+    ("own", "waiting", "verdict"),
+    [(False, 3, Verdict.PASSED), (True, 0, Verdict.PASSED), (True, 1, Verdict.FAILED)],
+)
+def test_only_our_own_node_waits_for_the_others(own: bool, waiting: int, verdict: Verdict) -> None:
+    assert ask("othersFirst", situation(own_node=own, waiting_nodes=waiting)).verdict is verdict

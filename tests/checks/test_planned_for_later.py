@@ -1,0 +1,39 @@
+"""plannedForLater: nothing but a plan is left, and it asks for nothing now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.engine.case import CaseView
+from reconciler.model.plan import JudgedEvent, Verdict
+from reconciler.model.record import SelfService
+from tests.builders import NOW, ask, event, judged, situation
+from tests.planning import OFFER, TAKEN, azure_node, drained, judged_plan
+
+LATER = judged_plan(plan=replace(OFFER, offered=False))
+
+
+@pytest.mark.parametrize(
+    ("present", "asked", "passed"),
+    [
+        pytest.param((LATER,), None, True, id="an offer that ended"),
+        pytest.param((judged_plan(),), None, False, id="an offer that stands"),
+        pytest.param((LATER, judged(event())), None, False, id="another event beside it"),
+        pytest.param((), None, False, id="nothing at all: that is another way's affair"),
+        pytest.param((LATER,), SelfService(NOW, 1, "boot-1"), False, id="Azure is at it"),
+    ],
+)
+def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
+    present: tuple[JudgedEvent, ...], asked: SelfService | None, passed: bool
+) -> None:
+    told = situation(azure_node(), *present, chosen=TAKEN, held=drained(asked), case=CaseView(present))
+
+    assert (ask("plannedForLater", told).verdict is Verdict.PASSED) is passed
+
+
+def test_while_nobody_can_tell_it_stays() -> None:
+    case = CaseView((LATER,), ("imds told of Reboot and can't be read now",))
+
+    assert ask("plannedForLater", situation(azure_node(), LATER, case=case)).verdict is Verdict.FAILED

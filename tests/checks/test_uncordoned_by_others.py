@@ -1,0 +1,17 @@
+"""uncordonedByOthers, by the cordon."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.model.plan import Verdict
+from tests.builders import ask, node, situation
+
+
+@pytest.mark.parametrize(("cordoned", "verdict"), [(True, Verdict.FAILED), (False, Verdict.PASSED)])
+def test_a_node_in_our_hands_without_a_cordon_was_opened_by_somebody(
+    cordoned: bool, verdict: Verdict
+) -> None:
+    answer = ask("uncordonedByOthers", situation(node(unschedulable=cordoned)))
+
+    assert (answer.verdict, answer.holds) == (verdict, False)

@@ -1,0 +1,94 @@
+"""Everything that a person can set or see has its heading in docs/."""
+
+from __future__ import annotations
+
+import ast
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from jobs.cli import commands
+from reconciler.checks.builtin import CHECKS
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.record import State
+from reconciler.report.document import to_document
+from reconciler.triggers.builtin import TRIGGERS
+
+ROOT = Path(__file__).parents[2]
+
+
+def headings(page: str) -> set[str]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return {match[1].strip("`") for match in re.finditer(r"^#{2,4} (.+)$", text, re.MULTILINE)}
+
+
+def written(page: str) -> str:
+    return (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def constants(tree: ast.AST, call: str, position: int) -> set[str]:
+    """Every literal text that stands at that position in calls of that name."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == call:
+            argument = node.args[position] if len(node.args) > position else None
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                found.add(argument.value)
+    return found
+
+
+def sources() -> list[ast.AST]:
+    paths = (path for room in ("reconciler", "jobs") for path in (ROOT / room).rglob("*.py"))
+    return [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS))
+def test_every_check_has_its_heading(name: str) -> None:
+    assert name in headings("operating.md")
+
+
+@pytest.mark.parametrize("name", sorted(TRIGGERS))
+def test_every_trigger_has_its_heading(name: str) -> None:
+    assert name in headings("operating.md")
+
+
+@pytest.mark.parametrize("name", sorted(commands.commands))
+def test_every_command_has_its_heading(name: str) -> None:
+    assert f"reconciler {name}" in headings("operating.md")
+
+
+@pytest.mark.parametrize("name", sorted(commands.commands))
+def test_every_option_of_a_command_is_told_of_in_the_docs(name: str) -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    options = {option for parameter in commands.commands[name].params for option in parameter.opts}
+    unsaid = {option for option in options if option.startswith("--") and option not in pages}
+
+    assert unsaid == set()
+
+
+@pytest.mark.parametrize("code", ["0", "1", "2", "3"])
+def test_every_exit_code_has_its_heading(code: str) -> None:
+    assert code in headings("operating.md")
+
+
+def test_every_key_of_the_output_has_its_heading() -> None:
+    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
+    document = to_document(
+        Plan(now=datetime(2026, 11, 21, tzinfo=UTC), mode="Enforce", nodes=(node,)), rehearsed=True
+    )
+    keys = set(document) | set(document["nodes"][0])
+
+    assert keys - headings("output.md") == set()
+
+
+def test_every_hold_and_every_kubernetes_event_is_named() -> None:
+    trees = sources()
+    holds = set().union(*(constants(tree, "Hold", 1) for tree in trees))
+    notices = set().union(*(constants(tree, "Notice", 0) for tree in trees))
+    page = written("operating.md")
+
+    assert holds
+    assert notices
+    assert {name for name in holds | notices if f"`{name}`" not in page} == set()

@@ -1,0 +1,50 @@
+"""What others are shown, and what AWS says, has its heading: annotations, conditions, columns, codes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.engine.publishing import DRAINSAFE_KEYS, LIFECYCLE, Drainsafe
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Sign
+from reconciler.sources.aws import CODES
+from tests.docs.test_headings import headings, written
+
+ROOT = Path(__file__).parents[2]
+
+
+def definition() -> dict[str, Any]:
+    found = yaml.safe_load((ROOT / "k8s" / "crd" / "nodemaintenances.yaml").read_text(encoding="utf-8"))
+    version: dict[str, Any] = found["spec"]["versions"][0]
+    return version
+
+
+def test_every_annotation_condition_and_column_has_its_heading() -> None:
+    columns = {one["name"] for one in definition()["additionalPrinterColumns"] if "priority" not in one}
+
+    assert set(DRAINSAFE_KEYS) | set(LIFECYCLE) | columns <= headings("publishing.md")
+
+
+def test_every_value_and_every_state_is_told_of() -> None:
+    page = written("publishing.md")
+    words = definition()["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["state"]
+    states = re.findall(r"[A-Z]\w+", words["description"])
+    source = (ROOT / "reconciler" / "engine" / "maintenances.py").read_text(encoding="utf-8")
+
+    assert {text for text in (*Drainsafe, *Sign, *states) if f"`{text}`" not in page} == set()
+    assert {state for state in states if f'"{state}"' not in source} == set()
+
+
+def test_every_code_of_aws_and_every_date_has_its_heading() -> None:
+    assert {*CODES, "NotBefore", "NotAfter", "NotBeforeDeadline"} <= headings("aws.md")
+
+
+@pytest.mark.parametrize("page", ["publishing.md", "aws.md"])
+def test_the_examples_are_right(page: str) -> None:
+    for example in re.findall(r"```yaml\n(.*?)```", written(page), re.DOTALL):
+        parse_settings(example, page)

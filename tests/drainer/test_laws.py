@@ -1,0 +1,153 @@
+"""Laws over random clusters, budgets, failures and uncordons: whatever happens, these hold."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.drainer import Limits
+from reconciler.errors import Conflict, NotFound, ReconcilerError, TooManyRequests, Unreachable
+from reconciler.model.drain import DrainProgress, Phase
+from reconciler.model.pod import Owner, Pod
+from tests.drainer.driving import Drive
+from tests.fakes.evictor import START, FakeEvictor
+
+_TROUBLES: tuple[Callable[[], ReconcilerError], ...] = (
+    lambda: Unreachable("reset"),
+    lambda: TooManyRequests("busy", status=429, retry_after=2),
+    lambda: Conflict("transient", status=409),
+    lambda: NotFound("not yet in this cache", status=404),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One random run."""
+
+    apps: tuple[tuple[int, int | None, int], ...]
+    sets: int
+    uncordon_at: int | None
+    trouble: float
+    seed: int
+    latency: float
+
+
+_STORIES = st.builds(
+    Story,
+    apps=st.lists(
+        st.tuples(st.integers(1, 6), st.one_of(st.none(), st.integers(0, 3)), st.integers(1, 3)),
+        min_size=1,
+        max_size=5,
+    ).map(tuple),
+    sets=st.integers(0, 3),
+    uncordon_at=st.one_of(st.none(), st.integers(0, 60)),
+    trouble=st.sampled_from([0.0, 0.1, 0.4]),
+    seed=st.integers(0, 2**32),
+    latency=st.sampled_from([0.02, 0.4, 2.0]),
+)
+
+
+def _play(story: Story) -> tuple[FakeEvictor, Drive, DrainProgress]:
+    cluster = FakeEvictor(ready_after=3)
+    for node in ("a", "b"):
+        cluster.add_node(node, cordoned=True)
+    for index, (count, allowed, nodes) in enumerate(story.apps):
+        cluster.deployment(f"app{index}", "a", count)
+        if nodes > 1:
+            for pod in cluster.there("a")[-count:]:
+                cluster.add_pod(
+                    Pod(
+                        "shop",
+                        f"{pod.name}-b",
+                        f"{pod.uid}-b",
+                        "b",
+                        pod.labels,
+                        owner=pod.owner,
+                        phase="Running",
+                        ready=True,
+                    )
+                )
+        if allowed is not None:
+            cluster.add_budget(f"app{index}", max_unavailable=allowed)
+    for index in range(story.sets):
+        cluster.add_pod(
+            Pod(
+                "shop",
+                f"db-{index}",
+                f"db-{index}#old",
+                "a",
+                {"app": "db"},
+                owner=Owner("StatefulSet", "db"),
+                phase="Running",
+                ready=True,
+            )
+        )
+    chance = random.Random(story.seed)
+
+    def trouble(verb: str, _: Pod | None) -> ReconcilerError | None:
+        return chance.choice(_TROUBLES)() if chance.random() < story.trouble else None
+
+    cluster.trouble = trouble
+    drive = Drive(cluster, latency=story.latency)
+    drive.start("a", timeout=timedelta(minutes=10))
+    drive.start("b", timeout=timedelta(minutes=10))
+    if story.uncordon_at is not None:
+        drive.at(story.uncordon_at, lambda: cluster.cordon("a", cordoned=False))
+    return cluster, drive, drive.run()["a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(_STORIES)
+def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_before(story: Story) -> None:
+    cluster, _, _ = _play(story)
+    # Whoever uncordons between our look and our eviction is noticed by the next look.
+    slack = Limits().check_every + timedelta(seconds=2 * story.latency)
+    for one in cluster.requests:
+        assert one.cordoned or one.at <= START + timedelta(seconds=story.uncordon_at or 0) + slack
+
+
+@settings(max_examples=60, deadline=None)
+@given(_STORIES)
+def test_no_budget_is_overdrawn_and_no_pod_of_another_uid_is_touched(story: Story) -> None:
+    cluster, _, _ = _play(story)
+
+    assert not cluster.overdrawn
+    assert {one.node for one in cluster.requests} <= {"a", "b"}
+    assert not any(one.granted and one.verb != "evict" for one in cluster.requests)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_STORIES)
+def test_drained_is_empty_and_whatever_is_left_otherwise_is_named(story: Story) -> None:
+    cluster, _, progress = _play(story)
+    left = {pod.key for pod in cluster.there("a")}
+
+    if progress.phase is Phase.DRAINED:
+        assert not left
+    elif progress.phase is Phase.TIMED_OUT:
+        assert left <= {blocker.pod for blocker in progress.blockers}
+
+
+@settings(max_examples=25, deadline=None)
+@given(_STORIES)
+def test_the_same_events_at_the_same_times_give_the_same_commands(story: Story) -> None:
+    _, first, _ = _play(story)
+    _, second, _ = _play(story)
+
+    assert first.commands == second.commands
+
+
+@settings(max_examples=40, deadline=None)
+@given(_STORIES)
+def test_every_drain_that_nothing_hinders_ends(story: Story) -> None:
+    cluster, _, progress = _play(story)
+    free = all(allowed != 0 for _, allowed, _ in story.apps)
+    if free and story.uncordon_at is None and story.trouble == 0:
+        assert progress.phase is Phase.DRAINED
+        # One request a pod, and few besides.
+        assert len(cluster.requests) + len(cluster.reads) <= 1.15 * len(cluster.requests) + 40

@@ -1,0 +1,173 @@
+"""Blockers before anything moves, quantities, and room elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.eviction.preview import preview
+from reconciler.eviction.quantities import quantity
+from reconciler.eviction.room import room
+from reconciler.model.drain import DrainOptions
+from reconciler.model.node import Condition, Node, Taint
+from reconciler.model.pod import Budget, NodeSelectorRequirement, Owner, Placement, Pod, Selector, Toleration
+from tests.fakes.evictor import START
+
+ROOMY = Node(
+    "roomy",
+    "u",
+    "1",
+    labels={"pool": "a"},
+    conditions=(Condition("Ready", "True"),),
+    allocatable={"cpu": "4", "memory": "8Gi", "pods": "10"},
+)
+LEAVING = replace(ROOMY, name="leaving")
+WEB = Pod(
+    "shop",
+    "web",
+    "web",
+    "leaving",
+    labels={"app": "web"},
+    owner=Owner("ReplicaSet", "web"),
+    phase="Running",
+    ready=True,
+    placement=Placement(requests=({"cpu": "500m", "memory": "1Gi"}, {"cpu": "500m"})),
+)
+BUDGET = Budget("shop", "web", Selector({"app": "web"}), allowed=0, desired=3, healthy=3, expected=4)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("100m", Fraction(1, 10)),
+        ("1.5Gi", Fraction(3 * 2**29)),
+        ("2e3", Fraction(2000)),
+        ("1E", Fraction(10**18)),
+        ("1Ei", Fraction(2**60)),
+        ("500000000n", Fraction(1, 2)),
+        (".5", Fraction(1, 2)),
+        ("-1k", Fraction(-1000)),
+        ("3.", Fraction(3)),
+        ("5E2", Fraction(500)),
+    ],
+)
+def test_quantities_are_read_exactly(text: str, value: Fraction) -> None:
+    assert value == quantity(text)
+
+
+@pytest.mark.parametrize("text", ["", "1K", "1 Gi", "Gi", "1.2.3", "1mi", "abc"])
+def test_what_is_no_quantity_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(ValueError, match="not a quantity"):
+        quantity(text)
+
+
+def _preview(
+    pods: list[Pod], budgets: list[Budget], nodes: tuple[Node, ...] = (LEAVING, ROOMY)
+) -> tuple[str, ...]:
+    told = preview("leaving", nodes, pods, budgets, DrainOptions(), now=START)
+    return tuple(f"{one.pod} {one.because}" for one in told.blockers)
+
+
+@pytest.mark.parametrize(
+    ("pod", "budgets", "words"),
+    [
+        pytest.param(WEB, [BUDGET], "needs 3 healthy, has 3", id="none allowed"),
+        pytest.param(WEB, [replace(BUDGET, allowed=1)], None, id="one allowed"),
+        pytest.param(WEB, [replace(BUDGET, expected=3)], "ever", id="never allows any"),
+        pytest.param(WEB, [BUDGET, replace(BUDGET, name="also")], "several PDBs", id="two budgets"),
+        pytest.param(replace(WEB, ready=False), [replace(BUDGET, healthy=2)], "AlwaysAllow", id="unready"),
+        pytest.param(
+            replace(WEB, ready=False), [replace(BUDGET, healthy=2, unhealthy_always=True)], None, id="always"
+        ),
+        pytest.param(replace(WEB, ready=False), [BUDGET], None, id="unready, others are healthy"),
+        pytest.param(replace(WEB, phase="Pending", ready=False), [BUDGET], None, id="never started"),
+        pytest.param(replace(WEB, empty_dir=True), [], "local storage", id="emptyDir"),
+        pytest.param(replace(WEB, owner=None), [], "declare no controller", id="unmanaged"),
+    ],
+)
+def test_what_would_block_is_named_before_anything_moves(
+    pod: Pod, budgets: list[Budget], words: str | None
+) -> None:
+    told = _preview([pod], budgets)
+
+    assert bool(told) == (words is not None)
+    assert words is None or words in told[0]
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        pytest.param(ROOMY, None, id="room"),
+        pytest.param(replace(ROOMY, unschedulable=True), "1 cordoned", id="cordoned"),
+        pytest.param(replace(ROOMY, conditions=()), "1 not ready", id="not ready"),
+        pytest.param(replace(ROOMY, taints=(Taint("gpu", "", "NoSchedule"),)), "1 tainted", id="tainted"),
+        pytest.param(replace(ROOMY, taints=(Taint("x", "", "PreferNoSchedule"),)), None, id="soft taint"),
+        pytest.param(
+            replace(ROOMY, allocatable={**ROOMY.allocatable, "cpu": "999m"}), "enough cpu", id="too small"
+        ),
+        pytest.param(
+            replace(ROOMY, allocatable={**ROOMY.allocatable, "pods": "0"}), "enough pods", id="pods"
+        ),
+    ],
+)
+def test_room_is_judged_by_requests_and_taints(node: Node, words: str | None) -> None:
+    told = room([LEAVING, node], [WEB], [WEB])
+
+    assert bool(told) == (words is not None)
+    assert words is None or words in told[0]
+
+
+def test_room_is_judged_by_selectors_and_affinity() -> None:
+    there = Placement(node_selector={"pool": "a"})
+    other = Placement(affinity=((NodeSelectorRequirement("pool", "NotIn", ("a",)),),))
+    either = Placement(affinity=(*other.affinity, (NodeSelectorRequirement("pool", "Exists"),)))
+
+    def told(placement: Placement) -> bool:
+        return bool(room([ROOMY], [], [replace(WEB, placement=placement)]))
+
+    assert [told(there), told(other), told(either)] == [False, True, False]
+
+
+def test_a_toleration_opens_a_tainted_node() -> None:
+    node = replace(ROOMY, taints=(Taint("gpu", "yes", "NoSchedule"),))
+
+    def told(toleration: Toleration) -> bool:
+        return bool(room([node], [], [replace(WEB, placement=Placement(tolerations=(toleration,)))]))
+
+    assert not told(Toleration("gpu", "Equal", "yes"))
+    assert not told(Toleration("", "Exists"))
+    assert told(Toleration("gpu", "Equal", "no"))
+    assert told(Toleration("gpu", "Exists", "", "NoExecute"))
+
+
+def test_what_runs_there_already_takes_its_room() -> None:
+    there = replace(
+        WEB, name="there", uid="there", node="roomy", placement=Placement(requests=({"cpu": "3500m"},))
+    )
+
+    assert "enough cpu" in room([ROOMY], [there, WEB], [WEB])[0]
+    assert not room([ROOMY], [replace(there, phase="Succeeded"), WEB], [WEB])
+
+
+def test_what_cannot_be_told_is_said() -> None:
+    told = room([ROOMY], [], [replace(WEB, placement=Placement(topology=True), claims=("data",))])
+
+    assert any("topology" in text for text in told)
+    assert any("volumes" in text for text in told)
+
+
+@given(st.lists(st.integers(1, 3000), max_size=12), st.integers(1, 4000))
+def test_more_is_never_promised_than_there_is(requests: list[int], capacity: int) -> None:
+    node = replace(ROOMY, allocatable={"cpu": f"{capacity}m", "memory": "1Gi", "pods": "110"})
+    pods = [
+        replace(WEB, name=f"p{index}", uid=f"p{index}", placement=Placement(requests=({"cpu": f"{cpu}m"},)))
+        for index, cpu in enumerate(requests)
+    ]
+    refused = {text.split(":")[0].removeprefix("no node has room for ") for text in room([node], pods, pods)}
+    fit = sum(cpu for pod, cpu in zip(pods, requests, strict=True) if pod.key not in refused)
+
+    assert fit <= capacity

@@ -1,0 +1,417 @@
+"""Take each law's rule out of a copy of the program and see the law's test fail.
+
+Run by `nox -s mutants`. A mutant is one small edit; its text has to be found exactly once, so that a list
+that no longer fits the code is an error and not a quiet success. Arguments are numbers of laws.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import environ
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+AT_ONCE = 2
+PATIENCE = 240
+_FAILED = re.compile(r"^(?:FAILED|ERROR) \S*?(?:::(\S+?))?(?:\[.*)?(?: - .*)?$", re.MULTILINE)
+DEFAULT = "reconciler/engine/profiles/default.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One rule taken out."""
+
+    law: int
+    rule: str
+    file: str
+    old: str
+    new: str
+
+
+MUTANTS = (
+    Mutant(
+        1,
+        "a drain cordons",
+        "reconciler/decide.py",
+        "        unschedulable=unschedulable,\n        labels=labels,",
+        "        labels=labels,",
+    ),
+    Mutant(
+        1,
+        "no drain where the cordon failed",
+        "reconciler/act.py",
+        "        if outcome.result is not Result.DONE:\n            refused.add(node.node)\n",
+        "",
+    ),
+    Mutant(
+        1,
+        "somebody's uncordon stops us",
+        DEFAULT,
+        "  - check: uncordonedByOthers\n    trigger: dismiss\n    next: operational\n",
+        "",
+    ),
+    Mutant(
+        2,
+        "only our own is undone",
+        "reconciler/model/record.py",
+        "return self in (Cordon.OURS, Cordon.ADOPTED_MECHANIC)",
+        "return self is not Cordon.NONE",
+    ),
+    Mutant(
+        2,
+        "a cordon before us is foreign",
+        "reconciler/triggers/cordon.py",
+        "cordon=Cordon.FOREIGN",
+        "cordon=Cordon.OURS",
+    ),
+    Mutant(
+        2,
+        "only what `adopt` names is adopted",
+        "reconciler/checks/cordon_adopted.py",
+        'ours = "mechanic" in settings.adopt',
+        "ours = True",
+    ),
+    Mutant(3, "a start wants a place", "reconciler/checks/budget_left.py", "if not refusals:", "if True:"),
+    Mutant(
+        3, "the limit", "reconciler/engine/places.py", "if len(held) < places:", "if len(held) <= places:"
+    ),
+    Mutant(
+        3,
+        "a start takes a place",
+        "reconciler/decide.py",
+        'progress.places = progress.places.take(node, "ours, starting")',
+        "pass",
+    ),
+    Mutant(
+        3,
+        "only some kinds are exempt",
+        "reconciler/checks/budget_left.py",
+        "return any(one.event.kind in situation.settings.budget.exempt for one in situation.asking)",
+        "return True",
+    ),
+    Mutant(
+        3,
+        "NotReady counts",
+        "reconciler/engine/places.py",
+        "if node.ready and not node.unschedulable and",
+        "if not node.unschedulable and",
+    ),
+    Mutant(
+        3,
+        "the earlier one first",
+        "reconciler/decide.py",
+        "own_node, not dates, first, ",
+        'own_node, not dates, "", ',
+    ),
+    Mutant(4, "windows", "reconciler/engine/judging.py", "if openness.open:", "if True:"),
+    Mutant(4, "absolutely not allowed", "reconciler/engine/judging.py", "if openness.absolute:", "if False:"),
+    Mutant(
+        4,
+        "outsideWindow: Never",
+        "reconciler/engine/judging.py",
+        "if policy.outside_window is OutsideWindow.NEVER:",
+        "if False:",
+    ),
+    Mutant(
+        4,
+        "the report says what was overruled",
+        "reconciler/engine/judging.py",
+        "return True, why_now, None, openness.because",
+        'return True, why_now, None, ""',
+    ),
+    Mutant(4, "the profile asks for the window", DEFAULT, "&& windowOpen ", ""),
+    Mutant(
+        5,
+        "unknown holds",
+        "reconciler/engine/case.py",
+        "        one.answer is Answer.UNKNOWN\n        or any(",
+        "        any(",
+    ),
+    Mutant(
+        5,
+        "a vanished source holds",
+        "reconciler/engine/case.py",
+        "return switched_on(source)",
+        "return False",
+    ),
+    Mutant(
+        5,
+        "an unreadable event may be ours",
+        "reconciler/engine/case.py",
+        "return signal.kind is Kind.UNKNOWN and",
+        "return False and",
+    ),
+    Mutant(
+        5,
+        "old heartbeats are unknown",
+        "reconciler/assess.py",
+        "replace(reading, answer=Answer.UNKNOWN, signals=(), because=because)",
+        "reading",
+    ),
+    Mutant(
+        5,
+        "who waits goes on waiting",
+        "reconciler/checks/drain_asked.py",
+        "if situation.case.unknown:",
+        "if False:",
+    ),
+    Mutant(
+        5,
+        "what is switched off holds nothing",
+        "reconciler/decide.py",
+        "return sources.imds.enabled",
+        "return True",
+    ),
+    Mutant(5, "no agent is one line", "reconciler/assess.py", "if not reading.installed:", "if False:"),
+    Mutant(6, "Started is not gone", "reconciler/checks/events_gone.py", "if case.present:", "if False:"),
+    Mutant(
+        6, "the event settles", "reconciler/checks/events_gone.py", "if situation.now < until:", "if False:"
+    ),
+    Mutant(
+        6, "the node is Ready", "reconciler/checks/node_ready.py", "if not situation.node.ready:", "if False:"
+    ),
+    Mutant(
+        6,
+        "the node settles",
+        "reconciler/checks/node_ready.py",
+        "if since and until and situation.now < until:",
+        "if False:",
+    ),
+    Mutant(
+        6,
+        "an event that comes back starts the settling anew",
+        "reconciler/engine/case.py",
+        "events=_unique(fresh), quiet_since=None)",
+        "events=_unique(fresh))",
+    ),
+    Mutant(
+        7,
+        "what no check says is said",
+        "reconciler/decide.py",
+        "holds if acts or holds else _unspoken_holds(one)",
+        "holds",
+    ),
+    Mutant(7, "blocked checks are holds", "reconciler/engine/machine.py", "tuple(found.values())", "()"),
+    Mutant(
+        7,
+        "the text shows holds",
+        "reconciler/report/text.py",
+        """lines.append(_row("held", f"{hold['reason']}{until}  [{hold['check']}]"))""",
+        "pass",
+    ),
+    Mutant(
+        8,
+        "the record is written when it changed",
+        "reconciler/decide.py",
+        "if node.annotations.get(key) != text:",
+        "if text:",
+    ),
+    Mutant(
+        8,
+        "quiet since the first quiet pass",
+        "reconciler/engine/case.py",
+        "quiet_since=record.quiet_since or now",
+        "quiet_since=now",
+    ),
+    Mutant(
+        8,
+        "a drain's time-out is a moment of change",
+        "reconciler/decide.py",
+        "yield plan.drain.since + plan.drain.timeout",
+        "pass",
+    ),
+    Mutant(
+        8,
+        "an old heartbeat is a moment of change",
+        "reconciler/decide.py",
+        "*_silences(seen, settings)",
+        "*()",
+    ),
+    Mutant(
+        8,
+        "a lost node's place is a moment of change",
+        "reconciler/checks/budget_left.py",
+        ", situation.places.eases_at)",
+        ")",
+    ),
+    Mutant(
+        9,
+        "a later pass goes on with the drain",
+        "reconciler/decide.py",
+        "if drain is not None and goes_on:",
+        "if drain is not None and goes_on and walked.transitions:",
+    ),
+    Mutant(
+        9,
+        "cordon and record are one patch",
+        "reconciler/decide.py",
+        "        annotations=annotations,\n",
+        "        annotations={} if unschedulable is not None and walked.state else annotations,\n",
+    ),
+    Mutant(
+        10,
+        "looking is not writing",
+        "reconciler/observe.py",
+        "ledger = reader.ledger()",
+        "ledger = reader.write_ledger(reader.ledger()) or reader.ledger()  # type: ignore",
+    ),
+    Mutant(
+        11,
+        "one deterministic order",
+        "reconciler/decide.py",
+        "queue = sorted(seen, key",
+        "queue = list(seen) or sorted(seen, key",
+    ),
+    Mutant(
+        11,
+        "sets are sorted",
+        "reconciler/assess.py",
+        "sources=tuple(sorted({signal.source for signal in group}))",
+        "sources=tuple({signal.source for signal in group})",
+    ),
+    Mutant(
+        12,
+        "what is published is not acknowledged",
+        "jobs/agent.py",
+        "            self._document = self._imds.scheduled_events()\n",
+        "            self._document = self._imds.scheduled_events()\n"
+        "            for one in self._document['Events']:\n"
+        "                self._imds.acknowledge(one['EventId'])\n",
+    ),
+    Mutant(
+        13,
+        "a broken record holds its node",
+        "reconciler/decide.py",
+        "except RecordUnreadable as error:",
+        "except ZeroDivisionError as error:",
+    ),
+    Mutant(
+        13,
+        "a record may be deeper than the parser",
+        "reconciler/model/record.py",
+        "AttributeError, OverflowError, RecursionError)",
+        "AttributeError)",
+    ),
+    Mutant(
+        13,
+        "a request may be deeper than the parser",
+        "reconciler/sources/request.py",
+        "except (ValueError, RecursionError) as error:",
+        "except ValueError as error:",
+    ),
+    Mutant(
+        13,
+        "a failed write stays with its node",
+        "reconciler/act.py",
+        "    except ClusterError as error:\n        return Outcome(node, action",
+        "    except ZeroDivisionError as error:\n        return Outcome(node, action",
+    ),
+    Mutant(
+        13,
+        "without the ledger only starts wait",
+        "reconciler/act.py",
+        "refused = {node.node for node in plan.nodes if node.starts}",
+        "return tuple(outcomes)",
+    ),
+    Mutant(
+        13,
+        "a report can always be written",
+        "reconciler/report/document.py",
+        'return text.encode("utf-8", "backslashreplace").decode("utf-8")',
+        "return text",
+    ),
+)
+
+
+def _copy(where: Path) -> None:
+    skipped = shutil.ignore_patterns("__pycache__", ".*", "build")
+    for folder in ("reconciler", "jobs", "tests"):
+        shutil.copytree(ROOT / folder, where / folder, ignore=skipped)
+    shutil.copy(ROOT / "pyproject.toml", where)
+
+
+def _test(law: int, where: Path) -> tuple[bool, str]:
+    """Run one law's test in a tree; return whether it failed, and which test."""
+    files = sorted(
+        path.relative_to(where).as_posix() for path in where.glob(f"tests/laws/test_law_{law:02d}_*.py")
+    )
+    if not files:
+        return False, "there is no such test file"
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
+    # Above the laws a conftest starts a control plane, which no law needs.
+    command += ["--confcutdir=tests/laws", *files]
+    surroundings = {
+        **environ,
+        "LAWS_PROFILE": "mutants",
+        "PYTHONPATH": str(where),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    try:
+        done = subprocess.run(
+            command,
+            cwd=where,
+            env=surroundings,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return True, f"no end within {PATIENCE}s"
+    if done.returncode == 0:
+        return False, ""
+    if done.returncode != 1:
+        return False, f"pytest could not run: {(done.stdout + done.stderr).strip()[-200:]}"
+    found = _FAILED.search(done.stdout)
+    return True, (found[1] if found and found[1] else "failed")
+
+
+def _try(mutant: Mutant) -> tuple[str, str]:
+    """Return `killed`, `SURVIVED` or `NOT FOUND`, and the test that failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder)
+        _copy(where)
+        path = where / mutant.file
+        text = path.read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1:
+            return "NOT FOUND", f"{text.count(mutant.old)} times in {mutant.file}: {mutant.old!r}"
+        path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        killed, by = _test(mutant.law, where)
+    return ("killed" if killed else "SURVIVED"), by
+
+
+def _baseline(law: int) -> tuple[str, str]:
+    """Return `passes`, or what is wrong with the law's test before anything is taken out."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder)
+        _copy(where)
+        failed, by = _test(law, where)
+    return ("passes", "") if not failed and not by else ("BROKEN", by)
+
+
+def main(arguments: Iterable[str]) -> int:
+    """Try all mutants, or those of the laws that are named; 1 when one survives or fits no longer."""
+    wanted = {int(number) for number in arguments}
+    chosen = [one for one in MUTANTS if not wanted or one.law in wanted]
+    laws = sorted({one.law for one in chosen})
+    bad = 0
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for law, (verdict, by) in zip(laws, pool.map(_baseline, laws), strict=True):
+            bad += verdict != "passes"
+            print(f"law {law:>2}  {'nothing taken out':<52}{verdict:<10}{by}", flush=True)
+        for mutant, (verdict, by) in zip(chosen, pool.map(_try, chosen), strict=True):
+            bad += verdict != "killed"
+            print(f"law {mutant.law:>2}  {mutant.rule:<52}{verdict:<10}{by}", flush=True)
+    print(f"{len(chosen)} mutants, {bad} not as expected")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""Law 1: nothing is evicted from a node that is not cordoned."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.errors import Conflict, Forbidden, NotFound, Unreachable
+from reconciler.settings.schema import Settings
+from tests import strategies
+from tests.builders import NOW
+from tests.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+
+
+@settings(max_examples=200)
+@given(strategies.clusters(), strategies.policies())
+def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordoned(
+    cluster: FakeCluster, policy: Settings
+) -> None:
+    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+
+    for node in plan.nodes:
+        if node.drain is not None:
+            cordons = node.write is not None and node.write.unschedulable is True
+            uncordons = node.write is not None and node.write.unschedulable is False
+            assert node.unschedulable or cordons
+            assert not uncordons
+
+
+@settings(max_examples=150)
+@given(
+    strategies.clusters(),
+    strategies.policies(),
+    st.lists(st.sampled_from((None, Conflict, NotFound, Unreachable, Forbidden)), min_size=1, max_size=6),
+)
+def test_no_drain_starts_where_the_cordon_could_not_be_written(
+    cluster: FakeCluster,
+    policy: Settings,
+    failures: list[type[Conflict | NotFound | Unreachable | Forbidden] | None],
+) -> None:
+    waiting = list(failures)
+
+    def fail(write: Write) -> None:
+        failure = waiting.pop(0) if waiting else None
+        if failure is not None:
+            raise failure(f"{write.verb} {write.node} failed")
+
+    drains = FakeDrains(cluster)
+    cluster.before = lambda write: fail(write) if write.verb == "patch" else None
+    one_pass(cluster, drains, policy, NOW)
+
+    assert drains.started_on_open_nodes == []
+
+
+@settings(max_examples=200)
+@given(
+    strategies.policies(), st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=10)
+)
+def test_over_any_history_no_drain_starts_on_an_open_node(
+    policy: Settings, steps: list[tuple[Step, timedelta]]
+) -> None:
+    history = History(small_cluster(), policy)
+    for happen, wait in steps:
+        happen(history)
+        history.wait(wait)
+        history.look()
+
+    assert history.drains.started_on_open_nodes == []

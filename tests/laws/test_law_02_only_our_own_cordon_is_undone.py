@@ -1,0 +1,98 @@
+"""Law 2: only our own cordon is undone, or one that the settings adopt; a foreign one stays after us."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.node import MECHANIC_LABEL
+from reconciler.model.plan import NodeWrite
+from reconciler.model.record import Cordon, from_annotation
+from reconciler.settings.schema import Settings
+from tests import builders, strategies
+from tests.builders import NOW, RECORD
+from tests.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+
+
+@settings(max_examples=200)
+@given(strategies.clusters(), strategies.policies(), st.integers(0, 60))
+def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_calls_ours(
+    cluster: FakeCluster, policy: Settings, later: int
+) -> None:
+    before = dict(cluster.objects)
+    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW + timedelta(minutes=later))
+
+    for node in plan.nodes:
+        if node.write is not None and node.write.unschedulable is False:
+            seen = before[node.node]
+            text = seen.annotations.get(RECORD, "")
+            known = from_annotation(text, seen.uid) if text else None
+            ours = known is not None and known.cordon is Cordon.OURS
+            adopted = bool(policy.adopt) and seen.labels.get(MECHANIC_LABEL) == "true"
+            assert ours or adopted
+
+
+@settings(max_examples=250)
+@given(
+    strategies.policies(mode="Enforce"),
+    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=14),
+)
+def test_over_any_history_nobody_elses_cordon_is_undone(
+    policy: Settings, steps: list[tuple[Step, timedelta]]
+) -> None:
+    history = History(small_cluster(), policy)
+    ours: set[str] = set()
+
+    def watch(write: Write) -> None:
+        if isinstance(write.what, NodeWrite) and write.what.unschedulable is True:
+            ours.add(write.node)
+        if isinstance(write.what, NodeWrite) and write.what.unschedulable is False:
+            assert write.node in ours, f"{write.node}: somebody else's cordon was undone"
+            ours.discard(write.node)
+
+    history.cluster.before = watch
+    for happen, wait in steps:
+        # One thing a pass: a cordon that is undone and done again unseen can't be told from ours.
+        happen(history)
+        history.wait(wait)
+        history.look()
+        ours &= {name for name, node in history.cluster.objects.items() if node.unschedulable}
+
+
+@settings(max_examples=60)
+@given(strategies.policies(mode="Enforce"))
+def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Settings) -> None:
+    history = History(small_cluster(), policy)
+    history.cluster.change("n0", unschedulable=True)
+    history.cluster.annotate("n0", builders.REQUEST, '{"kind":"Preempt"}')
+    history.look()
+    history.wait(timedelta(minutes=1))
+    history.look()
+    history.cluster.annotate("n0", builders.REQUEST, None)
+    for _ in range(30):
+        history.wait(timedelta(minutes=1))
+        history.look()
+
+    assert history.cluster.objects["n0"].unschedulable
+    assert RECORD not in history.cluster.objects["n0"].annotations
+
+
+@pytest.mark.parametrize(
+    ("text", "undone"),
+    [
+        pytest.param("", False, id="mechanic's cordon is not ours"),
+        pytest.param("adopt: [mechanic]", True, id="unless the settings adopt it"),
+    ],
+)
+def test_a_cordon_of_mechanics_is_undone_only_where_the_settings_adopt_it(text: str, undone: bool) -> None:
+    history = History(small_cluster(), builders.settings(text))
+    history.cluster.change("n0", unschedulable=True, labels={MECHANIC_LABEL: "true"})
+    for _ in range(5):
+        history.look()
+        history.wait(timedelta(minutes=1))
+
+    assert history.cluster.objects["n0"].unschedulable is not undone

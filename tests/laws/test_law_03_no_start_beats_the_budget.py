@@ -1,0 +1,132 @@
+"""Law 3: no start of ours raises the number of nodes out of service above the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from hypothesis import given, settings
+
+from reconciler.model.node import Node
+from reconciler.model.plan import NodePlan
+from reconciler.model.record import Cordon, State, from_annotation
+from reconciler.settings.schema import Settings
+from reconciler.settings.values import Limit
+from tests import builders, strategies
+from tests.builders import NOW, RECORD, minutes
+from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+
+
+def _in_our_hands(node: Node) -> bool:
+    text = node.annotations.get(RECORD, "")
+    try:
+        known = from_annotation(text, node.uid) if text else None
+    except Exception:  # noqa: BLE001 - a broken record is in nobody's hands
+        return False
+    return known is not None and known.state("default") is State.IN_MAINTENANCE
+
+
+def _long_gone(node: Node, policy: Settings, now: datetime) -> bool:
+    ignore = policy.budget.ignore
+    down = not node.ready and node.ready_changed is not None
+    long = down and node.ready_changed is not None and now - node.ready_changed >= ignore.not_ready_for
+    return long or (ignore.quarantined and node.is_quarantined)
+
+
+def _out(nodes: Iterable[Node], policy: Settings, now: datetime) -> set[str]:
+    return {
+        node.name
+        for node in nodes
+        if (node.unschedulable or not node.ready or _in_our_hands(node)) and not _long_gone(node, policy, now)
+    }
+
+
+def _exempt(node: NodePlan, policy: Settings) -> bool:
+    return any(one.asks and one.starts and one.event.kind in policy.budget.exempt for one in node.events)
+
+
+def _full(limit: Limit | None, out: set[str], among: set[str]) -> bool:
+    return limit is not None and len(out & among) >= limit.of(len(among))
+
+
+@settings(max_examples=250)
+@given(strategies.clusters(most=6), strategies.policies())
+def test_every_start_finds_a_place_in_every_limit_or_is_exempt(
+    cluster: FakeCluster, policy: Settings
+) -> None:
+    fleet = dict(cluster.objects)
+    out = _out(fleet.values(), policy, NOW)
+    gone = {name for name, node in fleet.items() if _long_gone(node, policy, NOW)}
+    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+
+    budget = policy.budget
+    for node in plan.nodes:
+        if not node.starts or node.node in out or node.node in gone:
+            continue
+        if not _exempt(node, policy):
+            zone = {name for name, other in fleet.items() if other.zone == node.zone}
+            pool = {name for name, other in fleet.items() if other.pool == node.pool}
+            assert not _full(budget.max_unavailable, out, set(fleet))
+            assert not (node.zone and _full(budget.per_zone, out, zone))
+            assert not (node.pool and _full(budget.per_pool, out, pool))
+        out.add(node.node)
+
+
+@settings(max_examples=150)
+@given(strategies.clusters(most=6), strategies.policies())
+def test_a_node_that_the_budget_holds_is_told_who_has_the_place(
+    cluster: FakeCluster, policy: Settings
+) -> None:
+    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+
+    for node in plan.nodes:
+        for hold in node.holds:
+            if hold.code == "budgetLeft":
+                assert "no place at all" in hold.reason or any(
+                    name in hold.reason for name, _ in plan.budget.holders
+                )
+
+
+def test_two_nodes_never_take_the_last_place_and_the_earlier_one_gets_it() -> None:
+    def asking(name: str, later: int) -> Node:
+        at = (NOW + minutes(later)).isoformat()
+        return builders.node(name, annotations={builders.REQUEST: f'{{"kind":"Reboot","notBefore":"{at}"}}'})
+
+    cluster = cluster_of([asking("a", 90), asking("b", 30), asking("c", 60)])
+    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+
+    assert [node.node for node in plan.nodes if node.starts] == ["b"]
+    assert "b (ours, starting)" in next(iter(builders.plan_of(plan, "c").holds)).reason
+
+
+def test_the_deadline_does_not_beat_the_budget() -> None:
+    late = f'{{"kind":"Reboot","notBefore":"{(NOW - minutes(5)).isoformat()}"}}'
+    asking = builders.node("a", annotations={builders.REQUEST: late})
+    cluster = cluster_of([asking, builders.node("b", ready=False, ready_since=NOW)])
+    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+
+    (hold,) = builders.plan_of(plan).holds
+    assert (hold.code, hold.until) == ("budgetLeft", NOW + minutes(30))
+    assert "b (NotReady)" in hold.reason
+
+
+def test_an_exempt_kind_never_waits_and_is_counted() -> None:
+    lost = builders.node("a", annotations={builders.REQUEST: '{"kind":"Preempt"}'})
+    other = builders.node("b", annotations={builders.REQUEST: '{"kind":"Reboot"}'})
+    cluster = cluster_of([lost, other])
+    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+
+    assert [node.node for node in plan.nodes if node.starts] == ["a"]
+    assert builders.codes(builders.plan_of(plan, "b")) == {"budgetLeft"}
+
+
+def test_a_node_already_out_of_service_needs_no_second_place() -> None:
+    down = builders.node("a", unschedulable=True, annotations={builders.REQUEST: builders.DRAIN_NOW})
+    cluster = cluster_of([down, builders.node("b")])
+    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+
+    assert builders.plan_of(plan).starts
+    assert plan.budget.holders == (("a", "cordoned by others"),)
+    known = from_annotation(cluster.objects["a"].annotations[RECORD], "uid-a")
+    assert known is not None
+    assert known.cordon is Cordon.FOREIGN

@@ -1,0 +1,70 @@
+"""Law 4: no drain starts outside a window, or where it is not allowed, but by the deadline rule, as told."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.event import Status
+from reconciler.model.node import MECHANIC_LABEL, Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.report.document import to_document
+from reconciler.report.text import as_text
+from reconciler.settings.policies import OutsideWindow
+from reconciler.settings.schema import Settings
+from tests import strategies
+from tests.builders import NOW
+from tests.fakes.cluster import FakeCluster, FakeDrains, one_pass
+
+
+def _deadline_lets(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
+    """The deadline rule as the settings file words it."""
+    event, meaning = one.event, policy.event_policy(one.event.kind, node.labels)
+    if policy.calendar.at(now, node.labels).absolute or meaning.outside_window is OutsideWindow.NEVER:
+        return False
+    if meaning.outside_window is OutsideWindow.IMMEDIATELY or event.date_unreadable:
+        return True
+    if event.status is Status.STARTED and not event.kind.is_pause:
+        return True
+    return event.not_before is not None and now >= event.not_before - meaning.lead_time
+
+
+@settings(max_examples=250)
+@given(
+    strategies.clusters(),
+    strategies.policies(),
+    st.integers(-60, 360).map(lambda count: NOW + timedelta(minutes=count)),
+)
+def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_report_says_which(
+    cluster: FakeCluster, policy: Settings, now: datetime
+) -> None:
+    before = dict(cluster.objects)
+    plan, outcomes = one_pass(cluster, FakeDrains(cluster), policy, now)
+    text = as_text(to_document(plan, outcomes, rehearsed=False))
+
+    for node in plan.nodes:
+        seen = before.get(node.node)
+        # What mechanic has begun is taken over, not started: its drain is under way.
+        if seen is None or not node.starts or (policy.adopt and MECHANIC_LABEL in seen.labels):
+            continue
+        asking = [one for one in node.events if one.asks and one.starts]
+        assert asking
+        if policy.calendar.at(now, seen.labels).open:
+            continue
+        overruling = [one for one in asking if _deadline_lets(one, seen, policy, now)]
+        assert overruling
+        assert any(one.overruled and f"which overrules: {one.overruled}" in text for one in overruling)
+
+
+@settings(max_examples=120)
+@given(strategies.clusters(), st.sampled_from(("Never", "AtDeadline", "Immediately")))
+def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(cluster: FakeCluster, outside: str) -> None:
+    from tests.builders import settings as policy_of
+
+    meanings = ", ".join(f"{kind}: {{outsideWindow: {outside}}}" for kind in strategies.ASKING)
+    policy = policy_of(f"{strategies.NOT_ALLOWED[-1]}\nevents: {{{meanings}}}")
+    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+
+    assert [node.node for node in plan.nodes if node.starts] == []

@@ -1,0 +1,191 @@
+"""Law 5: a source that told of the event and can't be read holds the uncordon, and never drains alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.assess import assess
+from reconciler.decide import decide
+from reconciler.model.event import Answer, Reading
+from reconciler.model.record import State
+from reconciler.model.snapshot import Agents
+from reconciler.observe import observe
+from reconciler.report.document import to_document
+from reconciler.report.text import as_text
+from reconciler.settings.schema import Settings
+from tests import builders, strategies
+from tests.builders import IMDS, NOW, REQUEST, STATE, minutes
+from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.laws.histories import MAIN, History
+
+REBOOT = builders.condition(MAIN, "True", "Reboot Started. DurationInSeconds: -1.")
+
+
+def _blind(reading: Reading) -> Reading:
+    return replace(reading, answer=Answer.UNKNOWN, because="it can't be read", signals=())
+
+
+@settings(max_examples=150)
+@given(strategies.clusters(), strategies.policies())
+def test_where_no_source_can_be_read_nothing_starts(cluster: FakeCluster, policy: Settings) -> None:
+    seen = observe(cluster, policy)
+    blind = replace(seen, readings={name: tuple(map(_blind, each)) for name, each in seen.readings.items()})
+    plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
+
+    adopted = {one.name for one in seen.nodes if policy.adopt and one.unschedulable}
+    assert [one.node for one in plan.nodes if one.starts and one.node not in adopted] == []
+
+
+@settings(max_examples=200)
+@given(strategies.clusters(most=1), strategies.policies(), st.integers(0, 2))
+def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
+    cluster: FakeCluster, policy: Settings, which: int
+) -> None:
+    seen = observe(cluster, policy)
+    readings = seen.readings["n0"]
+    silent = readings[which % len(readings)]
+    changed = tuple(_blind(one) if one is silent else one for one in readings)
+    blind = replace(seen, readings={"n0": changed})
+
+    def uncordons_or_starts(of: FakeCluster) -> tuple[bool, bool]:
+        del of
+        plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
+        nodes = [one for one in plan.nodes if one.node == "n0"]
+        opened = any(one.write is not None and one.write.unschedulable is False for one in nodes)
+        asked = any(
+            event.asks and silent.source not in event.event.sources for one in nodes for event in one.events
+        )
+        return opened, any(one.starts for one in nodes) and not asked
+
+    opened, started_alone = uncordons_or_starts(cluster)
+    told = seen.nodes[0].annotations.get(builders.RECORD, "")
+    if f'"{silent.source}"' in told and '"dismissed"' not in told:
+        assert not opened
+    if not (policy.adopt and seen.nodes[0].unschedulable):
+        assert not started_alone
+
+
+def _agent_dies(cluster: FakeCluster) -> None:
+    cluster.annotate("n0", IMDS, None)
+    cluster.daemonset = Agents(installed=True, not_ready=frozenset(("n0",)))
+
+
+def _daemonset_unreadable(cluster: FakeCluster) -> None:
+    cluster.daemonset = Agents(problem="403")
+
+
+def _annotation_broken(cluster: FakeCluster) -> None:
+    cluster.annotate("n0", IMDS, "{")
+
+
+def _condition_unknown(cluster: FakeCluster) -> None:
+    cluster.set_condition("n0", builders.condition(MAIN, "Unknown", "IMDS query failed"))
+
+
+def _condition_gone(cluster: FakeCluster) -> None:
+    node = cluster.objects["n0"]
+    cluster.change("n0", conditions=tuple(one for one in node.conditions if one.type != MAIN))
+
+
+def _condition_stale(cluster: FakeCluster) -> None:
+    cluster.set_condition("n0", replace(builders.quiet(), heartbeat=NOW - minutes(60)))
+
+
+def _condition_garbled(cluster: FakeCluster) -> None:
+    cluster.set_condition("n0", builders.condition(MAIN, "True", "Sorry, something went wrong"))
+
+
+def _relative_gone(cluster: FakeCluster) -> None:
+    node = cluster.objects["n0"]
+    left = tuple(one for one in node.conditions if one.type != "RebootScheduled")
+    cluster.change("n0", conditions=left)
+
+
+def _request_garbled(cluster: FakeCluster) -> None:
+    cluster.annotate("n0", REQUEST, '{"kind":"Rebot"}')
+
+
+@pytest.mark.parametrize(
+    ("told_by", "goes_silent"),
+    [
+        pytest.param("imds", _agent_dies, id="the agent's pod is not ready"),
+        pytest.param("imds", _daemonset_unreadable, id="the DaemonSet can't be read"),
+        pytest.param("imds", _annotation_broken, id="the annotation is broken"),
+        pytest.param("condition", _condition_unknown, id="the condition is Unknown"),
+        pytest.param("condition", _condition_gone, id="the condition has vanished"),
+        pytest.param("condition", _condition_stale, id="the condition's heartbeat is old"),
+        pytest.param("condition", _condition_garbled, id="the message can't be parsed any more"),
+        pytest.param("relative", _relative_gone, id="a relative of the condition has vanished"),
+        pytest.param("request", _request_garbled, id="the request can't be parsed any more"),
+    ],
+)
+def test_a_source_that_told_of_the_event_and_is_silent_now_holds_the_uncordon_for_ever(
+    told_by: str, goes_silent: Callable[[FakeCluster], None]
+) -> None:
+    history = History(cluster_of([builders.node("n0", conditions=(builders.quiet(),))]), builders.settings())
+    event = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
+    if told_by == "imds":
+        history.cluster.annotate("n0", IMDS, builders.published(event))
+    elif told_by == "request":
+        history.cluster.annotate("n0", REQUEST, builders.DRAIN_NOW)
+    elif told_by == "relative":
+        history.cluster.set_condition("n0", replace(REBOOT, type="RebootScheduled"))
+    else:
+        history.cluster.set_condition("n0", REBOOT)
+    history.silent.add("n0")
+    history.until_still()
+    goes_silent(history.cluster)
+    for _ in range(5):
+        history.wait(timedelta(hours=1))
+        plan, _ = history.look()
+
+    assert history.cluster.objects["n0"].unschedulable
+    assert "eventsGone" in builders.codes(builders.plan_of(plan, "n0"))
+
+
+def test_a_source_that_is_switched_off_does_not_hold_the_uncordon() -> None:
+    node = builders.node("n0", conditions=(builders.quiet(),), annotations={IMDS: "{"})
+    history = History(cluster_of([node]), builders.settings())
+    event = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
+    history.cluster.annotate("n0", IMDS, builders.published(event))
+    history.until_still()
+    history.settings = builders.settings("sources: {imds: {enabled: false}}")
+    history.until_still()
+    history.wait(minutes(3))
+    history.until_still()
+
+    assert not history.cluster.objects["n0"].unschedulable
+
+
+def test_a_node_that_waits_goes_on_waiting_while_its_source_is_silent() -> None:
+    closed = builders.settings('windows: [{start: "22:00", end: "23:00"}]')
+    node = builders.node("n0", conditions=(builders.quiet(),))
+    history = History(cluster_of([node]), closed)
+    history.cluster.annotate(
+        "n0", IMDS, builders.published({"EventType": "Reboot", "EventStatus": "Scheduled"})
+    )
+    history.until_still()
+    history.cluster.daemonset = Agents(installed=True, not_ready=frozenset(("n0",)))
+    history.until_still()
+
+    assert history.cluster.objects["n0"].labels[STATE] == State.REQUIRED
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 8))
+def test_no_agent_installed_is_one_line_in_the_report_and_no_unknown_on_any_node(count: int) -> None:
+    nodes = [builders.node(f"n{number}", conditions=(builders.quiet(),)) for number in range(count)]
+    cluster = cluster_of(nodes)
+    cluster.daemonset = Agents()
+    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings(), NOW)
+    text = as_text(to_document(plan, rehearsed=False))
+
+    assert plan.nodes == ()
+    assert text.count("no node agent is installed") == 1
+    assert f"({count} of {count} nodes)" in text

@@ -1,0 +1,176 @@
+"""Law 6: uncordon only once the event has gone from all who told of it, and the node is Ready, both long."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.node import Condition
+from reconciler.model.plan import NodeWrite
+from reconciler.model.snapshot import Agents
+from tests import builders
+from tests.builders import IMDS, NOW, REQUEST
+from tests.fakes.cluster import FakeCluster, Write, cluster_of
+from tests.laws.histories import MAIN, History
+
+STARTED = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
+SCHEDULED = {**STARTED, "EventStatus": "Scheduled", "NotBefore": "Sat, 21 Nov 2026 12:10:00 GMT"}
+THINGS = (
+    "request",
+    "withdraw",
+    "imds scheduled",
+    "imds started",
+    "imds gone",
+    "condition scheduled",
+    "condition started",
+    "condition gone",
+    "condition unknown",
+    "agent dies",
+    "agent lives",
+    "node down",
+    "node up",
+    "nothing",
+    "nothing",
+)
+
+
+def _happen(cluster: FakeCluster, what: str, now: datetime) -> None:
+    match what.split():
+        case ["request"]:
+            cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
+        case ["withdraw"]:
+            cluster.annotate("a", REQUEST, None)
+        case ["imds", word]:
+            document = {"scheduled": SCHEDULED, "started": STARTED}.get(word)
+            cluster.annotate("a", IMDS, builders.published(document) if document else None)
+        case ["condition", "scheduled"]:
+            message = "Reboot Scheduled: Sat, 21 Nov 2026 12:10:00 GMT. EventId: A1"
+            cluster.set_condition("a", builders.condition(MAIN, "True", message, at=now))
+        case ["condition", "started"]:
+            cluster.set_condition(
+                "a", builders.condition(MAIN, "True", "Reboot Started. EventId: A1", at=now)
+            )
+        case ["condition", word]:
+            status = {"gone": "False"}.get(word, "Unknown")
+            cluster.set_condition("a", builders.condition(MAIN, status, "IMDS failed", at=now))
+        case ["agent", word]:
+            blind = frozenset(("a",)) if word == "dies" else frozenset[str]()
+            cluster.daemonset = Agents(installed=True, not_ready=blind)
+        case ["node", word]:
+            up = "True" if word == "up" else "False"
+            cluster.set_condition("a", Condition("Ready", up, transition=now))
+
+
+def _told_and_restless(cluster: FakeCluster, told: set[str]) -> bool:
+    """Whether any source that has told of the event tells of it still, or can't say."""
+    node = cluster.objects["a"]
+    if REQUEST in node.annotations:
+        told.add("request")
+    if IMDS in node.annotations and not cluster.daemonset.not_ready:
+        told.add("imds")
+    main = node.condition(MAIN)
+    assert main is not None
+    if main.status == "True":
+        told.add("condition")
+    blind = bool(cluster.daemonset.not_ready)
+    return (
+        REQUEST in node.annotations
+        or ("imds" in told and (blind or IMDS in node.annotations))
+        or ("condition" in told and main.status != "False")
+    )
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from((0, 1, 2, 5)),
+    st.lists(
+        st.tuples(st.sampled_from(THINGS), st.sampled_from((0, 30, 60, 120, 300, 900))),
+        min_size=4,
+        max_size=25,
+    ),
+)
+def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
+    settle: int, steps: list[tuple[str, int]]
+) -> None:
+    policy = builders.settings(f"uncordon: {{settle: {settle}m}}\nbudget: {{maxUnavailable: 100%}}")
+    history = History(cluster_of([builders.node("a", conditions=(builders.quiet(),))]), policy)
+    told: set[str] = set()
+    quiet_since: list[datetime] = []
+
+    def check(write: Write) -> None:
+        if isinstance(write.what, NodeWrite) and write.what.unschedulable is False:
+            node = history.cluster.objects["a"]
+            assert quiet_since, "a source tells of the event, or can't say"
+            assert history.now - quiet_since[0] >= policy.uncordon.settle
+            assert node.ready
+            assert node.ready_changed is not None
+            assert history.now - node.ready_changed >= policy.uncordon.settle
+            told.clear()
+
+    history.cluster.before = check
+    _happen(history.cluster, "request", NOW)
+    for what, wait in (("nothing", 0), *steps):
+        _happen(history.cluster, what, history.now)
+        if _told_and_restless(history.cluster, told):
+            quiet_since.clear()
+        elif not quiet_since:
+            quiet_since.append(history.now)
+        history.look()
+        if REQUEST in history.cluster.objects["a"].annotations:
+            assert history.cluster.objects["a"].unschedulable, "what asks for a drain is cordoned"
+        history.wait(timedelta(seconds=wait))
+
+
+def test_once_all_is_over_the_node_does_come_back() -> None:
+    history = History(cluster_of([builders.node("a", conditions=(builders.quiet(),))]), builders.settings())
+    _happen(history.cluster, "imds started", NOW)
+    history.until_still()
+    assert history.cluster.objects["a"].unschedulable
+    _happen(history.cluster, "imds gone", NOW)
+    plan = history.until_still()
+    assert plan.next_change == NOW + timedelta(minutes=2)
+    history.wait(timedelta(minutes=2))
+    history.look()
+
+    node = history.cluster.objects["a"]
+    assert not node.unschedulable
+    assert node.annotations == {}
+    assert builders.STATE not in node.labels
+
+
+def _waiting_for_its_uncordon() -> History:
+    """A node that is drained, its event gone and told as gone just now."""
+    history = History(cluster_of([builders.node("a", conditions=(builders.quiet(),))]), builders.settings())
+    for what in ("imds started", "imds gone"):
+        _happen(history.cluster, what, NOW)
+        history.until_still()
+    return history
+
+
+def _pass_after(history: History, minutes: float) -> bool:
+    """Let time pass and have one pass; whether the node is still closed."""
+    history.wait(timedelta(minutes=minutes))
+    history.look()
+    return history.cluster.objects["a"].unschedulable
+
+
+def test_a_node_that_has_only_just_become_ready_settles_though_the_event_has_long_gone() -> None:
+    history = _waiting_for_its_uncordon()
+    _happen(history.cluster, "node down", history.now)
+    assert _pass_after(history, 60)
+    _happen(history.cluster, "node up", history.now)
+    assert _pass_after(history, 1.9)
+    assert not _pass_after(history, 0.1)
+
+
+def test_an_event_that_comes_back_and_goes_settles_anew() -> None:
+    history = _waiting_for_its_uncordon()
+    assert _pass_after(history, 1)
+    _happen(history.cluster, "imds started", history.now)
+    assert _pass_after(history, 1)
+    _happen(history.cluster, "imds gone", history.now)
+    assert _pass_after(history, 1)
+    assert _pass_after(history, 1.9)
+    assert not _pass_after(history, 0.1)

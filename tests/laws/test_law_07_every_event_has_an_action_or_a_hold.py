@@ -1,0 +1,54 @@
+"""Law 7: an event that asks for a drain, or is Unknown, has an action, or a hold that the report shows."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.assess import assess
+from reconciler.decide import decide
+from reconciler.engine.judging import judge
+from reconciler.model.event import Kind
+from reconciler.observe import observe
+from reconciler.report.document import to_document
+from reconciler.report.markdown import as_markdown
+from reconciler.report.text import as_text
+from reconciler.settings.schema import Settings
+from tests import strategies
+from tests.builders import NOW
+from tests.fakes.cluster import FakeCluster
+
+
+@settings(max_examples=300)
+@given(
+    strategies.clusters(),
+    strategies.policies(),
+    st.integers(-60, 360).map(lambda count: NOW + timedelta(minutes=count)),
+)
+def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_says_so(
+    cluster: FakeCluster, policy: Settings, now: datetime
+) -> None:
+    seen = observe(cluster, policy, own_node="n1")
+    assessment = assess(seen, policy.sources.node_conditions.stale_after, now)
+    plan = decide(seen, assessment, policy, now)
+    document = to_document(plan, rehearsed=True)
+    text, markdown = as_text(document), as_markdown(document)
+    plans = {one.node: one for one in plan.nodes}
+
+    for node in seen.nodes:
+        matters = any(
+            event.kind is Kind.UNKNOWN or judge(event, node, policy, seen.remediator, now).asks
+            for event in assessment.of(node.name).events
+        )
+        if matters:
+            told = plans[node.name]
+            assert told.acts or told.holds
+            assert f"\n{node.name}" in text
+    for one in plan.nodes:
+        for hold in one.holds:
+            assert hold.node == one.node
+            assert hold.reason
+            assert hold.reason in text
+            assert f"(`{hold.code}`)" in markdown

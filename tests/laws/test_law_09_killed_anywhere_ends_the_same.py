@@ -1,0 +1,175 @@
+"""Law 9: killed between any two writes, the next pass ends in the same state, times and UIDs aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.node import MECHANIC_LABEL
+from reconciler.settings.schema import Settings
+from tests import builders, strategies
+from tests.builders import NOW, REQUEST
+from tests.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+Happenings = list[tuple[Step, timedelta]]
+Kill = tuple[int, str]
+
+
+def _state(cluster: FakeCluster) -> object:
+    """The cluster as anybody can see it, times and resource versions aside."""
+    return {
+        name: (
+            node.unschedulable,
+            dict(node.labels),
+            {key: _TIME.sub("T", text) for key, text in node.annotations.items()},
+            [pod.key for pod in cluster.pods_on.get(name, ())],
+        )
+        for name, node in cluster.objects.items()
+    }
+
+
+def _play(make: Callable[[], FakeCluster], policy: Settings, steps: Happenings, kill: Kill | None) -> History:
+    """Play a history; the process is killed once, at the write that `kill` names, and started anew."""
+    history = History(make(), policy)
+    seen = 0
+    dead = kill is None
+
+    def at(moment: str) -> Callable[[Write], None]:
+        def hook(write: Write) -> None:
+            nonlocal seen, dead
+            del write
+            number, when = kill or (0, "")
+            if moment == "before":
+                seen += 1
+            if not dead and seen == number and moment == when:
+                dead = True
+                raise Killed
+
+        return hook
+
+    history.cluster.before, history.cluster.after = at("before"), at("after")
+
+    def survive(go_on: Callable[[], object]) -> None:
+        try:
+            go_on()
+        except Killed:
+            # Whatever lived in the process has gone with it; the next one finishes at once.
+            history.drains = FakeDrains(history.cluster)
+            go_on()
+
+    for happen, wait in steps:
+        happen(history)
+        survive(history.look)
+        history.wait(wait)
+    survive(lambda: history.until_still(most=20))
+    return history
+
+
+def _ends_the_same_wherever_it_is_killed(
+    make: Callable[[], FakeCluster], policy: Settings, steps: Happenings
+) -> int:
+    whole = _play(make, policy, steps, None)
+    expected, count = _state(whole.cluster), len(whole.cluster.writes)
+    for number in range(1, count + 1):
+        for when in ("before", "after"):
+            killed = _play(make, policy, steps, (number, when))
+            assert _state(killed.cluster) == expected, f"killed {when} write {number} of {count}"
+    return count
+
+
+def _nothing(history: History) -> None:
+    del history
+
+
+def _request(name: str, text: str | None) -> Step:
+    return lambda history: history.cluster.annotate(name, REQUEST, text)
+
+
+def _minutes(count: int, *first: Step) -> Happenings:
+    minute = timedelta(minutes=1)
+    return [*((step, minute) for step in first), *[(_nothing, minute)] * count]
+
+
+def _three_cases() -> FakeCluster:
+    nodes = [
+        builders.node("n0", zone="1", annotations={REQUEST: builders.DRAIN_NOW}),
+        builders.node("n1", zone="1", annotations={REQUEST: '{"kind":"Preempt"}'}),
+        builders.node("n2", zone="2", annotations={REQUEST: builders.DRAIN_NOW}, unschedulable=True),
+        builders.node("n3", zone="2"),
+    ]
+    kept = builders.pod("cache", "n0", empty_dir=True)
+    return cluster_of(nodes, [kept, *(builders.pod(f"web-{node.name}", node.name) for node in nodes)])
+
+
+def _mechanics() -> FakeCluster:
+    labels = {MECHANIC_LABEL: "true"}
+    busy = builders.node("n0", labels=labels, unschedulable=True, annotations={REQUEST: builders.DRAIN_NOW})
+    done = builders.node("n1", labels=labels, unschedulable=True)
+    return cluster_of([busy, done], [builders.pod("web", "n0")])
+
+
+@pytest.mark.parametrize(
+    ("make", "text", "steps"),
+    [
+        pytest.param(_three_cases, "budget: {maxUnavailable: 4}", _minutes(2), id="in mid-maintenance"),
+        pytest.param(
+            _three_cases,
+            "budget: {maxUnavailable: 4}",
+            _minutes(6, _nothing, *(_request(f"n{number}", None) for number in range(3))),
+            id="begun and ended",
+        ),
+        pytest.param(
+            _three_cases, "budget: {maxUnavailable: 4, spacing: 3m}", _minutes(9), id="with a ledger"
+        ),
+        pytest.param(
+            _three_cases,
+            "budget: {maxUnavailable: 2}",
+            _minutes(6, _nothing, _request("n1", None), _request("n2", None)),
+            id="one after the other",
+        ),
+        pytest.param(
+            _mechanics, "adopt: [mechanic]", _minutes(6, _nothing, _request("n0", None)), id="taking over"
+        ),
+        pytest.param(
+            _three_cases,
+            "budget: {maxUnavailable: 4}",
+            _minutes(
+                4,
+                _nothing,
+                lambda history: history.cluster.change("n0", unschedulable=False),
+                _request("n1", None),
+            ),
+            id="somebody's uncordon",
+        ),
+    ],
+)
+def test_killed_before_or_after_any_write_it_ends_as_if_nothing_had_been(
+    make: Callable[[], FakeCluster], text: str, steps: Happenings
+) -> None:
+    assert _ends_the_same_wherever_it_is_killed(make, builders.settings(text), steps) >= 5
+
+
+@settings(max_examples=150)
+@given(
+    strategies.policies(),
+    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), min_size=3, max_size=10),
+    st.integers(1, 12),
+    st.sampled_from(("before", "after")),
+)
+def test_over_any_history_a_killed_process_makes_no_difference(
+    policy: Settings, steps: Happenings, number: int, when: str
+) -> None:
+    # Spacing moves starts in time, which other steps then meet differently; it has its own case above.
+    assume(policy.budget.spacing == timedelta())
+    whole = _play(small_cluster, policy, steps, None)
+    killed = _play(small_cluster, policy, steps, (number, when))
+
+    assert _state(killed.cluster) == _state(whole.cluster)
+    assert whole.now == killed.now >= NOW

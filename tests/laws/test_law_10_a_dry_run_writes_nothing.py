@@ -1,0 +1,87 @@
+"""Law 10: a dry run writes nothing and takes no lock; the audit log has its say in tests/controlplane."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given, settings
+
+from reconciler.model import ports
+from reconciler.model.maintenance import Maintenance
+from reconciler.model.node import Node, Wanted
+from reconciler.model.pod import Budget, Pod
+from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.run import rehearse
+from reconciler.settings.schema import Settings
+from tests import strategies
+from tests.builders import NOW
+from tests.fakes.cluster import FakeCluster, FakeDrains, one_pass
+
+
+class ReadOnly:
+    """A world that can only be looked at: it has no method that writes, and so none to call."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
+
+    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
+        return self._cluster.nodes(wanted)
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        return self._cluster.pods(node, placement=placement)
+
+    def budgets(self) -> tuple[Budget, ...]:
+        return self._cluster.budgets()
+
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        return self._cluster.namespaces()
+
+    def agents(self) -> Agents:
+        return self._cluster.agents()
+
+    def remediator(self) -> Remediator:
+        return self._cluster.remediator()
+
+    def ledger(self) -> Ledger:
+        return self._cluster.ledger()
+
+    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
+        return self._cluster.maintenances(prefix)
+
+    def skew(self) -> timedelta | None:
+        return self._cluster.skew()
+
+
+@settings(max_examples=120)
+@given(strategies.clusters(), strategies.policies())
+def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
+    cluster: FakeCluster, policy: Settings
+) -> None:
+    before, revision = dict(cluster.objects), cluster.revision
+    rehearse(ReadOnly(cluster), policy, NOW)
+
+    assert cluster.objects == before
+    assert (cluster.revision, cluster.writes) == (revision, [])
+
+
+@settings(max_examples=120)
+@given(strategies.clusters(), strategies.policies())
+def test_a_rehearsal_decides_what_the_pass_then_does(cluster: FakeCluster, policy: Settings) -> None:
+    rehearsed = rehearse(ReadOnly(cluster), policy, NOW)
+    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+
+    assert replace(rehearsed, nodes=tuple(replace(one, preview=None) for one in rehearsed.nodes)) == plan
+
+
+def test_nothing_that_a_rehearsal_is_given_can_write_or_lock() -> None:
+    reads = {name for name, _ in inspect.getmembers(ports.ClusterReader, inspect.isfunction)}
+    writes = {name for name, _ in inspect.getmembers(ports.ClusterWriter, inspect.isfunction)}
+    given_types = {str(one.annotation) for one in inspect.signature(rehearse).parameters.values()}
+
+    assert {name for name in dir(ReadOnly) if not name.startswith("_")} <= reads
+    assert {"patch_node", "write_ledger", "notify"} <= writes
+    assert not {"patch_node", "write_ledger", "notify"} & reads
+    assert not any("Writer" in name or "Lock" in name or "Drainer" in name for name in given_types)

@@ -1,0 +1,93 @@
+"""Law 11: same snapshot, settings and now: same plan."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.assess import assess
+from reconciler.decide import decide
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.observe import observe
+from reconciler.report.document import as_json, to_document
+from reconciler.settings.schema import Settings
+from tests import builders, strategies
+from tests.builders import IMDS, NOW, REQUEST
+from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+
+
+def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:
+    return decide(seen, assess(seen, policy.sources.node_conditions.stale_after, now), policy, now)
+
+
+@settings(max_examples=150)
+@given(strategies.clusters(), strategies.policies(), st.integers(0, 300))
+def test_a_decision_can_be_repeated(cluster: FakeCluster, policy: Settings, later: int) -> None:
+    seen, now = observe(cluster, policy), NOW + timedelta(minutes=later)
+    first = _plan(seen, policy, now)
+    _plan(seen, policy, now + timedelta(hours=1))  # what it was asked between does not matter
+
+    assert _plan(seen, policy, now) == first
+
+
+@settings(max_examples=150)
+@given(strategies.clusters(), strategies.policies(), st.randoms(use_true_random=False))
+def test_the_order_in_which_things_were_seen_changes_nothing(
+    cluster: FakeCluster, policy: Settings, chance: random.Random
+) -> None:
+    seen = observe(cluster, policy)
+    nodes, pods = list(seen.nodes), {name: list(each) for name, each in seen.pods.items()}
+    chance.shuffle(nodes)
+    for each in pods.values():
+        chance.shuffle(each)
+    names = [node.name for node in nodes]
+    shuffled = replace(
+        seen,
+        nodes=tuple(nodes),
+        readings={name: seen.readings[name] for name in names},
+        pods={name: tuple(pods[name]) for name in names if name in pods},
+    )
+
+    assert _plan(shuffled, policy, NOW) == _plan(seen, policy, NOW)
+
+
+def report() -> str:
+    """A pass over nodes with several sources each, as JSON."""
+    told = builders.published(
+        {"EventId": "B2", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""},
+        {"EventId": "A1", "EventType": "Freeze", "EventStatus": "Scheduled", "NotBefore": "soon"},
+    )
+    nodes = [
+        builders.node(
+            f"n{number}", zone=str(number % 3), annotations={IMDS: told, REQUEST: builders.DRAIN_NOW}
+        )
+        for number in range(9)
+    ]
+    cluster = cluster_of(nodes)
+    plan, outcomes = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {perZone: 1}"), NOW)
+    return as_json(to_document(plan, outcomes, rehearsed=False))
+
+
+def test_the_plan_does_not_hang_on_how_this_process_hashes_text() -> None:
+    code = "from tests.laws.test_law_11_the_same_plan_for_the_same_snapshot import report; print(report())"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2", "3", "4", "5")
+    ]
+
+    assert len(set(told)) == 1
+    assert '"n0"' in told[0]

@@ -1,0 +1,153 @@
+"""The record: what is written comes back, and what can't be read is never taken for nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.errors import RecordUnreadable
+from reconciler.model.event import Kind
+from reconciler.model.record import (
+    Cordon,
+    KnownEvent,
+    Record,
+    SelfService,
+    State,
+    from_annotation,
+    to_annotation,
+)
+from tests import builders, strategies
+from tests.builders import NOW, known, minutes
+
+
+@settings(max_examples=300, deadline=None)
+@given(strategies.records("uid-a"))
+def test_what_is_written_comes_back(record: Record) -> None:
+    text = to_annotation(record)
+    back = from_annotation(text, "uid-a")
+
+    assert back == record
+    assert back is not None
+    assert to_annotation(back) == text
+
+
+def test_every_part_comes_back() -> None:
+    record = builders.record(
+        events=(known(not_before=NOW, ids=("A1",), sources=("imds", "request")), known(condition="Stuck")),
+        quiet_since=NOW,
+        dismissed=(known(Kind.PREEMPT),),
+        claimed_by="somebody",
+    )
+    record = replace(record, self_service=SelfService(NOW, 2, "boot-1"))
+
+    assert from_annotation(to_annotation(record), "uid-a") == record
+
+
+def test_a_program_that_does_not_know_self_service_reads_the_rest_of_the_record() -> None:
+    plain = builders.record(events=(known(not_before=NOW),))
+    document = json.loads(to_annotation(replace(plain, self_service=SelfService(NOW, 2, "boot-1"))))
+
+    assert document["version"] == 1
+    assert document["case"].pop("selfService") == {
+        "asked": "2026-11-21T12:00:00Z",
+        "attempt": 2,
+        "bootId": "boot-1",
+    }
+    assert from_annotation(json.dumps(document), "uid-a") == plain
+
+
+@given(strategies.records("uid-a"), st.text(max_size=10).filter(lambda uid: uid != "uid-a"))
+def test_a_record_of_another_node_of_that_name_is_ignored(record: Record, uid: str) -> None:
+    assert from_annotation(to_annotation(record), uid) is None
+
+
+@settings(deadline=None)
+@given(strategies.garbage)
+def test_what_is_no_record_is_unreadable_and_nothing_else(text: str) -> None:
+    with pytest.raises(RecordUnreadable):
+        from_annotation(text, "uid-a")
+
+
+@settings(deadline=None)
+@given(strategies.records("uid-a"), st.data())
+def test_a_record_that_somebody_edited_is_read_or_refused_and_never_breaks_the_pass(
+    record: Record, data: st.DataObject
+) -> None:
+    document = json.loads(to_annotation(record))
+    spot = document
+    while isinstance(spot, dict) and spot:
+        key = data.draw(st.sampled_from(sorted(spot)))
+        if not isinstance(spot[key], dict) or data.draw(st.booleans()):
+            spot[key] = data.draw(strategies.json_values)
+            break
+        spot = spot[key]
+    try:
+        found = from_annotation(json.dumps(document), "uid-a")
+    except RecordUnreadable:
+        return
+    assert found is None or found.uid == "uid-a"
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        pytest.param(2, "of version 2, this program knows 1", id="newer"),
+        pytest.param(0, "its version is 0", id="none"),
+        pytest.param("1", "its version is '1'", id="text"),
+        pytest.param(True, "its version is True", id="a boolean is no number"),
+    ],
+)
+def test_a_version_that_is_not_ours_is_unreadable_whatever_else_is_in_it(version: object, said: str) -> None:
+    document = {**json.loads(to_annotation(builders.record())), "version": version}
+    with pytest.raises(RecordUnreadable, match=said):
+        from_annotation(json.dumps(document), "uid-a")
+
+
+def test_keys_of_a_later_program_of_the_same_version_are_let_be() -> None:
+    document = {**json.loads(to_annotation(builders.record())), "colour": "green"}
+
+    assert from_annotation(json.dumps(document), "uid-a") == builders.record()
+
+
+@pytest.mark.parametrize(
+    ("cordon", "undone"),
+    [
+        (Cordon.NONE, False),
+        (Cordon.OURS, True),
+        (Cordon.FOREIGN, False),
+        (Cordon.ADOPTED_MECHANIC, True),
+    ],
+)
+def test_only_our_own_and_an_adopted_cordon_may_be_undone(cordon: Cordon, undone: bool) -> None:
+    assert cordon.may_be_undone is undone
+
+
+def test_a_record_is_empty_once_the_node_is_operational_and_nothing_is_dismissed() -> None:
+    held = builders.record()
+
+    assert not held.empty
+    assert held.moved("default", State.OPERATIONAL, NOW).empty
+    assert not builders.record(State.OPERATIONAL, dismissed=(known(),)).empty
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        pytest.param(known(ids=("A1",)), known(Kind.FREEZE, ids=("a1",)), True, id="an id in any letters"),
+        pytest.param(known(ids=("A1",)), known(ids=("B2",)), True, id="other ids, no date on either side"),
+        pytest.param(
+            known(not_before=NOW), known(not_before=NOW + minutes(1)), True, id="a minute either way"
+        ),
+        pytest.param(known(not_before=NOW), known(not_before=NOW + minutes(2)), False, id="two minutes"),
+        pytest.param(known(), known(Kind.REDEPLOY), False, id="another kind"),
+        pytest.param(known(condition="A"), known(condition="A"), True, id="the same condition"),
+        pytest.param(known(condition="A"), known(condition="B"), False, id="another condition"),
+    ],
+)
+def test_an_event_is_found_again(one: KnownEvent, two: KnownEvent, same: bool) -> None:
+    assert one.tells_of(two) is same
+    assert two.tells_of(one) is same

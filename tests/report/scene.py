@@ -1,0 +1,89 @@
+"""One pass that has a bit of everything in it, for the reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from reconciler.model.drain import Blocker, DrainProgress, Phase
+from reconciler.model.event import Initiator, Kind, Status
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import Plan, PodVerdict, Preview
+from reconciler.model.record import DrainRecord
+from reconciler.model.snapshot import Agents, Remediator
+from reconciler.report.document import Document, to_document
+from tests import builders
+from tests.builders import NOW, known, minutes, reading, record, signal, told
+
+SETTINGS = """
+windows: [{name: night, start: "22:00", end: "05:00"}]
+budget: {maxUnavailable: 2, perZone: 1}
+"""
+OUTCOMES = (
+    Outcome("late", "cordon", Result.DONE),
+    Outcome("over", "uncordon", Result.LATER, "changed since it was seen"),
+    Outcome("draining", "update record", Result.FAILED, "the server is away"),
+)
+
+
+def plan() -> Plan:
+    """The pass."""
+    draining = builders.held_node(
+        record(uid="uid-draining", drain=DrainRecord(NOW - minutes(5)), events=(known(ids=("A1",)),)),
+        "draining",
+        zone="1",
+        pool="web",
+    )
+    over = builders.held_node(record(uid="uid-over", quiet_since=NOW - minutes(1)), "over", zone="2")
+    blocker = Blocker("shop/web-1", "its budget shop/web allows none", "shop/web")
+    imds = signal(
+        Kind.FREEZE,
+        not_before=NOW + minutes(10),
+        duration=timedelta(seconds=9),
+        event_id="F1",
+        description="Host server is undergoing maintenance.",
+    )
+    condition = replace(imds, source="condition:VMEventScheduled", duration=timedelta(seconds=5))
+    readings = {
+        "draining": told(signal(event_id="A1", status=Status.STARTED)),
+        "late": told(signal(Kind.REDEPLOY, not_before=NOW + minutes(10), description="Emergency repair.")),
+        "waiting": told(signal(source="request", not_before=NOW + timedelta(hours=20))),
+        "freeze": told(imds, condition),
+        "odd": told(signal(Kind.UNKNOWN, description="Hibernate Scheduled")),
+        "mine": told(signal(initiator=Initiator.USER)),
+        "silent": (reading(source="imds", unknown="its agent is not ready"),),
+        "hushed": (reading(source="imds", unknown="its agent is not ready"),),
+    }
+    nodes = [draining, over, builders.node("late", zone="3"), builders.node("waiting", zone="1")]
+    nodes += [builders.node(name) for name in ("freeze", "odd", "mine", "silent", "hushed", "fine")]
+    seen = builders.snapshot(
+        *nodes,
+        readings=readings,
+        pods={"draining": (builders.pod(on="draining"),)},
+        drains={
+            "draining": DrainProgress(
+                "draining", "uid-draining", Phase.RUNNING, 4, 3, 3, blockers=(blocker,), warnings=("slow",)
+            )
+        },
+        agents=Agents(installed=True),
+        remediator=Remediator(config_found=True),
+    )
+    chosen = builders.settings(SETTINGS.replace("maxUnavailable: 2", "maxUnavailable: 5"))
+    return builders.planned(seen, chosen)
+
+
+def document(*, rehearsed: bool = False) -> Document:
+    """The pass as a document; a rehearsed one has previews and no outcomes."""
+    planned = plan()
+    if not rehearsed:
+        return to_document(planned, OUTCOMES, rehearsed=False)
+    preview = Preview(
+        pods=(
+            PodVerdict("shop/web-1", "u1", "evict"),
+            PodVerdict("shop/cache", "u2", "keep", ("Pods with local storage",)),
+        ),
+        blockers=(Blocker("shop/web-1", "its budget shop/web allows none", "shop/web"),),
+        room=("shop/web-1 fits nowhere else",),
+    )
+    nodes = tuple(replace(one, preview=preview) if one.drain is not None else one for one in planned.nodes)
+    return to_document(replace(planned, nodes=nodes), rehearsed=True)

@@ -1,0 +1,84 @@
+"""What every report has to show, whatever its form."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reconciler.model.plan import BudgetUse, Plan
+from reconciler.report.document import as_json, to_document
+from reconciler.report.markdown import as_markdown
+from reconciler.report.text import as_text
+from tests import builders
+from tests.builders import NOW
+from tests.report.scene import document
+
+BOTH = pytest.mark.parametrize("rehearsed", [False, True])
+
+
+@BOTH
+def test_every_hold_unknown_note_and_reason_is_in_the_text_and_in_the_markdown(rehearsed: bool) -> None:
+    told = document(rehearsed=rehearsed)
+    text, markdown = as_text(told), as_markdown(told)
+    wanted = list(told["notes"])
+    for node in told["nodes"]:
+        wanted += [hold["reason"] for hold in node["holds"]]
+        wanted += node["unknown"]
+        wanted += [step["because"] for step in node["transitions"]]
+
+    assert len(wanted) > 8
+    for each in wanted:
+        assert each in text
+        assert each in markdown
+
+
+@BOTH
+def test_the_json_is_the_document(rehearsed: bool) -> None:
+    told = document(rehearsed=rehearsed)
+
+    assert json.loads(as_json(told)) == told
+
+
+def test_what_failed_is_said() -> None:
+    text = as_text(document())
+
+    assert "FAILED: draining: update record: the server is away" in text
+    assert "left to the next pass: over: uncordon: changed since it was seen" in text
+    assert "cordon: done" not in text
+
+
+def test_nodes_of_which_only_silence_is_told_share_a_line() -> None:
+    assert "unknown: imds: its agent is not ready: hushed, silent" in as_text(document())
+
+
+def test_a_rehearsal_says_would_and_a_pass_says_does() -> None:
+    assert "would     cordon, drain" in as_text(document(rehearsed=True))
+    assert "nothing is written" in as_text(document(rehearsed=True))
+    assert "does      cordon, drain" in as_text(document())
+
+
+def test_a_quiet_cluster_is_said_in_a_line() -> None:
+    told = to_document(Plan(NOW, "Observe", looked_after=3, budget=BudgetUse(1, 3)), rehearsed=True)
+
+    assert "no node has an event, and none is in our hands" in as_text(told)
+    assert "No node has an event" in as_markdown(told)
+    assert "out of service: 0 of at most 1" in as_text(told)
+
+
+def test_many_holders_are_counted_after_the_fifth() -> None:
+    holders = tuple((f"n{number}", "NotReady") for number in range(7))
+    told = to_document(Plan(NOW, "Enforce", budget=BudgetUse(9, 20, holders)), rehearsed=False)
+
+    assert "n4 (NotReady) and 2 more" in as_text(told)
+
+
+def test_what_a_cluster_says_does_not_become_markdown_of_its_own() -> None:
+    event = builders.signal(description="<b>|\n")
+    seen = builders.snapshot(
+        builders.node("a|b"), readings={"a|b": builders.told(event)}, skew=builders.minutes(9)
+    )
+    text = as_markdown(to_document(builders.planned(seen), rehearsed=True))
+
+    assert "a\\|b" in text
+    assert "<b>" not in text

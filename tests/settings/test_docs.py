@@ -1,0 +1,54 @@
+"""Every key of the settings has its heading in the docs, and the docs' examples are right."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reconciler.model.event import Kind
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+from reconciler.settings.tree import keys
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = (DOCS / "settings.md").read_text()
+
+
+def headings() -> list[str]:
+    """Return the headings that are keys."""
+    return re.findall(r"^#+ `(.+)`$", PAGE, re.MULTILINE)
+
+
+def documented(name: str) -> str | None:
+    """Return how the page calls a key: kinds share a heading, and overrides repeat what stands above them."""
+    if re.match(r"overrides\[\]\.(events|conditions)\.", name):
+        return None
+    name = re.sub(rf"^events\.({'|'.join(Kind)})\b", "events.<Kind>", name)
+    return name.replace("conditions.*", "conditions.<Type>")
+
+
+def test_every_key_has_its_heading_and_every_heading_its_key() -> None:
+    expected = dict.fromkeys(filter(None, (documented(key.name) for key in keys(Settings))))
+
+    assert headings() == list(expected)
+
+
+def test_every_key_says_what_it_is() -> None:
+    assert [key.name for key in keys(Settings) if not key.field.description] == []
+
+
+def test_the_table_of_kinds_has_the_defaults() -> None:
+    for kind in Kind:
+        policy = Settings().event_policy(kind, {})
+        row = next(line for line in PAGE.splitlines() if line.startswith(f"| {kind} |"))
+        assert f"| {str(policy.drain).lower()} |" in row
+        assert f"| {policy.outside_window} | {policy.empty_dir} | {policy.unmanaged_pods} |" in row
+
+
+@pytest.mark.parametrize("page", ["settings.md", "windows.md"])
+def test_the_examples_are_right(page: str) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+
+    assert examples
+    for example in examples:
+        parse_settings(example, page)

@@ -1,0 +1,171 @@
+"""The settings in words, for a person and for a machine."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from reconciler.settings.explain import explain_settings, parse_at, windows_as_data, windows_as_text
+from reconciler.settings.jsonschema import json_schema
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+from tests.settings.test_windows import EXAMPLE
+
+FULL = (
+    EXAMPLE
+    + """
+mode: Enforce
+nodeSelector: {kubernetes.azure.com/mode: user}
+conditions: {KernelDeadlock: {for: 5m, emptyDir: Evict}}
+events: {LiveMigration: {drain: true, minDuration: 9s}}
+budget: {perZone: 1, perPool: 20%, spacing: 10m}
+adopt: [mechanic]
+overrides:
+- nodeSelector: {agentpool: sessions}
+  events: {Reboot: {outsideWindow: Immediately, unmanagedPods: Evict}, userInitiated: Drain}
+- nodeSelector: {agentpool: web}
+  events: {Freeze: {leadTime: 5m}}
+"""
+)
+
+WORDS = """\
+policy.yaml is right.
+
+Mode Enforce: nodes are cordoned, drained and uncordoned.
+Nodes with kubernetes.azure.com/mode=user are looked after, \
+save those labelled node-maintenance.dev/ignore=true.
+Times are meant in Europe/Berlin.
+
+Events
+  Freeze: reported only; no drain.
+  LiveMigration: drained, if it lasts 9s or longer, or nobody knows how long, inside a window only; \
+pods with an emptyDir are kept, unmanaged pods kept.
+  Reboot: drained, in a window that opens before the deadline, else at the deadline, 15m before notBefore; \
+pods with an emptyDir are kept, unmanaged pods kept.
+  Redeploy: drained, in a window that opens before the deadline, else at the deadline, 15m before notBefore; \
+pods with an emptyDir are evicted, unmanaged pods kept.
+  Preempt: drained, on sight, whatever the windows say; \
+pods with an emptyDir are evicted, unmanaged pods evicted.
+  Terminate: drained, in a window that opens before the deadline, else at the deadline, \
+15m before notBefore; \
+pods with an emptyDir are evicted, unmanaged pods evicted.
+  Rebalance: reported only; no drain.
+  Unknown: reported, with the text that could not be read.
+  Started by a user of the subscription: reported only.
+  Condition KernelDeadlock: drained once it has been True for 5m, inside a window only; \
+pods with an emptyDir are evicted, unmanaged pods kept.
+
+On nodes with agentpool=sessions (overrides[0]), differently
+  Reboot: drained, on sight, whatever the windows say; pods with an emptyDir are kept, unmanaged pods evicted.
+  Started by a user of the subscription: treated as the platform's.
+
+On nodes with agentpool=web (overrides[1]), differently
+  nothing
+
+Windows
+  weeknights: Mon-Thu 22:00-05:00, on nodes with agentpool=batch.
+  first-saturday: 0 2 * * 6#1 for 4h, on nodes with agentpool=batch.
+  On nodes that no window selects: any time.
+  Not allowed: black-friday: 2026-11-26T00:00 to 2026-11-30T06:00, sale; but a deadline beats it.
+
+Draining
+  A node has 30m; 10 nodes at once.
+  Cordons of mechanic become ours.
+
+Budget
+  At most 10% of the nodes out of service at once, whoever took them.
+  In each zone, at most 1 node.
+  In each node pool, at most 20% of the nodes.
+  At least 10m between two starts.
+  Preempt, Terminate never wait for a place, and are counted.
+  Nodes NotReady for more than 30m or quarantined hold no place.
+"""
+
+
+def test_check_config_tells_what_will_happen_to_each_kind_of_event_and_per_override() -> None:
+    assert explain_settings(parse_settings(FULL, "f"), "policy.yaml") == WORDS
+
+
+def test_an_empty_file_reports_only() -> None:
+    words = explain_settings(Settings())
+
+    assert "Mode Observe: nothing at all is written" in words
+    assert "Reboot: drained, at once, since no window is set;" in words
+    assert "None: drains may start at any time." in words
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        pytest.param(
+            "{matchExpressions: [{key: a, operator: NotIn, values: [b]}]}", "Freeze: drained", id="NotIn"
+        ),
+        pytest.param("{}", "On all nodes (overrides[0])", id="every node"),
+        pytest.param(
+            "{matchExpressions: [{key: a, operator: Exists}, {key: a, operator: DoesNotExist}]}",
+            "too different for one answer",
+            id="one that its own first words don't fit",
+        ),
+    ],
+)
+def test_overrides_by_expressions_are_told_of_too(selector: str, said: str) -> None:
+    settings = parse_settings(
+        f"overrides: [{{nodeSelector: {selector}, events: {{Freeze: {{drain: true}}}}}}]", "f"
+    )
+
+    assert said in explain_settings(settings)
+
+
+def test_windows_for_a_machine() -> None:
+    settings = parse_settings(EXAMPLE, "f")
+    now = parse_at("2026-11-23T23:00", settings)
+
+    assert windows_as_data(settings, now, {"agentpool": "batch"}, count=1) == {
+        "at": "2026-11-23T22:00:00Z",
+        "open": True,
+        "because": "window weeknights is open until Tue 2026-11-24 05:00 CET (Europe/Berlin)",
+        "window": "weeknights",
+        "notAllowed": None,
+        "absolute": False,
+        "changesAt": "2026-11-24T04:00:00Z",
+        "openings": [
+            {
+                "start": "2026-11-23T21:00:00Z",
+                "end": "2026-11-24T04:00:00Z",
+                "window": "weeknights",
+                "nodes": "",
+            }
+        ],
+    }
+
+
+def test_windows_for_a_person() -> None:
+    settings = parse_settings(EXAMPLE, "f")
+
+    assert windows_as_text(settings, parse_at("2026-11-27", settings), {}) == (
+        "Fri 2026-11-27 00:00 CET (Europe/Berlin): closed\n"
+        "  not allowed: black-friday (sale) until Mon 2026-11-30 06:00 CET (Europe/Berlin)\n"
+        "Openings\n"
+        "  Mon 2026-11-30 06:00 CET (Europe/Berlin) with no end in sight: any time\n"
+    )
+
+
+def test_no_opening_is_said_in_so_many_words() -> None:
+    settings = parse_settings("notAllowed: [{name: a, start: 2020-01-01, end: 2100-01-01}]", "f")
+
+    assert "No opening in the next 400 days" in windows_as_text(
+        settings, datetime(2026, 11, 23, tzinfo=UTC), {}
+    )
+
+
+def test_the_json_schema_has_the_files_keys_and_defaults() -> None:
+    schema = json_schema()
+
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["timeZone"]["default"] == "UTC"
+    assert schema["properties"]["mode"]["default"] == "Observe"
+    budget = schema["$defs"]["Budget"]["properties"]
+    assert budget["maxUnavailable"]["default"] == "10%"
+    assert budget["exempt"]["default"] == ["Preempt", "Terminate"]
+    assert schema["$defs"]["Drain"]["properties"]["timeout"]["default"] == "30m"
+    assert "LiveMigration" in schema["$defs"]["Events"]["properties"]
+    assert "for" in schema["$defs"]["ConditionMeaning"]["properties"]

@@ -1,0 +1,278 @@
+"""A wrong file: every mistake at once, each with file, line, column, key, and what was probably meant."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.settings.load import load_settings, parse_settings
+
+
+def mistakes(text: str) -> tuple[str, ...]:
+    """Return what is wrong with the text of a file called f."""
+    with pytest.raises(SettingsError) as raised:
+        parse_settings(text, "f")
+    return raised.value.mistakes
+
+
+def test_every_mistake_is_told_at_once_in_the_files_order() -> None:
+    text = """\
+mode: enforce
+timeZone: Europe/Berlinn
+windows:
+- name: a
+  start: "22:00"
+  end: 5
+  days: [fridayyyy]
+- schedule: "0 2 * * 6#1"
+- name: a
+budget:
+  maxUnavailible: 3
+  perZone: 120%
+mode: Observe
+"""
+
+    assert [line.split(": ")[0] + " " + line.split(": ")[1] for line in mistakes(text)] == [
+        "f:1:1 mode",
+        "f:2:1 timeZone",
+        "f:6:3 windows[0].end",
+        "f:7:3 windows[0].days",
+        "f:8:3 windows[1].schedule",
+        "f:9:3 windows[2].name",
+        "f:11:3 budget.maxUnavailible",
+        "f:12:3 budget.perZone",
+        "f:13:1 mode",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(
+            "budget: {maxUnavailible: 3}",
+            "f:1:10: budget.maxUnavailible: unknown key; did you mean maxUnavailable?",
+            id="an unknown key comes with the one that was meant",
+        ),
+        pytest.param(
+            "overrides: [{events: {Freeze: {minDuraton: 3s}}}]",
+            "f:1:32: overrides[0].events.Freeze.minDuraton: unknown key; did you mean minDuration?",
+            id="however deep",
+        ),
+        pytest.param(
+            "conditions: {KernelDeadlock: {fore: 3m}}",
+            "f:1:31: conditions.KernelDeadlock.fore: unknown key; did you mean for?",
+            id="also below a name of the user's",
+        ),
+        pytest.param(
+            "uncordon: {zzzzzz: 1}",
+            "f:1:12: uncordon.zzzzzz: unknown key; there are settle",
+            id="without one that comes near, all that there are",
+        ),
+        pytest.param(
+            "time_zone: UTC",
+            "f:1:1: time_zone: unknown key; did you mean timeZone?",
+            id="names of the program are no names of the file",
+        ),
+        pytest.param(
+            "events: {livemigration: {drain: true}}",
+            "f:1:10: events.livemigration: unknown key; did you mean LiveMigration?",
+            id="kinds are spelt as Azure does",
+        ),
+        pytest.param(
+            "mode: observe",
+            "f:1:1: mode: 'observe' is not one of Observe, Enforce, Finish; did you mean Observe?",
+            id="as are words to choose from",
+        ),
+        pytest.param(
+            "events: {Freeze: {drain: no}}",
+            "f:1:19: events.Freeze.drain: 'no' is neither true nor false; did you mean false?",
+            id="no is a word",
+        ),
+        pytest.param(
+            "events: {Freeze: {leadTime: 10}}",
+            "f:1:19: events.Freeze.leadTime: 10 of what? Write a unit: 10s, 10m, 10h",
+            id="durations have a unit",
+        ),
+        pytest.param(
+            "events: {Freeze: {leadTime: -10m}}",
+            "f:1:19: events.Freeze.leadTime: -10m is negative; a duration is 0s or longer",
+            id="and are not negative",
+        ),
+        pytest.param(
+            "kind: Policy",
+            "f:1:1: kind: 'Policy' is not one of MaintenancePolicy",
+            id="another kind of file",
+        ),
+        pytest.param(
+            "apiVersion: node-maintenance.dev/v2",
+            "f:1:1: apiVersion: 'node-maintenance.dev/v2' is not one of node-maintenance.dev/v1alpha1; "
+            "did you mean node-maintenance.dev/v1alpha1?",
+            id="a version that isn't known",
+        ),
+        pytest.param(
+            "adopt: mechanic",
+            "f:1:1: adopt: 'mechanic' is not a list; write it like ['mechanic']",
+            id="a list with one entry is a list",
+        ),
+        pytest.param(
+            "uncordon: 2m",
+            "f:1:1: uncordon: '2m' is not a mapping of keys to values",
+            id="a section is a mapping",
+        ),
+        pytest.param("- a", "f:1:1: a list is not a mapping of keys to values", id="so is the file"),
+        pytest.param(
+            "mode:",
+            "f:1:1: mode: nothing is not one of Observe, Enforce, Finish",
+            id="a value that was forgotten",
+        ),
+        pytest.param(
+            "drain: {rules: [{order: 1}]}",
+            "f:1:17: drain.rules[0].name: is missing",
+            id="a key that has to be there",
+        ),
+        pytest.param(
+            "windows: [{name: 2026}]",
+            "f:1:12: windows[0].name: 2026 is not text; write it in quotes",
+            id="names are text",
+        ),
+        pytest.param(
+            "nodeSelector: {gpu: true}",
+            'f:1:16: nodeSelector.gpu: a label\'s value is text; write its value in quotes: "true"',
+            id="values of labels are text",
+        ),
+        pytest.param(
+            "sources: {aws: {every: 30s}}",
+            "f:1:17: sources.aws.every: is shorter than 1m: EC2 counts calls, too",
+            id="a cloud is not asked with every pass",
+        ),
+        pytest.param(
+            "conditions: {Ready: {for: 5m}}",
+            "f:1:14: conditions.Ready: a node is Ready when it is well; name a condition that is True when "
+            "something is wrong",
+            id="a condition that is True on every healthy node",
+        ),
+        pytest.param(
+            "keys: {prefix: My_Prefix}",
+            "f:1:8: keys.prefix: 'My_Prefix' is not a DNS name in small letters, like node-maintenance.dev",
+            id="a prefix that no label could have",
+        ),
+        pytest.param(
+            "drain: {maxConcurrentNodes: 0}",
+            "f:1:9: drain.maxConcurrentNodes: 0 is not a whole number from 1 on",
+            id="none at once would be never",
+        ),
+    ],
+)
+def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> None:
+    assert mistakes(text) == (line,)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            '{start: "00:00", end: "00:00"}', "end: 00:00 is also the start", id="a window of no length"
+        ),
+        pytest.param('{start: "24:00"}', "start: 24:00 is an end only", id="24:00 is no start"),
+        pytest.param("{end: 00:00}", "end: 00:00 is also the start", id="no length, the start left out"),
+        pytest.param("{days: []}", "days: names no day", id="no day"),
+        pytest.param(
+            '{schedule: "@daily"}', "schedule: needs a duration", id="a schedule without a duration"
+        ),
+        pytest.param("{duration: 4h}", "duration: goes with a schedule", id="a duration without a schedule"),
+        pytest.param('{schedule: "@daily", duration: 0s}', "duration: is 0", id="a duration of nothing"),
+        pytest.param(
+            '{schedule: "@daily", duration: 1h, days: [mon]}',
+            "days: doesn't go with a schedule",
+            id="two forms",
+        ),
+        pytest.param('{schedule: "0 0 30 2 *", duration: 1h}', "schedule: ", id="30 February never comes"),
+        pytest.param('{schedule: "0 0 31 4,6 *", duration: 1h}', "schedule: ", id="nor does 31 April"),
+        pytest.param('{schedule: "0 2 * * 8", duration: 1h}', "bad day-of-week", id="an eighth day"),
+        pytest.param('{schedule: "0 0 2 * * 6", duration: 1h}', "five fields", id="seconds are no field"),
+        pytest.param(
+            '{schedule: "@reboot", duration: 1h}', "not a macro of cron", id="a macro that is no time"
+        ),
+        pytest.param("{schedule: 5, duration: 1h}", "schedule: 5 is not text", id="a number"),
+        pytest.param("{start: 2026-11-26}", "start: is a moment, and so needs end", id="one moment alone"),
+        pytest.param(
+            '{start: 2026-11-26, end: "06:00"}', "end: has no date", id="a moment and a time of day"
+        ),
+        pytest.param(
+            "{start: 2026-11-26, end: 2026-11-26}",
+            "an end date excludes that day",
+            id="a day that excludes itself",
+        ),
+        pytest.param(
+            "{start: 2026-11-27, end: 2026-11-26}", "is not after its start", id="the wrong way round"
+        ),
+        pytest.param(
+            "{start: 2026-11-26T01:00+01:00, end: 2026-11-26, timeZone: Europe/Berlin}",
+            "end: 2026-11-26 is not after its start",
+            id="the wrong way round once the zone is known",
+        ),
+        pytest.param(
+            "{days: [mon], start: 2026-11-26, end: 2026-11-27}",
+            "days: doesn't go with a date",
+            id="days and dates",
+        ),
+        pytest.param(
+            "{timeZone: Mars/Olympus}", "timeZone: 'Mars/Olympus' is not an IANA", id="a zone of its own"
+        ),
+    ],
+)
+def test_a_window_that_cannot_be_meant_is_refused(text: str, said: str) -> None:
+    (line,) = mistakes(f"windows: [{text}]")
+
+    assert said in line
+    assert line.startswith("f:1:")
+
+
+def test_a_freeze_has_to_say_when() -> None:
+    assert mistakes("notAllowed: [{name: x}]") == (
+        "f:1:14: notAllowed[0]: doesn't say when: give start and end, or days, or a schedule and a duration",
+    )
+
+
+def test_windows_without_a_name_may_look_the_same() -> None:
+    settings = parse_settings(
+        "windows: [{days: [mon], nodeSelector: {a: b}}, {days: [mon], nodeSelector: {a: c}}]", "f"
+    )
+
+    assert [window.name for window in settings.calendar.windows] == ["Mon 00:00-24:00"] * 2
+
+
+def test_a_second_document_is_refused_with_what_to_do() -> None:
+    (line,) = mistakes("mode: Observe\n---\nmode: Enforce\n")
+
+    assert line.startswith("f:2:1: a second document starts here")
+    assert "keep the one you mean" in line
+
+
+def test_a_file_is_read_and_its_path_told(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_bytes(b"\xef\xbb\xbfmode: Finish\r\n")
+    assert load_settings(path).mode == "Finish"
+
+    path.write_text("moode: Finish")
+    with pytest.raises(SettingsError, match=r"policy\.yaml:1:1: moode: unknown key; did you mean mode\?"):
+        load_settings(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(None, "1:1: can't be read: No such file", id="there is no file"),
+        pytest.param(b"mode: Observe\nx: \xff", "2:4: is not UTF-8", id="not text"),
+        pytest.param("mode: Finish".encode("utf-16"), "1:1: is not UTF-8", id="text of another kind"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_mistake_too(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    path = tmp_path / "policy.yaml"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(SettingsError, match=said):
+        load_settings(path)

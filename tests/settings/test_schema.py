@@ -1,0 +1,249 @@
+"""What the settings mean: defaults, partial events, overrides, and whom they look after."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from reconciler.model.drain import Behavior
+from reconciler.model.event import Kind
+from reconciler.settings.load import parse_settings
+from reconciler.settings.policies import DEFAULTS, EventPolicy, OutsideWindow, Treatment, UserInitiated
+from reconciler.settings.schema import Mode, Settings
+
+EVERY_DEFAULT = """
+apiVersion: node-maintenance.dev/v1alpha1
+kind: MaintenancePolicy
+mode: Observe
+nodeSelector: {}
+timeZone: UTC
+sources:
+  nodeConditions: {enabled: true, staleAfter: 15m}
+  imds: {enabled: true}
+  requests: {enabled: true}
+  arm: {enabled: false, every: 15m}
+  aws: {enabled: false, every: 5m}
+events:
+  Freeze:        {drain: false}
+  LiveMigration:
+    {drain: false, minDuration: 0s, leadTime: 10m, outsideWindow: Never, emptyDir: Keep, unmanagedPods: Keep}
+  Reboot:        {drain: true, leadTime: 15m, outsideWindow: AtDeadline, emptyDir: Keep, unmanagedPods: Keep}
+  Redeploy:      {drain: true, leadTime: 15m, outsideWindow: AtDeadline, emptyDir: Evict, unmanagedPods: Keep}
+  Preempt:       {drain: true, outsideWindow: Immediately, emptyDir: Evict, unmanagedPods: Evict}
+  Terminate: {drain: true, leadTime: 15m, outsideWindow: AtDeadline, emptyDir: Evict, unmanagedPods: Evict}
+  Rebalance:     {drain: false}
+  Unknown:       {drain: false}
+  userInitiated: Report
+conditions: {}
+windows: []
+notAllowed: []
+budget:
+  maxUnavailable: 10%
+  perZone: null
+  perPool: null
+  spacing: 0s
+  exempt: [Preempt, Terminate]
+  ignore: {notReadyFor: 30m, quarantined: true}
+drain:
+  timeout: 30m
+  maxConcurrentNodes: 10
+  ignoreDaemonSets: true
+  maxGracePeriod: null
+  skipPods: null
+uncordon: {settle: 2m}
+adopt: []
+coexist:
+  aksRemediator: Share
+  karpenter: {leave: [Preempt]}
+keys: {prefix: node-maintenance.dev}
+overrides: []
+"""
+
+
+def test_the_file_that_says_every_default_is_an_empty_one() -> None:
+    said = parse_settings(EVERY_DEFAULT, "all.yaml")
+
+    assert said.model_copy(update={"events": Settings().events}) == Settings()
+    assert [said.event_policy(kind, {}) for kind in Kind] == [DEFAULTS[kind] for kind in Kind]
+    assert parse_settings("", "empty.yaml") == Settings()
+    assert Settings().mode is Mode.OBSERVE
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy"),
+    [
+        (Kind.FREEZE, EventPolicy(drain=False)),
+        (
+            Kind.LIVE_MIGRATION,
+            EventPolicy(drain=False, lead_time=timedelta(minutes=10), outside_window=OutsideWindow.NEVER),
+        ),
+        (Kind.REBOOT, EventPolicy(drain=True, lead_time=timedelta(minutes=15))),
+        (
+            Kind.REDEPLOY,
+            EventPolicy(drain=True, lead_time=timedelta(minutes=15), empty_dir=Treatment.EVICT),
+        ),
+        (
+            Kind.PREEMPT,
+            EventPolicy(
+                drain=True,
+                outside_window=OutsideWindow.IMMEDIATELY,
+                empty_dir=Treatment.EVICT,
+                unmanaged_pods=Treatment.EVICT,
+            ),
+        ),
+        (Kind.UNKNOWN, EventPolicy(drain=False)),
+    ],
+)
+def test_each_kind_has_its_default(kind: Kind, policy: EventPolicy) -> None:
+    assert Settings().event_policy(kind, {}) == policy
+
+
+def test_a_partial_event_keeps_the_rest_of_its_kinds_default() -> None:
+    settings = parse_settings("events: {LiveMigration: {drain: true}, Redeploy: {leadTime: 1h}}", "f")
+
+    migration = settings.event_policy(Kind.LIVE_MIGRATION, {})
+    assert migration.drain
+    assert migration.outside_window is OutsideWindow.NEVER
+    assert migration.lead_time == timedelta(minutes=10)
+    redeploy = settings.event_policy(Kind.REDEPLOY, {})
+    assert redeploy.drain
+    assert redeploy.lead_time == timedelta(hours=1)
+    assert redeploy.empty_dir is Treatment.EVICT
+    assert settings.event_policy(Kind.REBOOT, {}) == DEFAULTS[Kind.REBOOT]
+
+
+OVERRIDES = """
+events: {LiveMigration: {minDuration: 5s}}
+conditions: {KernelDeadlock: {for: 5m}}
+overrides:
+- nodeSelector: {agentpool: sessions}
+  events:
+    LiveMigration: {drain: true, outsideWindow: AtDeadline}
+    userInitiated: Drain
+  conditions: {KernelDeadlock: {emptyDir: Evict}, DiskFull: {}}
+- nodeSelector: {zone: "1"}
+  events: {LiveMigration: {drain: false, leadTime: 1m}}
+"""
+
+
+def test_overrides_are_merged_key_by_key_and_later_ones_win() -> None:
+    settings = parse_settings(OVERRIDES, "f")
+
+    plain = settings.event_policy(Kind.LIVE_MIGRATION, {})
+    sessions = settings.event_policy(Kind.LIVE_MIGRATION, {"agentpool": "sessions"})
+    both = settings.event_policy(Kind.LIVE_MIGRATION, {"agentpool": "sessions", "zone": "1"})
+    assert (plain.drain, plain.min_duration, plain.outside_window) == (
+        False,
+        timedelta(seconds=5),
+        OutsideWindow.NEVER,
+    )
+    assert (sessions.drain, sessions.min_duration, sessions.lead_time) == (
+        True,
+        timedelta(seconds=5),
+        timedelta(minutes=10),
+    )
+    assert (both.drain, both.lead_time, both.outside_window) == (
+        False,
+        timedelta(minutes=1),
+        OutsideWindow.AT_DEADLINE,
+    )
+
+
+def test_a_condition_asks_for_a_drain_where_the_settings_name_it() -> None:
+    settings = parse_settings(OVERRIDES, "f")
+    sessions = {"agentpool": "sessions"}
+
+    assert settings.condition_policy("KernelDeadlock", {}) == EventPolicy(
+        drain=True, for_=timedelta(minutes=5)
+    )
+    assert settings.condition_policy("KernelDeadlock", sessions) == EventPolicy(
+        drain=True, for_=timedelta(minutes=5), empty_dir=Treatment.EVICT
+    )
+    assert settings.condition_policy("DiskFull", {}) is None
+    assert settings.condition_policy("DiskFull", sessions) == EventPolicy(drain=True)
+    assert settings.condition_types() == {"KernelDeadlock", "DiskFull"}
+
+
+def test_an_override_can_take_a_condition_out() -> None:
+    settings = parse_settings(
+        "conditions: {KernelDeadlock: {}}\n"
+        "overrides: [{nodeSelector: {a: b}, conditions: {KernelDeadlock: {drain: false}}}]",
+        "f",
+    )
+
+    policy = settings.condition_policy("KernelDeadlock", {"a": "b"})
+    assert policy is not None
+    assert not policy.drain
+
+
+def test_who_treats_a_users_own_event_as_the_platforms() -> None:
+    settings = parse_settings(OVERRIDES, "f")
+
+    assert settings.user_initiated({}) is UserInitiated.REPORT
+    assert settings.user_initiated({"agentpool": "sessions"}) is UserInitiated.DRAIN
+    assert Settings().user_initiated({}) is UserInitiated.REPORT
+
+
+def test_the_ignore_label_takes_a_node_out_but_not_out_of_the_fleet() -> None:
+    settings = parse_settings("nodeSelector: {a: b}\nkeys: {prefix: my.example}", "f")
+
+    assert settings.looks_after({"a": "b"})
+    assert not settings.looks_after({})
+    assert not settings.in_fleet({})
+    assert not settings.looks_after({"a": "b", "my.example/ignore": "true"})
+    assert settings.in_fleet({"a": "b", "my.example/ignore": "true"})
+    assert settings.looks_after({"a": "b", "my.example/ignore": "false"})
+    assert settings.looks_after({"a": "b", "node-maintenance.dev/ignore": "true"})
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Settings().mode = Mode.ENFORCE
+
+
+def test_a_changed_copy_has_a_calendar_of_its_own() -> None:
+    now = datetime(2026, 11, 23, 12, tzinfo=UTC)
+    closed = parse_settings('windows: [{days: [sun], start: "01:00"}]', "f")
+    assert not closed.calendar.at(now, {}).open
+
+    assert closed.model_copy(update={"windows": ()}).calendar.at(now, {}).open
+
+
+def test_sections_left_empty_are_as_if_they_were_not_there() -> None:
+    text = "budget:\ndrain:\nwindows:\nconditions: {A: }\nnodeSelector:\nevents:\n  Reboot:\noverrides:\n"
+
+    settings = parse_settings(text, "f")
+
+    assert settings.budget == Settings().budget
+    assert settings.condition_types() == {"A"}
+    assert settings.event_policy(Kind.REBOOT, {}) == DEFAULTS[Kind.REBOOT]
+
+
+def test_the_drains_own_keys_are_off_unless_they_are_set() -> None:
+    drain = Settings().drain
+
+    assert (drain.rules, drain.escalation, drain.restart_singletons) == ((), None, False)
+
+    said = parse_settings(
+        "drain:\n  escalation: {}\n  maxGracePeriod: 2m\n  skipPods: [{namespaces: [a], selector: {x: y}}]\n"
+        "  rules:\n"
+        "  - {name: jobs, pods: {kind: job}, namespaces: [batch], behavior: WaitCompleted, order: -1}\n"
+        "  - {name: rest, namespaces: {team: a}}\n",
+        "f",
+    ).drain
+
+    assert said.escalation is not None
+    assert said.escalation.warn_after is None
+    assert not said.escalation.delete_before_deadline
+    assert said.escalation.force_delete_stuck_after is None
+    assert said.max_grace_period == timedelta(minutes=2)
+    assert said.skip_pods is not None
+    assert said.skip_pods[0].namespaces == ("a",)
+    jobs, rest = said.rules
+    assert (jobs.name, jobs.namespaces, jobs.behavior, jobs.order) == (
+        "jobs",
+        ("batch",),
+        Behavior.WAIT_COMPLETED,
+        -1,
+    )
+    assert str(rest.namespaces) == "team=a"

@@ -1,0 +1,86 @@
+"""The demo: its seven stories happen in order, it tells them, it ends well, and always in the same words."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from jobs.demo import run
+
+GOLDEN = Path(__file__).parent / "demo.txt"
+# What a stranger has to find, in this order; each line is of one story.
+STORY = (
+    "lets be   aks-web-31415926-vmss000001    Freeze is let pass: 5s is below minDuration 10s",
+    "announces: LiveMigration, not before 09:45",
+    "so it starts at 09:35",
+    "09:35:00  acts      aks-chat-31415926-vmss000001   cordons and drains",
+    "has drained it",
+    "09:45:00  Azure     aks-chat-31415926-vmss000001   begins: LiveMigration",
+    "09:52:00  acts      aks-chat-31415926-vmss000001   uncordons",
+    "announces: Redeploy, not before 12:00",
+    "the deadline 11:45 is reached, though no maintenance window is open",
+    "12:12:00  acts      aks-web-31415926-vmss000003    uncordons",
+    "takes back: Reboot",
+    "stops the drain",
+    "12:33:10  acts      aks-chat-31415926-vmss000002   uncordons",
+    "announces: Preempt, not before 14:20:30",
+    "cordons and drains: Preempt starts on sight",
+    "takes the VM away",
+    "announces: Reboot, not before 23:20",
+    "waits for night, which opens at 22:00, before the deadline 23:05",
+    "waits for PDB shop/ledger: needs 1 healthy, has 1",
+    "somebody  scales shop/ledger to 2",
+    "has drained it in 7m31s",
+    "22:00:00  acts      aks-web-31415926-vmss000002    cordons and drains: window night is open",
+    "perZone in westeurope-3 is 1, held by aks-web-31415926-vmss000002",
+    "The report at midnight",
+    "out of service: 1 of at most 2",
+    "9: 2 Freeze, 1 LiveMigration, 2 Redeploy, 3 Reboot, 1 Preempt; 1 taken back",
+    "never overdrawn",
+)
+
+
+def play() -> tuple[int, str]:
+    """Run the demo as into a pipe; its exit code and output."""
+    out = StringIO()
+    console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False, width=80)
+    return run(console), out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def played() -> tuple[int, str]:
+    """One run, for all tests that read it."""
+    return play()
+
+
+def test_every_story_happens_and_is_told_in_its_order(played: tuple[int, str]) -> None:
+    code, text = played
+
+    assert code == 0
+    position = 0
+    for words in STORY:
+        found = text.find(words, position)
+        assert found >= 0, f"{words!r} does not come (any more) at this point of the story"
+        position = found + len(words)
+
+
+def test_into_a_pipe_it_writes_plain_text_without_colours(played: tuple[int, str]) -> None:
+    assert "\x1b" not in played[1]
+
+
+def test_a_terminal_gets_colours() -> None:
+    from jobs.demo import _Demo
+
+    out = StringIO()
+    _Demo(Console(file=out, force_terminal=True, color_system="standard"))._line("waits", "node", "because")
+
+    assert "\x1b[33mwaits" in out.getvalue()
+
+
+def test_two_runs_are_the_same_and_as_written_down(played: tuple[int, str]) -> None:
+    """After a change that is meant: `reconciler demo > tests/simulation/demo.txt`; the diff is the review."""
+    assert play() == played
+    assert played[1] == GOLDEN.read_text(encoding="utf-8")

@@ -1,0 +1,137 @@
+"""The scripted Azure: what it tells can be read by the sources, and what it does to VMs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.snapshot import Agents
+from reconciler.simulation.platform import Told, VmEvent
+from reconciler.simulation.world import World
+from reconciler.sources import node_condition, published
+from tests.simulation.building import PREFIX, START, name, web, world
+
+MINUTE = timedelta(minutes=1)
+KINDS = (Kind.FREEZE, Kind.LIVE_MIGRATION, Kind.REBOOT, Kind.REDEPLOY, Kind.PREEMPT, Kind.TERMINATE)
+
+
+def event(kind: Kind, told: Told = Told.BOTH, minutes: int = 15) -> VmEvent:
+    """An event of the first node."""
+    return VmEvent(name(0), kind, START + timedelta(minutes=minutes), seconds=5, told=told)
+
+
+def readings(there: World) -> tuple[Reading, Reading]:
+    """What both sources make of the first node."""
+    node = there.cluster.nodes[name(0)]
+    return node_condition.read(node)[0], published.read(node, PREFIX, Agents(installed=True))
+
+
+def signals(there: World) -> tuple[Signal, ...]:
+    """What both tell of."""
+    return tuple(signal for reading in readings(there) for signal in reading.signals)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_sources_read_what_the_platform_tells(kind: Kind) -> None:
+    there, told = world(1), event(kind)
+    there.platform.announce(told)
+
+    for signal in signals(there):
+        assert (signal.kind, signal.status) == (kind, Status.SCHEDULED)
+        assert (signal.not_before, signal.duration) == (told.not_before, timedelta(seconds=5))
+        assert signal.id == told.event_id
+    assert len(signals(there)) == 2
+
+
+def test_a_started_event_is_told_without_a_date_until_it_is_over() -> None:
+    there = world(1)
+    there.platform.announce(event(Kind.FREEZE))
+    there.advance(15 * MINUTE)
+
+    assert [(one.status, one.not_before) for one in signals(there)] == [(Status.STARTED, None)] * 2
+    there.advance(10 * MINUTE)
+    assert [one.answer for one in readings(there)] == [Answer.NO_EVENT] * 2
+
+
+@pytest.mark.parametrize(
+    ("told", "count"), [(Told.CONDITION, (1, 0)), (Told.AGENT, (0, 1)), (Told.BOTH, (1, 1))]
+)
+def test_an_event_is_told_by_whom_it_is_to_be_told(told: Told, count: tuple[int, int]) -> None:
+    there = world(1)
+    there.platform.announce(event(Kind.REBOOT, told))
+
+    condition, agent = readings(there)
+
+    assert (len(condition.signals), len(agent.signals)) == count
+
+
+def test_a_reboot_takes_the_node_down_and_brings_it_back_with_another_boot_id() -> None:
+    there = world(2, web(2))
+    boot = there.cluster.nodes[name(0)].boot_id
+    there.platform.announce(event(Kind.REBOOT))
+
+    there.advance(15 * MINUTE)
+    assert not there.cluster.nodes[name(0)].ready
+    there.advance(4 * MINUTE)
+    assert there.cluster.nodes[name(0)].ready
+    assert there.cluster.nodes[name(0)].boot_id != boot
+
+
+def test_a_pause_leaves_the_node_ready() -> None:
+    there = world(1)
+    there.platform.announce(event(Kind.LIVE_MIGRATION))
+    there.advance(15 * MINUTE)
+
+    assert there.cluster.nodes[name(0)].ready
+
+
+def test_a_preempted_node_vanishes_with_its_pods() -> None:
+    there = world(2, web(2))
+    there.platform.announce(event(Kind.PREEMPT))
+    there.advance(15 * MINUTE)
+
+    assert list(there.cluster.nodes) == [name(1)]
+    assert {pod.node for pod in there.cluster.pods.values()} == {name(1)}
+
+
+def test_an_event_taken_back_is_told_no_more_and_nothing_happens() -> None:
+    there, told = world(1), event(Kind.REBOOT)
+    there.platform.announce(told)
+    there.platform.cancel(told)
+
+    assert [one.answer for one in readings(there)] == [Answer.NO_EVENT] * 2
+    there.advance(60 * MINUTE)
+    assert there.cluster.nodes[name(0)].ready
+
+
+def test_a_failure_strikes_without_notice() -> None:
+    there = world(1)
+    there.platform.strike(event(Kind.REDEPLOY))
+
+    assert {one.status for one in signals(there)} == {Status.STARTED}
+    assert not there.cluster.nodes[name(0)].ready
+
+
+def test_a_vm_made_anew_has_nothing_to_do_with_the_old_one_s_events() -> None:
+    there = world(1)
+    there.platform.announce(event(Kind.REBOOT))
+    there.cluster.recreate_node(name(0))
+
+    there.advance(60 * MINUTE)
+
+    assert there.cluster.nodes[name(0)].ready
+    assert there.cluster.nodes[name(0)].condition(node_condition.MAIN) is None
+
+
+def test_of_several_events_the_condition_tells_one_and_the_agent_all() -> None:
+    """The detector sorts dates as text, so that a Thursday comes before the Wednesday that precedes it."""
+    there = world(1)
+    there.platform.announce(event(Kind.REBOOT, minutes=60))
+    there.platform.announce(event(Kind.FREEZE, minutes=24 * 60))
+
+    condition, agent = readings(there)
+
+    assert [one.kind for one in condition.signals] == [Kind.FREEZE]
+    assert {one.kind for one in agent.signals} == {Kind.FREEZE, Kind.REBOOT}

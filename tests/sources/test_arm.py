@@ -1,0 +1,338 @@
+"""ARM's documents to readings: which list holds a node, what a status says, what is in force for how long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.clients import cloud_memory
+from reconciler.model.cloud import Answer, CloudMemory, Listing, Planned, Scope, Vm, vm_of
+from reconciler.model.event import Answer as Said
+from reconciler.model.event import Initiator, Kind, Status
+from reconciler.sources import arm
+from tests import builders
+from tests.builders import NOW, minutes
+
+DAY = timedelta(days=1)
+EVERY = timedelta(minutes=15)
+SUB = "0b1f6471-1bf0-4dda-aec3-cb9272f09590"
+SET = Scope(SUB, "mc_shop", "aks-np-123-vmss")
+OTHER = Scope(SUB, "mc_shop", "aks-batch-123-vmss")
+SINGLES = Scope(SUB)
+UNIFORM = (
+    f"azure:///subscriptions/{SUB}/resourceGroups/mc_shop/providers/Microsoft.Compute"
+    "/virtualMachineScaleSets/aks-np-123-vmss/virtualMachines/"
+)
+BATCH = UNIFORM.replace("-np-", "-batch-")
+SINGLE = f"azure:///subscriptions/{SUB}/resourceGroups/mc_shop/providers/Microsoft.Compute/virtualMachines/"
+OFFER = (NOW - 20 * DAY, NOW + 8 * DAY)
+WINDOW = (NOW + 8 * DAY, NOW + 15 * DAY)
+PLANNED = Planned(True, *OFFER, *WINDOW)
+
+
+def node(provider_id: str, name: str = "a") -> Any:
+    return replace(builders.node(name), provider_id=provider_id)
+
+
+def document(instance: str, /, **status: object) -> dict[str, object]:
+    view: dict[str, object] = {"statuses": []}
+    if status:
+        view["maintenanceRedeployStatus"] = status
+    return {"instanceId": instance, "properties": {"instanceView": view}}
+
+
+def one(**status: object) -> Planned | None:
+    found = arm.listing(SET, [document("7", **status)])
+    assert found.seen == {"7"}
+    return dict(found.planned).get("7")
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "vm"),
+    [
+        pytest.param(UNIFORM + "10", Vm(SET, "10"), id="a uniform scale set"),
+        pytest.param(UNIFORM.upper() + "10", Vm(SET, "10"), id="whatever the case"),
+        pytest.param(
+            SINGLE + "flexprofile-mp-0_df53ee36",
+            Vm(SINGLES, "mc_shop/flexprofile-mp-0_df53ee36"),
+            id="a flexible scale set",
+        ),
+        pytest.param(
+            SINGLE + "aks-hostedpool-16652789-vms1",
+            Vm(SINGLES, "mc_shop/aks-hostedpool-16652789-vms1"),
+            id="a pool of VirtualMachines",
+        ),
+        pytest.param(
+            SINGLE + "aks-default-pb9ls",
+            Vm(SINGLES, "mc_shop/aks-default-pb9ls"),
+            id="node auto-provisioning",
+        ),
+        pytest.param("aws:///eu-central-1a/i-0123", None, id="another cloud"),
+        pytest.param("azure:///subscriptions/x", None, id="half a name"),
+        pytest.param(SINGLE, None, id="no name"),
+        pytest.param("", None, id="none"),
+    ],
+)
+def test_the_vm_of_a_node_is_told_by_its_provider_id_alone(provider_id: str, vm: Vm | None) -> None:
+    assert vm_of(provider_id) == vm
+    assert (arm.read(node(provider_id), CloudMemory(), NOW) is None) == (vm is None)
+
+
+def test_a_thousand_nodes_in_five_scale_sets_are_five_lists() -> None:
+    nodes = [node(UNIFORM.replace("np", f"np{n % 5}") + str(n), f"n{n}") for n in range(1000)]
+
+    assert len(arm.due(nodes, CloudMemory(), NOW)) == 5
+
+
+def test_a_status_is_read_with_both_windows_and_seven_digits() -> None:
+    found = one(
+        isCustomerInitiatedMaintenanceAllowed=True,
+        preMaintenanceWindowStartTime="2026-11-01T10:00:00.1234567+00:00",
+        preMaintenanceWindowEndTime="2026-11-29T12:00:00Z",
+        maintenanceWindowStartTime="2026-11-29T13:00:00.0000001+01:00",
+        maintenanceWindowEndTime="2026-12-06T12:00:00.9999999Z",
+        lastOperationResultCode="RetryLater",
+    )
+
+    assert found is not None
+    assert found.offered
+    assert found.offer_start == datetime.fromisoformat("2026-11-01T10:00:00+00:00")
+    assert (found.offer_end, found.start) == (WINDOW[0], WINDOW[0])
+    assert found.end == WINDOW[1]
+    assert found.result == "RetryLater"
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({}, id="no status"),
+        pytest.param({"isCustomerInitiatedMaintenanceAllowed": False}, id="an empty one"),
+        pytest.param(
+            {
+                "isCustomerInitiatedMaintenanceAllowed": False,
+                "maintenanceWindowStartTime": "2026-12-01T00:00:00Z",
+                "lastOperationResultCode": "MaintenanceCompleted",
+            },
+            id="done already",
+        ),
+        pytest.param(
+            {"maintenanceWindowStartTime": "0001-01-01T00:00:00", "lastOperationResultCode": "None"},
+            id="dates never set",
+        ),
+    ],
+)
+def test_what_is_no_maintenance_is_none(status: dict[str, object]) -> None:
+    assert one(**status) is None
+
+
+@pytest.mark.parametrize("name", ["maintenanceWindowStartTime", "preMaintenanceWindowEndTime"])
+def test_a_status_that_cannot_be_read_is_unknown_and_not_nothing(name: str) -> None:
+    listing = arm.listing(SET, [document("7", **{name: "next week"}), document("8")])
+    memory = arm.remembered(CloudMemory(), [listing], [node(UNIFORM + "7")], EVERY, NOW)
+
+    assert listing.seen == {"8"}
+    reading = arm.read(node(UNIFORM + "7"), memory, NOW)
+    assert reading is not None
+    assert reading.answer is Said.UNKNOWN
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(json_values, json_values)
+def test_whatever_azure_answers_the_pass_goes_on(status: object, view: object) -> None:
+    documents: list[dict[str, object]] = [
+        {"instanceId": "1", "properties": {"instanceView": {"maintenanceRedeployStatus": status}}},
+        {"instanceId": view, "properties": view},
+    ]
+
+    arm.listing(SET, documents)
+
+
+def test_a_plan_becomes_a_redeploy_that_begins_with_azures_own_window() -> None:
+    memory = CloudMemory((Answer(SET, NOW, NOW + EVERY, (("7", PLANNED),)),))
+
+    reading = arm.read(node(UNIFORM + "7"), memory, NOW)
+
+    assert reading is not None
+    assert reading.source == "arm"
+    (signal,) = reading.signals
+    assert (signal.kind, signal.status, signal.initiator) == (
+        Kind.REDEPLOY,
+        Status.SCHEDULED,
+        Initiator.PLATFORM,
+    )
+    assert signal.not_before == WINDOW[0]
+    assert signal.plan is not None
+    assert signal.plan.until == WINDOW[1]
+    assert "self-service between 2026-11-01T12:00:00Z and 2026-11-29T12:00:00Z" in signal.description
+    assert "between 2026-11-29T12:00:00Z and 2026-12-06T12:00:00Z" in signal.description
+
+
+@pytest.mark.parametrize(
+    ("moment", "offered"),
+    [
+        pytest.param(OFFER[0] - minutes(1), False, id="before the window"),
+        pytest.param(OFFER[0], True, id="as it opens"),
+        pytest.param(OFFER[1] - minutes(1), True, id="shortly before its end"),
+        pytest.param(OFFER[1], False, id="at its end"),
+    ],
+)
+def test_an_offer_stands_in_its_window(moment: datetime, offered: bool) -> None:
+    memory = CloudMemory((Answer(SET, moment, moment + EVERY, (("7", PLANNED),)),))
+    reading = arm.read(node(UNIFORM + "7"), memory, moment)
+
+    assert reading is not None
+    plan = reading.signals[0].plan
+    assert plan is not None
+    assert plan.open_at(moment) is offered
+    assert replace(plan, offered=False).open_at(moment) is False
+
+
+def test_a_status_whose_window_is_over_is_history() -> None:
+    later = WINDOW[1]
+    planned = replace(PLANNED, offered=False)
+    memory = CloudMemory((Answer(SET, later, later + EVERY, (("7", planned),)),))
+
+    reading = arm.read(node(UNIFORM + "7"), memory, later)
+
+    assert reading is not None
+    assert reading.answer is Said.NO_EVENT
+
+
+def ask(
+    memory: CloudMemory, *listings: Listing, at: datetime = NOW, nodes: tuple[str, ...] = (UNIFORM + "7",)
+) -> CloudMemory:
+    found = [node(text, f"n{number}") for number, text in enumerate(nodes)]
+    return arm.remembered(memory, listings, found, EVERY, at)
+
+
+def told(memory: CloudMemory, at: datetime = NOW, provider_id: str = UNIFORM + "7") -> Said | None:
+    reading = arm.read(node(provider_id), memory, at)
+    return reading.answer if reading else None
+
+
+GOOD = Listing(SET, (("7", PLANNED),), frozenset({"7"}))
+
+
+def test_an_answer_is_in_force_for_the_interval_and_then_asked_for_again() -> None:
+    nodes = [node(UNIFORM + "7")]
+    memory = ask(CloudMemory(), GOOD)
+
+    assert told(memory, NOW + EVERY - minutes(1)) is Said.EVENT
+    assert arm.due(nodes, memory, NOW + EVERY - minutes(1)) == ()
+    assert arm.due(nodes, memory, NOW + EVERY) == (SET,)
+    # Nobody asked though it was time: nothing is known any more.
+    assert told(memory, NOW + EVERY) is Said.UNKNOWN
+
+
+def test_a_failure_makes_unknown_and_is_tried_again_soon() -> None:
+    memory = ask(ask(CloudMemory(), GOOD), Listing(SET, problem="500"), at=NOW + EVERY)
+
+    assert told(memory, NOW + EVERY) is Said.UNKNOWN
+    assert arm.due([node(UNIFORM + "7")], memory, NOW + EVERY + arm.RETRY - minutes(1)) == ()
+    assert arm.due([node(UNIFORM + "7")], memory, NOW + EVERY + arm.RETRY) == (SET,)
+
+
+def test_a_throttled_azure_is_asked_nothing_at_all_until_its_time_has_come() -> None:
+    nodes = (UNIFORM + "7", BATCH + "1", SINGLE + "x")
+    found = [node(text, text) for text in nodes]
+    throttled = Listing(SET, problem="429", wait=1200)
+    memory = ask(CloudMemory(), throttled, Listing(OTHER, problem="429", asked=False), nodes=nodes)
+
+    assert arm.due(found, memory, NOW + minutes(19)) == ()
+    assert arm.due(found, memory, NOW + minutes(20)) == (SINGLES, OTHER, SET)
+    assert {told(memory, NOW, one) for one in nodes} == {Said.UNKNOWN}
+
+
+def test_a_wish_beyond_reason_is_cut() -> None:
+    memory = ask(CloudMemory(), Listing(SET, problem="429", wait=1e12))
+
+    assert memory.not_before == NOW + timedelta(hours=6)
+
+
+def test_what_was_left_out_for_want_of_calls_stays_in_force() -> None:
+    before = ask(CloudMemory(), GOOD)
+    left = Listing(SET, asked=False)
+
+    assert told(ask(before, left, at=NOW + EVERY), NOW + EVERY) is Said.EVENT
+    assert arm.due([node(UNIFORM + "7")], ask(before, left, at=NOW + EVERY), NOW + EVERY + arm.SPARE) == (
+        SET,
+    )
+    assert told(ask(CloudMemory(), left)) is Said.UNKNOWN
+
+
+def test_a_vm_that_the_list_does_not_hold_is_unknown_and_one_without_a_plan_is_well() -> None:
+    nodes = (UNIFORM + "7", UNIFORM + "8", UNIFORM + "9")
+    memory = ask(CloudMemory(), Listing(SET, (("7", PLANNED),), frozenset({"7", "8"})), nodes=nodes)
+
+    assert [told(memory, NOW, one) for one in nodes] == [Said.EVENT, Said.NO_EVENT, Said.UNKNOWN]
+
+
+def test_vms_that_are_no_nodes_of_ours_are_not_kept() -> None:
+    memory = ask(CloudMemory(), Listing(SET, (("1", PLANNED), ("7", PLANNED)), frozenset({"1", "7"})))
+
+    assert [name for name, _ in memory.answers[0].planned] == ["7"]
+
+
+def test_while_our_own_maintenance_runs_it_is_asked_sooner() -> None:
+    nodes = [node(UNIFORM + "7")]
+    memory = ask(CloudMemory(), GOOD)
+
+    assert arm.due(nodes, memory, NOW + arm.FOLLOW, followed={"a"}) == (SET,)
+    assert arm.due(nodes, memory, NOW + minutes(1), followed={"a"}) == ()
+
+
+def test_an_answer_from_a_clock_that_was_ahead_silences_nobody() -> None:
+    memory = ask(CloudMemory(), GOOD, at=NOW + DAY)
+
+    assert arm.due([node(UNIFORM + "7")], memory, NOW) == (SET,)
+
+
+def test_without_an_answer_nothing_changes_what_is_remembered() -> None:
+    memory = ask(CloudMemory(), GOOD)
+
+    assert ask(memory, at=NOW + minutes(5), nodes=()) is memory
+
+
+def test_what_is_remembered_comes_back() -> None:
+    memory = CloudMemory(
+        (
+            Answer(SINGLES, NOW, NOW + EVERY, problem="403 AuthorizationFailed"),
+            Answer(
+                SET,
+                NOW,
+                NOW + EVERY,
+                (("1", PLANNED), ("2", Planned(start=WINDOW[0])), ("3", PLANNED)),
+                ("9",),
+            ),
+        ),
+        NOW + minutes(20),
+    )
+    text = cloud_memory.dump(memory)
+
+    assert cloud_memory.load(text) == memory
+    assert text.count("offerStart") == 1
+    assert cloud_memory.load(None) == cloud_memory.load("") == CloudMemory()
+    assert cloud_memory.dump(CloudMemory()) == ""
+
+
+@given(st.text() | json_values.map(str))
+def test_a_memory_that_nobody_can_read_is_none(text: str) -> None:
+    assert isinstance(cloud_memory.load(text), CloudMemory)
+
+
+def test_five_thousand_vms_of_one_wave_fit_into_a_config_map() -> None:
+    planned = tuple(sorted((str(number), PLANNED) for number in range(5000)))
+    text = cloud_memory.dump(CloudMemory((Answer(SET, NOW, NOW + EVERY, planned),)))
+
+    assert len(text) < 50_000
