@@ -14,6 +14,7 @@ from typing import Protocol
 
 from reconciler.model.aws import RegionListing
 from reconciler.model.cloud import Listing, PerformMaintenance, Scope
+from reconciler.model.machine import Machine, MachineRef, Raise, Remove
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
@@ -97,6 +98,29 @@ class CloudWriter(Protocol):
 
     def perform_maintenance(self, action: PerformMaintenance) -> None:
         """Start the maintenance that the cloud offers, and don't wait for its end. Raises CloudError."""
+
+
+class MachineReader(Protocol):
+    """Whoever knows the machines behind nodes: the cluster's own objects, or AKS's agent pools."""
+
+    def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
+        """Return each as it is now, in order; what can't be told is its `problem`. Raises nothing."""
+
+
+class MachineWriter(Protocol):
+    """What is done to machines; asks the lock first, as ClusterWriter does.
+
+    Both may be asked for what has been done already, by a pass that was killed right after: that does
+    nothing. Both raise ClusterError or CloudError, and wait for nothing.
+    """
+
+    def raise_pool(self, action: Raise) -> None:
+        """Ask the machine's pool for `wanted` machines; where it has as many, nothing. Conflict where it
+        is not as it was seen.
+        """
+
+    def remove(self, action: Remove) -> None:
+        """Have the machine deleted; where it is gone or going, nothing."""
 
 
 @dataclass(frozen=True, slots=True)
