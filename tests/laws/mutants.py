@@ -39,7 +39,7 @@ MUTANTS = (
     Mutant(
         1,
         "a drain cordons",
-        "reconciler/decide.py",
+        "reconciler/decide/planned.py",
         "        unschedulable=unschedulable,\n        labels=labels,",
         "        labels=labels,",
     ),
@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant(
         3,
         "a start takes a place",
-        "reconciler/decide.py",
+        "reconciler/decide/one_node.py",
         'progress.places = progress.places.take(node, "ours, starting")',
         "pass",
     ),
@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant(
         3,
         "the earlier one first",
-        "reconciler/decide.py",
+        "reconciler/decide/seen.py",
         "own_node, not dates, first, ",
         'own_node, not dates, "", ',
     ),
@@ -165,7 +165,7 @@ MUTANTS = (
     Mutant(
         5,
         "what is switched off holds nothing",
-        "reconciler/decide.py",
+        "reconciler/decide/one_node.py",
         "return sources.imds.enabled",
         "return True",
     ),
@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         7,
         "what no check says is said",
-        "reconciler/decide.py",
+        "reconciler/decide/planned.py",
         "holds if acts or holds else _unspoken_holds(one)",
         "holds",
     ),
@@ -209,7 +209,7 @@ MUTANTS = (
     Mutant(
         8,
         "the record is written when it changed",
-        "reconciler/decide.py",
+        "reconciler/decide/planned.py",
         "if node.annotations.get(key) != text:",
         "if text:",
     ),
@@ -223,15 +223,15 @@ MUTANTS = (
     Mutant(
         8,
         "a drain's time-out is a moment of change",
-        "reconciler/decide.py",
+        "reconciler/decide/telling.py",
         "yield plan.drain.since + plan.drain.timeout",
         "pass",
     ),
     Mutant(
         8,
         "an old heartbeat is a moment of change",
-        "reconciler/decide.py",
-        "*_silences(seen, settings)",
+        "reconciler/decide/__init__.py",
+        "*silences(seen, settings)",
         "*()",
     ),
     Mutant(
@@ -244,14 +244,14 @@ MUTANTS = (
     Mutant(
         9,
         "a later pass goes on with the drain",
-        "reconciler/decide.py",
+        "reconciler/decide/draining.py",
         "if drain is not None and goes_on:",
         "if drain is not None and goes_on and walked.transitions:",
     ),
     Mutant(
         9,
         "cordon and record are one patch",
-        "reconciler/decide.py",
+        "reconciler/decide/planned.py",
         "        annotations=annotations,\n",
         "        annotations={} if unschedulable is not None and walked.state else annotations,\n",
     ),
@@ -265,7 +265,7 @@ MUTANTS = (
     Mutant(
         11,
         "one deterministic order",
-        "reconciler/decide.py",
+        "reconciler/decide/__init__.py",
         "queue = sorted(seen, key",
         "queue = list(seen) or sorted(seen, key",
     ),
@@ -288,7 +288,7 @@ MUTANTS = (
     Mutant(
         13,
         "a broken record holds its node",
-        "reconciler/decide.py",
+        "reconciler/decide/seen.py",
         "except RecordUnreadable as error:",
         "except ZeroDivisionError as error:",
     ),

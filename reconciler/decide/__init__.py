@@ -1,0 +1,70 @@
+"""Decide: from what was seen and the settings, what to do about each node, and why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.decide.one_node import decide_node
+from reconciler.decide.progress import Progress
+from reconciler.decide.seen import in_hand, look, queue_key
+from reconciler.decide.telling import (
+    asked_again,
+    moments,
+    notes,
+    show_maintenances,
+    silences,
+    strays,
+    worth_telling,
+)
+from reconciler.engine.places import count_places
+from reconciler.model.assessment import Assessment
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.settings.schema import Settings
+
+
+def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
+    """Return the plan: the same for the same snapshot, settings and `now` (aware, UTC)."""
+    fleet = [node for node in snapshot.nodes if settings.in_fleet(node.labels)]
+    ours_or_theirs = [
+        node
+        for node in snapshot.nodes
+        # A node that the settings no longer select is not forgotten while it has our record.
+        if settings.in_fleet(node.labels) or f"{settings.keys.prefix}/record" in node.annotations
+    ]
+    seen = [
+        one
+        for node in ours_or_theirs
+        if (one := look(node, assessment.of(node.name), snapshot, settings, now)) is not None
+    ]
+    ours = {one.node.name: in_hand(one.record) for one in seen if in_hand(one.record)}
+    places = count_places(fleet, ours, settings.budget, now)
+    progress = Progress(places, snapshot.ledger)
+    queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
+    # Nodes in our hands first: what they hold is known before anybody new asks for a place or a slot.
+    for one in sorted(queue, key=lambda one: not in_hand(one.record)):
+        progress.plans.append(decide_node(one, snapshot, settings, progress, now))
+    if snapshot.arm is not None:
+        progress.ledger = replace(progress.ledger, arm=snapshot.arm)
+    if snapshot.aws is not None:
+        progress.ledger = replace(progress.ledger, aws=snapshot.aws)
+    order = {one.node.name: position for position, one in enumerate(queue)}
+    plans = (
+        *sorted((plan for plan in progress.plans if worth_telling(plan)), key=lambda plan: order[plan.node]),
+        *strays(snapshot, order),
+    )
+    shown, ends = show_maintenances(snapshot, plans, settings, now)
+    return Plan(
+        now=now,
+        mode=settings.mode.value,
+        nodes=plans,
+        looked_after=sum(1 for node in fleet if settings.looks_after(node.labels)),
+        budget=progress.places.use(),
+        ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
+        notes=(*notes(snapshot, fleet, settings), *assessment.notes),
+        next_change=min(
+            (*moments(plans), *silences(seen, settings), *asked_again(snapshot, now), *ends), default=None
+        ),
+        maintenances=shown,
+    )

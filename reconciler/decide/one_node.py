@@ -1,0 +1,117 @@
+"""One node: the record as it is by now, then as far as the state machine goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from reconciler.checks.builtin import CHECKS
+from reconciler.decide.draining import follow_drain, running
+from reconciler.decide.planned import node_plan
+from reconciler.decide.progress import Progress
+from reconciler.decide.seen import DEFAULT, Seen, untouchable
+from reconciler.engine import case as cases
+from reconciler.engine.machine import walk
+from reconciler.engine.profile import builtin
+from reconciler.engine.situation import Situation
+from reconciler.model.plan import (
+    JudgedEvent,
+    NodePlan,
+)
+from reconciler.model.record import DrainRecord, Record, State
+from reconciler.model.snapshot import Snapshot
+from reconciler.settings.schema import Settings
+from reconciler.sources import arm, aws, imds, node_condition, request
+from reconciler.triggers.builtin import TRIGGERS
+
+_PROFILE = builtin(DEFAULT, CHECKS, TRIGGERS)
+
+
+def decide_node(
+    one: Seen, snapshot: Snapshot, settings: Settings, progress: Progress, now: datetime
+) -> NodePlan:
+    """Return the plan of one node; what it takes of places and slots is left in `progress`."""
+    node = one.node
+    drained = snapshot.drains.get(node.name)
+    hold = untouchable(one, settings)
+    if hold is not None:
+        record = one.record or Record(node.uid)
+        return node_plan(one, record.state(DEFAULT), (hold,), stop_drain=running(drained), progress=drained)
+    before = one.record or Record(node.uid)
+    judged = cases.not_dismissed(one.record, one.judged)
+    switched_on = _switched_on(settings)
+    record = _prune_dismissed(before, one, switched_on)
+    view = cases.view(record, judged, one.assessment, switched_on)
+    begun = record.state(DEFAULT) is State.IN_MAINTENANCE
+    # What comes together with somebody's uncordon is not what that uncordon was about.
+    opened = begun and not node.unschedulable
+    again = begun and not opened and _drains_again(record, judged)
+    if record.profiles or any(event.asks and event.starts for event in judged):
+        fresh = cases.updated(record, view, one.assessment, switched_on, now)
+        record = cases.without_new(fresh, record) if opened else fresh
+    if again:
+        record = replace(record, drain=DrainRecord(now.replace(microsecond=0)))
+    situation = Situation(
+        node=node,
+        state=record.state(DEFAULT),
+        record=record,
+        judged=judged,
+        case=view,
+        settings=settings,
+        places=progress.places,
+        ledger=progress.ledger,
+        now=now,
+        skew=snapshot.skew,
+        own_node=node.name == snapshot.own_node,
+        waiting_nodes=progress.undrained,
+    )
+    walked = walk(_PROFILE, situation, CHECKS, TRIGGERS)
+    started = any(step.begins for step in walked.transitions)
+    if started:
+        progress.places = progress.places.take(node, "ours, starting")
+        if settings.budget.spacing > timedelta():
+            progress.ledger = replace(progress.ledger, last_start=now.replace(microsecond=0))
+    return follow_drain(one, walked, view, drained, snapshot, settings, progress, now)
+
+
+def _drains_again(record: Record, judged: tuple[JudgedEvent, ...]) -> bool:
+    """Whether a node that is closed already is to be drained (anew).
+
+    A case that has a drain goes on with a new event as it is, since that may let more pods go. One that has
+    none, an adopted cordon, begins it when a start may be.
+    """
+    if record.drain is not None:
+        return cases.newly_asking(record, judged)
+    return any(one.asks and one.starts and one.may_start for one in judged)
+
+
+def _prune_dismissed(record: Record, one: Seen, switched_on: cases.SwitchedOn) -> Record:
+    """Return the record without the dismissed events that are no longer told of."""
+    kept = tuple(
+        known
+        for known in record.dismissed
+        if any(known.tells_of(event.event) for event in one.judged)
+        or any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
+    )
+    return replace(record, dismissed=kept)
+
+
+def _switched_on(settings: Settings) -> cases.SwitchedOn:
+    """Return the answer to: is this source on, so that its silence means unknown?"""
+    sources, named = settings.sources, settings.condition_types()
+
+    def is_on(source: str) -> bool:
+        if source == imds.SOURCE:
+            return sources.imds.enabled
+        if source == request.SOURCE:
+            return sources.requests.enabled
+        if source == arm.SOURCE:
+            return sources.arm.enabled
+        if source == aws.SOURCE:
+            return sources.aws.enabled
+        condition = source.removeprefix(node_condition.PREFIX)
+        if condition in node_condition.CONDITIONS:
+            return sources.node_conditions.enabled
+        return condition in named
+
+    return is_on

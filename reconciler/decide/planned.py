@@ -1,0 +1,126 @@
+"""What was decided about a node, as its plan and as the one patch of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.decide.seen import DEFAULT, Seen
+from reconciler.engine import case as cases
+from reconciler.engine.machine import Walk
+from reconciler.model.cloud import PerformMaintenance
+from reconciler.model.drain import Blocker, DrainOrder, DrainProgress
+from reconciler.model.event import Answer, Kind
+from reconciler.model.own import own_keys
+from reconciler.model.plan import (
+    ConditionsWrite,
+    Hold,
+    NodePlan,
+    NodeWrite,
+    Notice,
+)
+from reconciler.model.record import Record, State, to_annotation
+from reconciler.settings.schema import Settings
+
+
+def node_plan(
+    one: Seen,
+    after: State,
+    holds: tuple[Hold, ...],
+    *,
+    walked: Walk | None = None,
+    record: Record | None = None,
+    conditions: ConditionsWrite | None = None,
+    write: NodeWrite | None = None,
+    order: DrainOrder | None = None,
+    stop_drain: bool = False,
+    progress: DrainProgress | None = None,
+    notices: tuple[Notice, ...] = (),
+    kept: tuple[Blocker, ...] = (),
+    perform: PerformMaintenance | None = None,
+) -> NodePlan:
+    """Return what a pass tells of a node, from what was seen of it and what was decided."""
+    node = one.node
+    before = one.record.state(DEFAULT) if one.record else State.OPERATIONAL
+    # A patch that only shows something to others is no action: what holds the node is still to be told.
+    acts = (write is not None and not write.only_shows) or order is not None or stop_drain
+    return NodePlan(
+        node=node.name,
+        zone=node.zone,
+        pool=node.pool,
+        before=before,
+        after=after,
+        events=one.judged,
+        checks=walked.answers if walked else (),
+        transitions=walked.transitions if walked else (),
+        holds=holds if acts or holds else _unspoken_holds(one),
+        unknowns=tuple(
+            f"{reading.source}: {reading.because}"
+            for reading in one.assessment.readings
+            if reading.answer is Answer.UNKNOWN and reading.installed
+        ),
+        write=write,
+        drain=order,
+        stop_drain=stop_drain,
+        notices=notices,
+        kept=kept,
+        progress=progress,
+        unschedulable=node.unschedulable,
+        perform=perform,
+        record=record if walked else one.record,
+        conditions=conditions,
+    )
+
+
+def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
+    """Return the reasons that no check gives: law 7 wants one for every event that nothing is done about."""
+    holds = []
+    let_be = {event.event for event in one.judged} - {
+        event.event for event in cases.not_dismissed(one.record, one.judged)
+    }
+    for event in one.judged:
+        if event.event in let_be and event.asks:
+            reason = "somebody uncordoned the node: it is let be until a new event"
+            holds.append(Hold(one.node.name, "dismissed", reason))
+        elif event.asks and not event.starts:
+            holds.append(Hold(one.node.name, "inTime", event.because))
+        elif not event.asks and event.event.kind is Kind.UNKNOWN:
+            holds.append(Hold(one.node.name, "eventReadable", event.because, event.until))
+    return tuple(dict.fromkeys(holds))
+
+
+def node_patch(
+    one: Seen, walked: Walk, record: Record, settings: Settings, signs: Mapping[str, str | None]
+) -> NodeWrite | None:
+    """Return the one patch that makes the node what was decided, None where it is that already.
+
+    `signs` are annotations that others read, which ride on it.
+    """
+    node, prefix = one.node, settings.keys.prefix
+    labels: dict[str, str | None] = {
+        key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value
+    }
+    state, shown = f"{prefix}/state", node.labels.get(f"{prefix}/state")
+    wanted = None if record.worst is State.OPERATIONAL else record.worst.value
+    if shown != wanted:
+        labels[state] = wanted
+    annotations: dict[str, str | None] = dict(signs)
+    key = f"{prefix}/record"
+    text = None if record.empty else to_annotation(record)
+    if node.annotations.get(key) != text:
+        annotations[key] = text
+    unschedulable = walked.effects.unschedulable
+    if unschedulable == node.unschedulable:
+        unschedulable = None
+    if not labels and not annotations and unschedulable is None:
+        return None
+    return NodeWrite(
+        node=node.name,
+        uid=node.uid,
+        resource_version=node.resource_version,
+        seen_unschedulable=node.unschedulable,
+        seen_own=own_keys(node, prefix, walked.effects.labels),
+        own_prefix=prefix,
+        unschedulable=unschedulable,
+        labels=labels,
+        annotations=annotations,
+    )

@@ -1,0 +1,89 @@
+"""What a pass knows of one node before it is decided about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.checks.cordon_adopted import is_adoptable
+from reconciler.engine import publishing
+from reconciler.engine.judging import judge
+from reconciler.errors import RecordUnreadable
+from reconciler.model.assessment import NodeAssessment
+from reconciler.model.event import Answer
+from reconciler.model.moments import to_text
+from reconciler.model.node import Node
+from reconciler.model.plan import (
+    Hold,
+    JudgedEvent,
+)
+from reconciler.model.record import Record, State, from_annotation
+from reconciler.model.snapshot import Snapshot
+from reconciler.settings.schema import Settings
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One node with what the pass knows of it before it is decided about."""
+
+    node: Node
+    assessment: NodeAssessment
+    judged: tuple[JudgedEvent, ...] = ()
+    record: Record | None = None
+    unreadable: str = ""
+
+
+def look(
+    node: Node, assessment: NodeAssessment, snapshot: Snapshot, settings: Settings, now: datetime
+) -> Seen | None:
+    """Return what is known of a node, None where there is nothing to decide and nothing to tell."""
+    text = node.annotations.get(f"{settings.keys.prefix}/record")
+    unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
+    marked = f"{settings.keys.prefix}/state" in node.labels
+    signed = publishing.bears_signs(node, settings.keys.prefix)
+    if not (assessment.events or text or unknown or marked or signed or is_adoptable(node, settings)):
+        return None
+    judged = tuple(judge(event, node, settings, snapshot.remediator, now) for event in assessment.events)
+    if text is None:
+        return Seen(node, assessment, judged)
+    try:
+        return Seen(node, assessment, judged, from_annotation(text, node.uid))
+    except RecordUnreadable as error:
+        return Seen(node, assessment, judged, unreadable=str(error))
+
+
+def in_hand(record: Record | None) -> str:
+    """Return in words why a node with this record is out of service, empty where it is not."""
+    if record is None:
+        return ""
+    if record.claimed_by:
+        return f"drained by hand by {record.claimed_by}"
+    if record.state(DEFAULT) is not State.IN_MAINTENANCE:
+        return ""
+    return "ours, drained" if record.drain and record.drain.done else "ours, draining"
+
+
+def queue_key(one: Seen, own_node: str | None) -> tuple[bool, bool, str, str, str]:
+    dates = [event.event.not_before for event in one.judged if event.asks and event.event.not_before]
+    if one.record is not None:
+        dates += [known.not_before for known in one.record.events if known.not_before]
+    first = to_text(min(dates)) if dates else ""
+    return (one.node.name == own_node, not dates, first, one.node.zone, one.node.name)
+
+
+def untouchable(one: Seen, settings: Settings) -> Hold | None:
+    """Return why nothing at all may be done about the node, None where it may."""
+    name = one.node.name
+    if one.unreadable:
+        fix = f"reconciler release {name} --reset takes it away"
+        return Hold(name, "recordReadable", f"its record is left alone: {one.unreadable}; {fix}")
+    if not settings.in_fleet(one.node.labels):
+        undo = f"reconciler release {name} undoes what is ours on it"
+        return Hold(name, "lookedAfter", f"nodeSelector does not select it any more; {undo}")
+    if not settings.looks_after(one.node.labels):
+        return Hold(name, "lookedAfter", f"label {settings.keys.prefix}/ignore takes it out")
+    if one.record is not None and one.record.claimed_by:
+        return Hold(name, "notClaimed", f"it is drained by hand by {one.record.claimed_by}")
+    return None

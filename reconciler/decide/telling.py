@@ -1,0 +1,108 @@
+"""What a plan tells beside what it does: notes, moments of change, and what is shown to others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
+from reconciler.decide.draining import running
+from reconciler.decide.seen import Seen
+from reconciler.engine.maintenances import maintenances
+from reconciler.model.event import Answer
+from reconciler.model.maintenance import MaintenanceWrite
+from reconciler.model.node import REMEDIATOR_TAINT, Node
+from reconciler.model.plan import (
+    NodePlan,
+)
+from reconciler.model.record import State
+from reconciler.model.snapshot import Snapshot
+from reconciler.settings.schema import Settings
+from reconciler.sources import aws
+
+
+def worth_telling(plan: NodePlan) -> bool:
+    """Whether a report has anything to say of the node."""
+    return bool(
+        plan.events
+        or plan.holds
+        or plan.transitions
+        or plan.unknowns
+        or plan.acts
+        or plan.write is not None
+        or plan.conditions is not None
+        or plan.after is not State.OPERATIONAL
+    )
+
+
+def silences(seen: Iterable[Seen], settings: Settings) -> Iterable[datetime]:
+    """Yield when what is told of nodes that matter becomes too old to be believed."""
+    for one in seen:
+        if one.judged or one.record is not None:
+            for reading in one.assessment.readings:
+                if reading.as_of is not None and reading.answer is not Answer.UNKNOWN:
+                    yield reading.as_of + settings.sources.node_conditions.stale_after + timedelta.resolution
+
+
+def asked_again(snapshot: Snapshot, now: datetime) -> Iterable[datetime]:
+    """Yield when a cloud is asked again: whatever it says then may change the plan."""
+    if snapshot.arm is not None:
+        patience = snapshot.arm.not_before
+        again = (max(one.again, patience) if patience else one.again for one in snapshot.arm.answers)
+        yield from (moment for moment in again if moment > now)
+    if snapshot.aws is not None:
+        yield from aws.moments(snapshot.aws, now)
+
+
+def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
+    """Yield when a hold, an event or a drain of these plans comes to its end."""
+    for plan in plans:
+        if plan.drain is not None and plan.drain.timeout is not None:
+            yield plan.drain.since + plan.drain.timeout
+        yield from (hold.until for hold in plan.holds if hold.until is not None)
+        yield from (event.until for event in plan.events if event.until is not None)
+
+
+def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[str, ...]:
+    """Return what concerns the cluster as a whole, a sentence each."""
+    notes = list(snapshot.problems)
+    remediator, coexist = snapshot.remediator, settings.coexist
+    tainted = sum(1 for node in fleet if node.has_taint(REMEDIATOR_TAINT))
+    if remediator.config_found or tainted:
+        freeze = "drains for Freeze too" if remediator.on_freeze else "does not drain for Freeze"
+        notes.append(
+            f"AKS's remediator is here: it drains for Redeploy and Preempt by default, {freeze}, "
+            f"has {tainted} nodes now (coexist.aksRemediator: {coexist.aks_remediator})"
+        )
+    if remediator.problem:
+        notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
+    karpenter = sum(1 for node in fleet if node.is_karpenter)
+    if karpenter:
+        kinds = ", ".join(coexist.karpenter.leave) or "nothing"
+        notes.append(f"{karpenter} nodes are Karpenter's: {kinds} left to it (coexist.karpenter.leave)")
+    return tuple(notes)
+
+
+def show_maintenances(
+    snapshot: Snapshot, plans: Iterable[NodePlan], settings: Settings, now: datetime
+) -> tuple[tuple[MaintenanceWrite, ...], tuple[datetime, ...]]:
+    """Return the changes of the NodeMaintenance objects, and when they change by time alone."""
+    if snapshot.maintenances is None:
+        return (), ()
+    nodes = {node.name: node for node in snapshot.nodes}
+    prefix = settings.keys.prefix
+    writes, ends = maintenances(snapshot.maintenances, plans, nodes, settings.history, prefix, now)
+    # A window that closes over a node that is held by something else changes nothing but what is shown.
+    closes = (
+        settings.calendar.at(now, nodes[plan.node].labels).changes_at
+        for plan in plans
+        if plan.node in nodes and any(event.may_start for event in plan.events)
+    )
+    return writes, (*ends, *(moment for moment in closes if moment is not None))
+
+
+def strays(snapshot: Snapshot, told: Collection[str]) -> Iterable[NodePlan]:
+    """Yield a stop for every drain that runs on a node of which there is nothing to decide (any more)."""
+    for name, drained in sorted(snapshot.drains.items()):
+        if name not in told and running(drained):
+            state = State.OPERATIONAL
+            yield NodePlan(name, "", "", state, state, stop_drain=True, progress=drained)
