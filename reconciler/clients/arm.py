@@ -8,14 +8,13 @@ is written down by the pass.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from reconciler import USER_AGENT
+from reconciler.clients.azure_access import ONCE, cloud_setting, credential, plain, status_of, wish
 from reconciler.clients.cluster import read_only
 from reconciler.errors import CloudError
 from reconciler.model.cloud import Listing, PerformMaintenance, Scope
@@ -27,73 +26,35 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CONNECT_TIMEOUT = 5.0
-READ_TIMEOUT = 30.0
-"""Seconds between two bytes of an answer."""
-
 PATIENCE = 90.0
 """Seconds for all lists of one pass; what is not done by then is asked for by a later pass."""
 
 RESERVE = 10
 """With so few calls left of any limit nothing more is asked for: others in the subscription need them."""
 
-_LONGEST_PROBLEM = 300
 _KEPT_PROBLEM = 60.0
-_ONCE: Mapping[str, Any] = {
-    "retry_total": 0,
-    "retry_connect": 0,
-    "retry_read": 0,
-    "retry_status": 0,
-    "connection_timeout": CONNECT_TIMEOUT,
-    "read_timeout": READ_TIMEOUT,
-}
 
 Compute = Callable[[str], "ComputeManagementClient"]
 """Makes the client of a subscription."""
 
 
 def connect(cloud: str = "Public") -> Compute:
-    """Return what makes clients for one of Azure's clouds (Public, China, USGovernment), with our identity.
-
-    Workload identity where its webhook has left its mark in the environment; else whatever azure-identity
-    finds: variables, a managed identity, or a person's own login.
-    """
+    """Return what makes clients for one of Azure's clouds (Public, China, USGovernment), as ourselves."""
     made: dict[str, ComputeManagementClient] = {}
     known: list[TokenCredential] = []
 
     def compute(subscription: str) -> ComputeManagementClient:
-        from azure.core import AzureClouds
         from azure.mgmt.compute import ComputeManagementClient
 
         if not known:
-            known.append(_credential(cloud))
+            known.append(credential(cloud))
         if subscription not in made:
-            settings = {
-                "Public": AzureClouds.AZURE_PUBLIC_CLOUD,
-                "China": AzureClouds.AZURE_CHINA_CLOUD,
-                "USGovernment": AzureClouds.AZURE_US_GOVERNMENT,
-            }
             made[subscription] = ComputeManagementClient(
-                known[0], subscription, cloud_setting=settings[cloud], user_agent=USER_AGENT, **_ONCE
+                known[0], subscription, cloud_setting=cloud_setting(cloud), user_agent=USER_AGENT, **ONCE
             )
         return made[subscription]
 
     return compute
-
-
-def _credential(cloud: str) -> TokenCredential:
-    from azure.identity import AzureAuthorityHosts, DefaultAzureCredential, WorkloadIdentityCredential
-
-    hosts = {
-        "Public": AzureAuthorityHosts.AZURE_PUBLIC_CLOUD,
-        "China": AzureAuthorityHosts.AZURE_CHINA,
-        "USGovernment": AzureAuthorityHosts.AZURE_GOVERNMENT,
-    }
-    # The webhook of workload identity names the authority, too.
-    authority = os.environ.get("AZURE_AUTHORITY_HOST") or hosts[cloud]
-    if os.environ.get("AZURE_FEDERATED_TOKEN_FILE"):
-        return WorkloadIdentityCredential(authority=authority, **_ONCE)
-    return DefaultAzureCredential(authority=authority, **_ONCE)
 
 
 class Arm:
@@ -154,16 +115,16 @@ class Arm:
             client = self._compute(scope.subscription)
             if scope.scale_set:
                 client.virtual_machine_scale_set_vms.begin_perform_maintenance(
-                    scope.group, scope.scale_set, name, polling=False, **_ONCE
+                    scope.group, scope.scale_set, name, polling=False, **ONCE
                 )
             else:
                 group, _, single = name.partition("/")
-                client.virtual_machines.begin_perform_maintenance(group, single, polling=False, **_ONCE)
+                client.virtual_machines.begin_perform_maintenance(group, single, polling=False, **ONCE)
         except (AzureError, ValueError) as error:
             raise CloudError(
-                f"maintenance of {scope}, {name}: {_plain(error)}",
-                status=_status(error),
-                retry_after=self._wait(error),
+                f"maintenance of {scope}, {name}: {plain(error)}",
+                status=status_of(error),
+                retry_after=wish(error, self._wall),
             ) from error
 
     def _ask(self, scope: Scope, ends: float) -> tuple[Listing, bool]:
@@ -179,9 +140,9 @@ class Arm:
             pages = self._pages(self._compute(scope.subscription), scope, note)
             listing = arm.listing(scope, self._documents(pages, ends))
         except (AzureError, TimeoutError, ValueError, TypeError, KeyError, AttributeError) as error:
-            log.warning("ARM was asked in vain: scope=%s error=%s", scope, _plain(error))
-            status, wait = _status(error), self._wait(error)
-            told = f"ARM can't tell of the {scope}: {_plain(error)}"
+            log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
+            status, wait = status_of(error), wish(error, self._wall)
+            told = f"ARM can't tell of the {scope}: {plain(error)}"
             # A scale set that is gone, or that we may not read, says nothing of the others. Where nobody
             # answers, or we are nobody, each further request would only take its time.
             silent = isinstance(error, AzureError | TimeoutError) and status in (0, 401)
@@ -198,10 +159,10 @@ class Arm:
     ) -> Iterator[Iterator[Any]]:
         if scope.scale_set:
             return client.virtual_machine_scale_set_vms.list(
-                scope.group, scope.scale_set, expand="instanceView", raw_response_hook=note, **_ONCE
+                scope.group, scope.scale_set, expand="instanceView", raw_response_hook=note, **ONCE
             ).by_page()
         # Flexible scale sets, pools of VirtualMachines, node auto-provisioning and single VMs in one list.
-        return client.virtual_machines.list_all(status_only="true", raw_response_hook=note, **_ONCE).by_page()
+        return client.virtual_machines.list_all(status_only="true", raw_response_hook=note, **ONCE).by_page()
 
     def _documents(self, pages: Iterator[Iterator[Any]], ends: float) -> Iterator[Mapping[str, object]]:
         for page in pages:
@@ -209,34 +170,10 @@ class Arm:
             if self._clock() >= ends:
                 raise TimeoutError(f"its list was not over within {PATIENCE:g} s")
 
-    def _wait(self, error: BaseException) -> float | None:
-        """Return Azure's wish in seconds: Retry-After in its three spellings, None where it has none."""
-        headers = _headers(error)
-        for name in ("retry-after-ms", "x-ms-retry-after-ms"):
-            if (text := headers.get(name)) and text.isdecimal():
-                return float(text) / 1000
-        text = (headers.get("Retry-After") or headers.get("retry-after") or "").strip()
-        if text.isdecimal():
-            return float(text)
-        try:
-            return max(0.0, parsedate_to_datetime(text).timestamp() - self._wall()) if text else None
-        except (ValueError, OverflowError):
-            return None
-
 
 def _at_least_some(wait: float | None, status: int) -> float | None:
     """Return the wait; a 429 without a wish is one for a minute."""
     return 60.0 if wait is None and status == 429 else wait
-
-
-def _headers(error: BaseException) -> Mapping[str, str]:
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    return headers if isinstance(headers, Mapping) else {}
-
-
-def _status(error: BaseException) -> int:
-    status = getattr(error, "status_code", None)
-    return status if isinstance(status, int) else 0
 
 
 def _remaining(headers: Mapping[str, str]) -> int:
@@ -248,12 +185,3 @@ def _remaining(headers: Mapping[str, str]) -> int:
             counts = [part.rpartition(";")[2].strip() for part in text.split(",")]
             left += [int(count) for count in counts if count.isdecimal()]
     return min(left)
-
-
-def _plain(error: BaseException) -> str:
-    """Return the error in one line: its code and message, without the repetitions of Azure's own text."""
-    status, inner = _status(error), getattr(error, "error", None)
-    code, message = getattr(inner, "code", None), getattr(inner, "message", None)
-    words = [str(status) if status else "", str(code or ""), str(message or error or type(error).__name__)]
-    text = " ".join(" ".join(word for word in words if word).split())
-    return text if len(text) <= _LONGEST_PROBLEM else text[: _LONGEST_PROBLEM - 1] + "…"

@@ -72,7 +72,9 @@ def clean(api: Api) -> None:
 def _remove(api: Api, resource: str, metadata: Object) -> None:
     name, namespace = metadata["name"], metadata.get("namespace")
     try:
-        # A definition's own finalizer deletes its objects.
+        # A definition's own finalizer deletes its objects, once nothing holds them any more.
+        if resource == "customresourcedefinitions":
+            _release(api, api.get(resource, name)["spec"])
         if metadata.get("finalizers") and resource not in ("namespaces", "customresourcedefinitions"):
             api.patch(resource, name, {"metadata": {"finalizers": None}}, namespace)
         if resource == "pods" or "deletionTimestamp" not in metadata:
@@ -80,6 +82,23 @@ def _remove(api: Api, resource: str, metadata: Object) -> None:
     except ApiError as error:
         # Gone meanwhile, or changed by a controller: the next look tells.
         if error.status not in (404, 409):
+            raise
+
+
+def _release(api: Api, spec: Object) -> None:
+    """Take the finalizers from all objects of a definition's kind."""
+    plural = spec["names"]["plural"]
+    kind = f"apis/{spec['group']}/{spec['versions'][0]['name']}"
+    headers = {"Content-Type": "application/merge-patch+json"}
+    try:
+        for metadata in [one["metadata"] for one in api.request("GET", f"{kind}/{plural}")["items"]]:
+            if metadata.get("finalizers"):
+                place = f"{kind}/namespaces/{metadata['namespace']}" if "namespace" in metadata else kind
+                body = {"metadata": {"finalizers": None}}
+                api.request("PATCH", f"{place}/{plural}/{metadata['name']}", body, headers=headers)
+    except ApiError as error:
+        # Gone, or never served; or its storage still begins.
+        if error.status not in (404, 409, 429):
             raise
 
 

@@ -19,7 +19,7 @@ from tests.controlplane.waiting import wait_for
 from tests.manifests.applying import K8S, applied, kubectl
 
 Object = dict[str, Any]
-FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "crd")
+FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "replacing", "crd")
 
 
 def built(folder: str) -> list[Object]:
@@ -109,8 +109,11 @@ def test_only_escalation_may_delete_pods() -> None:
         rules = [rule for found in built(folder) if found["kind"].endswith("Role") for rule in found["rules"]]
         deletes = any("delete" in rule["verbs"] and "pods" in rule["resources"] for rule in rules)
         assert deletes is (folder == "escalation"), folder
-        views = [rule["resources"] for rule in rules if "delete" in rule["verbs"]]
-        assert folder == "escalation" or views in ([], [["nodemaintenances"]])
+        deletable = [rule["resources"] for rule in rules if "delete" in rule["verbs"]]
+        # Views; and where machines are replaced, those.
+        machines = [["nodeclaims"], ["machines"], ["machines"]]
+        allowed = [machines] if folder == "replacing" else [[], [["nodemaintenances"]]]
+        assert folder == "escalation" or deletable in allowed
         assert not any("*" in rule["verbs"] + rule["resources"] + rule["apiGroups"] for rule in rules)
 
 
@@ -170,3 +173,15 @@ def installed(controlplane: ControlPlane) -> Iterator[ControlPlane]:
     clean(controlplane.api)
     with applied(controlplane, "base"):
         yield controlplane
+
+
+def test_who_replaces_machines_may_say_how_many_and_nothing_else_of_a_pool() -> None:
+    (role,) = [found for found in built("replacing") if found["kind"] == "ClusterRole"]
+    writing = {
+        resource
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        if set(rule["verbs"]) - {"get", "list"}
+    }
+
+    assert writing == {"nodeclaims", "machines", "machinesets/scale", "machinedeployments/scale"}

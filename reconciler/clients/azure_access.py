@@ -1,0 +1,103 @@
+"""Who we are to Azure, how its clients are set up, and what its errors say.
+
+Azure's packages are imported with the first request: they cost a quarter of a second and sixty megabytes,
+which nobody pays who has Azure switched off.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from azure.core import AzureClouds
+    from azure.core.credentials import TokenCredential
+
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 30.0
+"""Seconds between two bytes of an answer."""
+
+ONCE: Mapping[str, Any] = {
+    "retry_total": 0,
+    "retry_connect": 0,
+    "retry_read": 0,
+    "retry_status": 0,
+    "connection_timeout": CONNECT_TIMEOUT,
+    "read_timeout": READ_TIMEOUT,
+}
+"""Nothing is tried twice: when to ask again is written down by the pass."""
+
+_LONGEST_PROBLEM = 300
+
+
+def credential(cloud: str) -> TokenCredential:
+    """Return our identity in one of Azure's clouds (Public, China, USGovernment).
+
+    Workload identity where its webhook has left its mark in the environment; else whatever azure-identity
+    finds: variables, a managed identity, or a person's own login. ValueError where workload identity lacks
+    a part.
+    """
+    from azure.identity import AzureAuthorityHosts, DefaultAzureCredential, WorkloadIdentityCredential
+
+    hosts = {
+        "Public": AzureAuthorityHosts.AZURE_PUBLIC_CLOUD,
+        "China": AzureAuthorityHosts.AZURE_CHINA,
+        "USGovernment": AzureAuthorityHosts.AZURE_GOVERNMENT,
+    }
+    # The webhook of workload identity names the authority, too.
+    authority = os.environ.get("AZURE_AUTHORITY_HOST") or hosts[cloud]
+    if os.environ.get("AZURE_FEDERATED_TOKEN_FILE"):
+        return WorkloadIdentityCredential(authority=authority, **ONCE)
+    return DefaultAzureCredential(authority=authority, **ONCE)
+
+
+def cloud_setting(cloud: str) -> AzureClouds:
+    """Return the SDK's own name of a cloud."""
+    from azure.core import AzureClouds
+
+    return {
+        "Public": AzureClouds.AZURE_PUBLIC_CLOUD,
+        "China": AzureClouds.AZURE_CHINA_CLOUD,
+        "USGovernment": AzureClouds.AZURE_US_GOVERNMENT,
+    }[cloud]
+
+
+def status_of(error: BaseException) -> int:
+    """Return the HTTP status, 0 where there was no answer."""
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else 0
+
+
+def plain(error: BaseException) -> str:
+    """Return the error in one line: its code and message, without the repetitions of Azure's own text."""
+    status, inner = status_of(error), getattr(error, "error", None)
+    code, message = getattr(inner, "code", None), getattr(inner, "message", None)
+    words = [str(status) if status else "", str(code or ""), str(message or error or type(error).__name__)]
+    text = " ".join(" ".join(word for word in words if word).split())
+    return text if len(text) <= _LONGEST_PROBLEM else text[: _LONGEST_PROBLEM - 1] + "…"
+
+
+def wish(error: BaseException, wall: Callable[[], float] = time.time) -> float | None:
+    """Return Azure's wish in seconds: Retry-After in its three spellings, None where it has none.
+
+    `wall` (Unix time) is for one that is a date.
+    """
+    headers = _headers(error)
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        if (text := headers.get(name)) and text.isdecimal():
+            return float(text) / 1000
+    text = (headers.get("Retry-After") or headers.get("retry-after") or "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - wall()) if text else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _headers(error: BaseException) -> Mapping[str, str]:
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    return headers if isinstance(headers, Mapping) else {}

@@ -1,0 +1,50 @@
+"""Everybody who makes machines, behind one port: the cluster's own objects, and AKS's agent pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from reconciler.model.machine import Machine, MachineRef, Maker, Raise, Remove
+from reconciler.model.ports import MachineReader, MachineWriter
+
+_NO_AKS = "replace.aks.cluster does not say which managed cluster this is"
+
+
+class _Maker(MachineReader, MachineWriter, Protocol):
+    """Both ports of one maker."""
+
+
+class Makers:
+    """Sends each question and each wish to whoever made the machine. Raises what they raise."""
+
+    def __init__(self, cluster: _Maker, aks: _Maker | None = None) -> None:
+        """Take who knows the cluster's objects, and AKS's agent pools where the settings name the cluster."""
+        self._cluster = cluster
+        self._aks = aks
+
+    def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
+        """Return each as it is now, in order."""
+        of_aks = [ref for ref in refs if ref.maker is Maker.AKS]
+        others = [ref for ref in refs if ref.maker is not Maker.AKS]
+        if self._aks is None:
+            found = {ref: Machine(ref, problem=_NO_AKS) for ref in of_aks}
+        else:
+            found = dict(zip(of_aks, self._aks.machines(of_aks), strict=True))
+        found |= dict(zip(others, self._cluster.machines(others), strict=True))
+        return tuple(found[ref] for ref in refs)
+
+    def raise_pool(self, action: Raise) -> None:
+        """Ask the machine's pool for `wanted` machines."""
+        self._of(action.machine).raise_pool(action)
+
+    def remove(self, action: Remove) -> None:
+        """Have the machine deleted."""
+        self._of(action.machine).remove(action)
+
+    def _of(self, machine: Machine) -> _Maker:
+        if machine.ref.maker is not Maker.AKS:
+            return self._cluster
+        if self._aks is None:
+            raise ValueError(_NO_AKS)
+        return self._aks
