@@ -81,6 +81,7 @@ class Acting:
             self.itself,
             self._clouds.of(self.settings),
             self._clouds.ec2(self.settings),
+            self._clouds.machines(self.settings, self._connection),
         )
         self._tell_escalations()
         return done

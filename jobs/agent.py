@@ -1,4 +1,5 @@
-"""The node agent: publishes what IMDS says about this VM as an annotation of its own Node.
+"""The node agent: publishes what IMDS says about this VM as an annotation of its own Node, and tells Azure
+that an event may start where another annotation says so.
 
 It runs on every node, so it imports the standard library and next to nothing else (25 MiB in all), writes
 only what has changed, and sends no heartbeat: whether it lives and IMDS answers is told by its readiness.
@@ -23,6 +24,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from reconciler.clients.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from reconciler.errors import ClusterError, ReconcilerError
+from reconciler.model.event import Status
 from reconciler.sources import imds as scheduled_events
 
 SPOT_INTERVAL = 1.0
@@ -46,6 +48,9 @@ LONGEST_API_PAUSE = 60.0
 REREAD = 300.0
 """Seconds between two looks at our own Node: whether somebody took the annotation away."""
 
+LISTEN = 10.0
+"""Seconds between two looks while an event is about to come, in which we may be told to acknowledge it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -55,7 +60,7 @@ class Arguments:
     node: str
     imds_address: str
     interval: float | None
-    annotation: str
+    prefix: str
     listen: tuple[str, int] | None
     reread: float
     once: bool
@@ -92,7 +97,7 @@ class Agent:
         self._arguments = arguments
         self._health = health
         self._imds = Imds(arguments.imds_address, user_agent=agent)
-        self._client = OwnNodeClient(arguments.access, arguments.node, arguments.annotation, user_agent=agent)
+        self._client = OwnNodeClient(arguments.access, arguments.node, arguments.prefix, user_agent=agent)
         self._node: OwnNode | None = None
         self._vm: str | None = None
         self._document: dict[str, object] | None = None
@@ -101,6 +106,7 @@ class Agent:
         self._api_failures = 0
         self._reread_due = 0.0
         self._imds_failures = 0
+        self._acknowledged: set[str] = set()
         self.failure: ReconcilerError | None = None
 
     def step(self) -> float:
@@ -114,6 +120,9 @@ class Agent:
             return max(0.05, self._api_due - time.monotonic())
         pause = self._poll()
         self._publish()
+        # What IMDS does not tell now may have started since.
+        if not self._imds_failures:
+            self._acknowledge()
         return max(0.0, started + pause - time.monotonic())
 
     def _interval(self) -> float:
@@ -124,9 +133,9 @@ class Agent:
     def _read_node(self) -> None:
         try:
             if self._node is not None:
-                uid, published = self._client.read_published()
-                if uid == self._node.uid:
-                    self._node = replace(self._node, published=published)
+                now = self._client.read_annotations()
+                if now.uid == self._node.uid:
+                    self._node = replace(self._node, published=now.published, acknowledge=now.acknowledge)
                     self._know()
                     return
                 # Another Node under the same name: another VM, maybe.
@@ -147,8 +156,17 @@ class Agent:
 
     def _know(self) -> None:
         self._stale = False
+        pause = min(self._arguments.reread, LISTEN) if self._awaits() else self._arguments.reread
         # Spread, so that the agents of a cluster that were started together don't ask together.
-        self._reread_due = time.monotonic() + self._arguments.reread * random.uniform(0.9, 1.1)
+        self._reread_due = time.monotonic() + pause * random.uniform(0.9, 1.1)
+
+    def _awaits(self) -> bool:
+        """Whether an event of ours is scheduled, of which somebody may say that it may start."""
+        if self._document is None or self._vm is None:
+            return False
+        told = scheduled_events.signals(self._document, self._vm)
+        waiting = {one.id for one in told if one.status is Status.SCHEDULED and one.id}
+        return not waiting <= self._acknowledged
 
     def _poll(self) -> float:
         """Ask IMDS and return the seconds until it should be asked again."""
@@ -167,6 +185,8 @@ class Agent:
         if self._imds_failures:
             _log("IMDS answers again", after=self._imds_failures)
         self._imds_failures = 0
+        if self._awaits():
+            self._reread_due = min(self._reread_due, time.monotonic() + LISTEN)
         self._health.imds_says = ""
         self._health.answered_at = time.monotonic()
         return interval
@@ -197,6 +217,40 @@ class Agent:
             vm=self._vm,
             events=[f"{each.kind} {each.status} {each.id}".rstrip() for each in signals],
         )
+
+    def _acknowledge(self) -> None:
+        """Tell Azure which events may start: those that our Node names, and IMDS has as scheduled for us.
+
+        The Node is read once more right before: whoever wrote the annotation may have taken it back.
+        """
+        if self._stale or self._node is None or not self._due(self._node.acknowledge):
+            return
+        try:
+            now = self._client.read_annotations()
+        except ClusterError as error:
+            self._api_failed("cannot read the Node", error)
+            return
+        if now.uid != self._node.uid:
+            self._stale = True
+            return
+        self._node = replace(self._node, published=now.published, acknowledge=now.acknowledge)
+        for event_id in self._due(now.acknowledge):
+            try:
+                self._imds.acknowledge(event_id)
+            except ImdsError as error:
+                self.failure = error
+                _log("cannot acknowledge", event=event_id, because=str(error))
+                continue
+            self._acknowledged.add(event_id)
+            _log("acknowledged", node=self._arguments.node, vm=self._vm, event=event_id)
+
+    def _due(self, annotation: str | None) -> tuple[str, ...]:
+        """Return the ids that the annotation names and that Azure was not told of yet."""
+        if self._document is None or self._vm is None:
+            return ()
+        named = scheduled_events.from_acknowledgement(annotation)
+        due = scheduled_events.to_be_started(self._document, self._vm, named)
+        return tuple(one for one in due if one not in self._acknowledged)
 
     def _api_failed(self, what: str, error: ReconcilerError) -> None:
         self.failure = error
@@ -260,7 +314,7 @@ def _arguments(argv: list[str]) -> Arguments:
         help="seconds between two questions to IMDS (1 on spot nodes, 5 elsewhere)",
     )
     parser.add_argument(
-        "--key-prefix", default="node-maintenance.dev", help="of the annotation (%(default)s)"
+        "--key-prefix", default="node-maintenance.dev", help="of the annotations (%(default)s)"
     )
     parser.add_argument("--listen", type=_address, help="HOST:PORT that answers GET /readyz")
     parser.add_argument(
@@ -289,7 +343,7 @@ def _arguments(argv: list[str]) -> Arguments:
         node=given.node,
         imds_address=given.imds_address,
         interval=given.interval,
-        annotation=f"{given.key_prefix}/imds",
+        prefix=given.key_prefix,
         listen=given.listen,
         reread=given.reread,
         once=given.once,

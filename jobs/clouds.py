@@ -1,13 +1,19 @@
-"""The clouds that the settings name as sources, for as long as a process lives."""
+"""The clouds that the settings name, and whoever makes machines, for as long as a process lives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from reconciler.clients import aws
 from reconciler.clients.arm import Arm, connect
 from reconciler.clients.aws import Aws
+from reconciler.clients.connection import Connection
 from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.clients.agent_pools import AgentPools
+    from reconciler.clients.makers import Makers
 
 
 class Clouds:
@@ -21,6 +27,7 @@ class Clouds:
         self._guard = guard
         self._made: dict[str, Arm] = {}
         self._aws: Aws | None = None
+        self._pools: dict[tuple[str, str], AgentPools] = {}
 
     def of(self, settings: Settings) -> Arm | None:
         """Return ARM, None where it is switched off."""
@@ -43,3 +50,21 @@ class Clouds:
             self._aws = Aws(aws.connect())
         self._aws.keep = 0.0 if self._guard else source.every.total_seconds()
         return self._aws
+
+    def machines(self, settings: Settings, connection: Connection) -> Makers:
+        """Return who is asked about the machines behind nodes, and for new ones."""
+        from reconciler.clients.machines import Machines
+        from reconciler.clients.makers import Makers
+
+        return Makers(Machines(connection, guard=self._guard), self._agent_pools(settings))
+
+    def _agent_pools(self, settings: Settings) -> AgentPools | None:
+        from reconciler.clients import agent_pools
+
+        cluster, cloud = settings.replace.aks.cluster, settings.sources.arm.cloud.value
+        if cluster is None:
+            return None
+        if (cluster, cloud) not in self._pools:
+            pipeline = agent_pools.connect(cloud)
+            self._pools[cluster, cloud] = agent_pools.AgentPools(cluster, pipeline, guard=self._guard)
+        return self._pools[cluster, cloud]

@@ -35,6 +35,7 @@ def report(config: Path, target: Target, *, form: str, out: Path | None) -> int:
             with_preview=True,
             cloud=clouds.of(settings),
             ec2=clouds.ec2(settings),
+            machines=clouds.machines(settings, connection),
         )
     finally:
         connection.close()

@@ -188,8 +188,15 @@ class Serving:
         if self._settings.mode is Mode.OBSERVE:
             self._leave()
             reader = Cluster(self._connection, namespace=self._target.namespace)
-            cloud, ec2 = self._clouds.of(self._settings), self._clouds.ec2(self._settings)
-            plan = rehearse(reader, self._settings, self._clock.now(), itself(), cloud=cloud, ec2=ec2)
+            plan = rehearse(
+                reader,
+                self._settings,
+                self._clock.now(),
+                itself(),
+                cloud=self._clouds.of(self._settings),
+                ec2=self._clouds.ec2(self._settings),
+                machines=self._clouds.machines(self._settings, self._connection),
+            )
             self._teller.tell(plan, (), rehearsed=True)
             return plan.next_change
         plan, outcomes = self._enter().run_pass()

@@ -42,8 +42,15 @@ def sweep(config: Path, target: Target, *, dry_run: bool, patience: float, outpu
         if dry_run or settings.mode is Mode.OBSERVE:
             reader = Cluster(connection, namespace=target.namespace)
             clouds = Clouds()
-            cloud, ec2 = clouds.of(settings), clouds.ec2(settings)
-            plan = rehearse(reader, settings, SystemClock().now(), itself(), cloud=cloud, ec2=ec2)
+            plan = rehearse(
+                reader,
+                settings,
+                SystemClock().now(),
+                itself(),
+                cloud=clouds.of(settings),
+                ec2=clouds.ec2(settings),
+                machines=clouds.machines(settings, connection),
+            )
             _tell(plan, (), output, rehearsed=True)
             return 0
         return _act(connection, target, settings, patience, output)

@@ -9,9 +9,10 @@ from typing import Protocol
 from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drain import DrainOrder
+from reconciler.model.machine import Raise, Remove
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.ports import CloudWriter, ClusterWriter
+from reconciler.model.ports import CloudWriter, ClusterWriter, MachineWriter
 
 
 class Drains(Protocol):
@@ -25,7 +26,11 @@ class Drains(Protocol):
 
 
 def act(
-    plan: Plan, writer: ClusterWriter, drains: Drains, cloud: CloudWriter | None = None
+    plan: Plan,
+    writer: ClusterWriter,
+    drains: Drains,
+    cloud: CloudWriter | None = None,
+    machines: MachineWriter | None = None,
 ) -> tuple[Outcome, ...]:
     """Return what became of every action; raises LockLost as soon as the lock is not ours any more.
 
@@ -47,6 +52,8 @@ def act(
             outcomes.append(Outcome("", "write ledger", Result.FAILED, str(error)))
             if plan.ledger.last_start == plan.now.replace(microsecond=0):
                 refused = {node.node for node in plan.nodes if node.starts}
+            # Without it a machine that goes would leave its place in the budget free at once.
+            refused |= {node.node for node in plan.nodes if isinstance(node.machine, Remove)}
     for node in plan.nodes:
         if node.write is None or node.node in refused:
             continue
@@ -63,8 +70,12 @@ def act(
         if node.drain is not None:
             drains.start(node.drain)
             outcomes.append(Outcome(node.node, "drain", Result.DONE))
-        if node.perform is not None:
+    # Clouds take their time to answer: every drain has begun before.
+    for node in plan.nodes:
+        if node.perform is not None and node.node not in refused:
             outcomes.append(_perform(node.perform, cloud))
+        if node.machine is not None and node.node not in refused:
+            outcomes.append(_ask_for_machine(node.machine, machines))
     # What is only shown comes last: nobody's pods wait for it.
     outcomes += _show(plan, writer, refused)
     return tuple(outcomes)
@@ -102,6 +113,23 @@ def _perform(action: PerformMaintenance, cloud: CloudWriter | None) -> Outcome:
     try:
         cloud.perform_maintenance(action)
     except CloudError as error:
+        return Outcome(action.node, name, Result.FAILED, str(error))
+    return Outcome(action.node, name, Result.DONE)
+
+
+def _ask_for_machine(action: Raise | Remove, machines: MachineWriter | None) -> Outcome:
+    """Ask a machine's maker; the record says already that it was asked, so a later pass asks again."""
+    name = "raise pool" if isinstance(action, Raise) else "replace machine"
+    if machines is None:
+        return Outcome(action.node, name, Result.LATER, "this process does not replace machines")
+    try:
+        if isinstance(action, Raise):
+            machines.raise_pool(action)
+        else:
+            machines.remove(action)
+    except (Conflict, NotFound) as error:
+        return Outcome(action.node, name, Result.LATER, str(error))
+    except (ClusterError, CloudError) as error:
         return Outcome(action.node, name, Result.FAILED, str(error))
     return Outcome(action.node, name, Result.DONE)
 

@@ -12,10 +12,11 @@ from reconciler.model.aws import AwsMemory
 from reconciler.model.cloud import CloudMemory
 from reconciler.model.drain import DrainProgress
 from reconciler.model.event import Reading
+from reconciler.model.machine import OWNER_KEYS, Machine, machine_of
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.pod import Pod
-from reconciler.model.ports import CloudReader, ClusterReader, InstanceReader
+from reconciler.model.ports import CloudReader, ClusterReader, InstanceReader, MachineReader
 from reconciler.model.record import Record, from_annotation
 from reconciler.model.snapshot import Agents, Remediator, Snapshot
 from reconciler.settings.schema import Settings, Sign
@@ -33,6 +34,7 @@ def observe(
     capacity: bool = False,
     cloud: CloudReader | None = None,
     ec2: InstanceReader | None = None,
+    machines: MachineReader | None = None,
     now: datetime | None = None,
 ) -> Snapshot:
     """Return the snapshot of one pass; raises ClusterError when the nodes themselves can't be read.
@@ -40,7 +42,7 @@ def observe(
     Pods are read for the nodes that are being drained, one request each; nothing else is asked per node.
     `capacity` keeps what a preview needs to say whether there is room elsewhere. `cloud` (ARM) and `ec2` are
     asked where the settings have them as sources and the ledger says that it is time, which needs `now`
-    (aware).
+    (aware). `machines` are asked for those nodes alone that may be replaced.
     """
     nodes = reader.nodes(wanted(settings, capacity=capacity))
     agents = reader.agents() if settings.sources.imds.enabled else Agents()
@@ -50,14 +52,15 @@ def observe(
     ledger = reader.ledger()
     planned = _ask(cloud, nodes, ledger.arm, settings, now)
     scheduled = _ask_ec2(ec2, nodes, ledger.aws, settings, now)
+    readings = {
+        node.name: _read(node, settings, agents)
+        if (planned is None and scheduled is None) or now is None
+        else (*_read(node, settings, agents), *_read_clouds(node, settings, planned, scheduled, now))
+        for node in nodes
+    }
     return Snapshot(
         nodes=nodes,
-        readings={
-            node.name: _read(node, settings, agents)
-            if (planned is None and scheduled is None) or now is None
-            else (*_read(node, settings, agents), *_read_clouds(node, settings, planned, scheduled, now))
-            for node in nodes
-        },
+        readings=readings,
         pods={node.name: reader.pods(node.name) for node in draining},
         namespaces=reader.namespaces() if _asks_for_namespaces(settings) else {},
         agents=agents,
@@ -71,6 +74,7 @@ def observe(
         own_pod=own_pod,
         maintenances=maintenances,
         problems=problems,
+        machines=_machines(machines, nodes, readings, settings),
     )
 
 
@@ -80,7 +84,8 @@ def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
         # Signs of ours are seen also when they are no longer published: they are to be taken away.
         conditions=node_condition.CONDITIONS | settings.condition_types() | {"Ready", *LIFECYCLE},
         annotation_prefix=settings.keys.prefix,
-        annotations=DRAINSAFE_KEYS,
+        # Whose the machine is matters to a case that was begun, whatever the settings say by now.
+        annotations=DRAINSAFE_KEYS | OWNER_KEYS,
         capacity=capacity,
         labels=None if capacity else READ_LABELS | settings.label_keys(),
     )
@@ -166,6 +171,43 @@ def _read_clouds(
     of_arm = arm.read(node, planned, now) if planned is not None else None
     of_aws = aws.read(node, scheduled, now) if scheduled is not None else None
     return tuple(reading for reading in (of_arm, of_aws) if reading is not None)
+
+
+def _machines(
+    reader: MachineReader | None,
+    nodes: tuple[Node, ...],
+    readings: Mapping[str, tuple[Reading, ...]],
+    settings: Settings,
+) -> Mapping[str, Machine]:
+    """Return what owns the VMs of the nodes that an event has replaced, and of those that we began on."""
+    wanted = settings.replaces()
+    refs = [
+        ref
+        for node in nodes
+        if settings.looks_after(node.labels)
+        and _may_be_replaced(node, readings[node.name], settings, wanted=wanted)
+        and (ref := machine_of(node)) is not None
+    ]
+    if reader is None or not refs:
+        return {}
+    return {machine.ref.node: machine for machine in reader.machines(refs)}
+
+
+def _may_be_replaced(node: Node, readings: tuple[Reading, ...], settings: Settings, *, wanted: bool) -> bool:
+    record = _record(node, settings) if f"{settings.keys.prefix}/record" in node.annotations else None
+    if record is not None and record.replacement is not None:
+        return True
+    if not wanted:
+        return False
+    told = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
+    known = [(event.kind, event.condition) for event in record.events] if record is not None else []
+    policies = (
+        settings.condition_policy(condition, node.labels)
+        if condition
+        else settings.event_policy(kind, node.labels)
+        for kind, condition in (*told, *known)
+    )
+    return any(policy is not None and policy.replace for policy in policies)
 
 
 def _asks_for_namespaces(settings: Settings) -> bool:

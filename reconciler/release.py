@@ -18,6 +18,9 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     """
     text = node.annotations.get(f"{prefix}/record")
     signs, _ = without_signs(node, prefix)
+    # Who takes our hands off a node takes back as well that its events may start.
+    word = f"{prefix}/acknowledge"
+    signs = {**signs, word: None} if word in node.annotations else signs
     ours = [key for key in (f"{prefix}/state",) if key in node.labels]
     if text is None and not ours and not signs:
         return None

@@ -13,7 +13,15 @@ from reconciler.decide import decide
 from reconciler.model.drain import DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
-from reconciler.model.ports import CloudReader, CloudWriter, ClusterReader, ClusterWriter, InstanceReader
+from reconciler.model.ports import (
+    CloudReader,
+    CloudWriter,
+    ClusterReader,
+    ClusterWriter,
+    InstanceReader,
+    MachineReader,
+    MachineWriter,
+)
 from reconciler.observe import add_pods, observe
 from reconciler.preview import preview
 from reconciler.settings.schema import Settings
@@ -28,6 +36,10 @@ class Drainer(Drains, Protocol):
 
 class Cloud(CloudReader, CloudWriter, Protocol):
     """A cloud's own API as a pass sees it."""
+
+
+class Machines(MachineReader, MachineWriter, Protocol):
+    """Whoever owns the machines behind nodes, as a pass sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,7 @@ def run_pass(
     itself: Self = Self(),
     cloud: Cloud | None = None,
     ec2: InstanceReader | None = None,
+    machines: Machines | None = None,
 ) -> tuple[Plan, tuple[Outcome, ...]]:
     """Look, judge, decide and act; return the plan and what became of it. `now` is aware."""
     snapshot = observe(
@@ -57,11 +70,12 @@ def run_pass(
         own_pod=itself.pod,
         cloud=cloud,
         ec2=ec2,
+        machines=machines,
         now=now,
     )
     events = assess(snapshot, settings.sources.node_conditions.stale_after, now)
     plan = decide(snapshot, events, settings, now)
-    return plan, act(plan, writer, drainer, cloud)
+    return plan, act(plan, writer, drainer, cloud, machines)
 
 
 def rehearse(
@@ -73,6 +87,7 @@ def rehearse(
     with_preview: bool = False,
     cloud: CloudReader | None = None,
     ec2: InstanceReader | None = None,
+    machines: MachineReader | None = None,
 ) -> Plan:
     """Look, judge and decide, and write nothing; with a preview each drain's pods are read and judged too."""
     snapshot = observe(
@@ -83,6 +98,7 @@ def rehearse(
         capacity=with_preview,
         cloud=cloud,
         ec2=ec2,
+        machines=machines,
         now=now,
     )
     events = assess(snapshot, settings.sources.node_conditions.stale_after, now)

@@ -41,6 +41,9 @@ IMDS = f"{PREFIX}/imds"
 RECORD = f"{PREFIX}/record"
 STATE = f"{PREFIX}/state"
 
+ACKNOWLEDGE = f"{PREFIX}/acknowledge"
+SCALE_SET = "aks-np-123-vmss"
+
 _AGENTS = Agents(installed=True)
 _NO_REMEDIATOR = Remediator()
 _NEVER_STARTED = Ledger()
@@ -108,6 +111,18 @@ def node(
     )
 
 
+def vm_name(instance: int) -> str:
+    """A VM of the one scale set, as scheduled events name it."""
+    return f"{SCALE_SET}_{instance}"
+
+
+def on_vm(one: Node, instance: int) -> Node:
+    """The node on that VM of the scale set."""
+    group = "azure:///subscriptions/s/resourceGroups/mc_shop/providers/Microsoft.Compute"
+    place = f"{group}/virtualMachineScaleSets/{SCALE_SET}/virtualMachines/{instance}"
+    return replace(one, provider_id=place)
+
+
 def signal(
     kind: Kind = Kind.REBOOT,
     *,
@@ -118,6 +133,7 @@ def signal(
     event_id: str = "",
     description: str = "",
     initiator: Initiator | None = None,
+    resources: tuple[str, ...] = (),
     date_unreadable: bool = False,
 ) -> Signal:
     """What one source says."""
@@ -130,6 +146,7 @@ def signal(
         id=event_id,
         description=description,
         initiator=initiator,
+        resources=resources,
         date_unreadable=date_unreadable,
     )
 

@@ -151,8 +151,10 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     spoken = draw(st.integers(0, 7))
     if spoken & 1:
         annotations[REQUEST] = draw(requests())
+    instance = int(name.removeprefix("n"))
     if spoken & 2:
-        annotations[IMDS] = builders.published(*draw(st.lists(imds_events(), max_size=2)))
+        told = draw(st.lists(imds_events(), max_size=2))
+        annotations[IMDS] = builders.published(*told, vm=builders.vm_name(instance))
     if spoken & 4 or draw(st.booleans()):
         conditions.append(draw(event_conditions()))
     uid = f"uid-{name}"
@@ -178,7 +180,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     elif odd == 3:
         labels[UPGRADE_STATUS_LABEL] = "Quarantined"
         cordoned = True
-    return builders.node(
+    bare = builders.node(
         name,
         uid=uid,
         zone=draw(st.sampled_from(("", "1", "2"))),
@@ -191,6 +193,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
         conditions=tuple(conditions),
         taints=draw(st.sampled_from(((), (), (), (), (), (AUTOSCALER_TAINT,), (REMEDIATOR_TAINT,)))),
     )
+    return builders.on_vm(bare, instance)
 
 
 @st.composite
@@ -228,6 +231,7 @@ def clusters(draw: st.DrawFn, *, most: int = 5, fresh: bool = False) -> FakeClus
     )
     cluster.config = draw(st.sampled_from((Remediator(), Remediator(), Remediator(True, on_freeze=True))))
     cluster.configmap = Ledger(draw(st.none() | past))
+    cluster.views = {} if draw(st.booleans()) else None
     return cluster
 
 
@@ -259,7 +263,11 @@ MEANINGS = (
     "LiveMigration: {drain: true, outsideWindow: AtDeadline, minDuration: 10s}, Freeze: {drain: true}",
     "Reboot: {outsideWindow: Never}, userInitiated: Drain",
     "Redeploy: {outsideWindow: Immediately}, Unknown: {drain: true}",
+    "Reboot: {acknowledge: true}, Redeploy: {acknowledge: true, outsideWindow: Immediately}",
+    "Unknown: {drain: true, acknowledge: true}, Reboot: {acknowledge: true}, userInitiated: Drain",
+    "Freeze: {drain: true, acknowledge: true}, Preempt: {acknowledge: true}",
 )
+SIGNS = ("drainsafe", "node-conditions", "nodemaintenances")
 
 
 @st.composite
@@ -274,6 +282,7 @@ def policies(draw: st.DrawFn, *, mode: str = "") -> Settings:
         draw(st.sampled_from(("", "", "coexist: {aksRemediator: Leave}"))),
         draw(st.sampled_from(("", "", "drain: {maxConcurrentNodes: 1}"))),
         draw(st.sampled_from(("", "uncordon: {settle: 5m}"))),
+        f"publish: [{', '.join(draw(st.sampled_from(((), (), SIGNS[:1], SIGNS[1:], SIGNS))))}]",
     ]
     chosen = mode or draw(st.sampled_from(("Enforce", "Enforce", "Enforce", "Finish")))
     return builders.settings("\n".join(line for line in lines if line), mode=chosen)

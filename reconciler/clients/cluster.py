@@ -10,7 +10,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from reconciler.clients import aws_memory, cloud_memory, maintenances, node_writing, objects
+from reconciler.clients import (
+    aws_memory,
+    cloud_memory,
+    maintenances,
+    node_writing,
+    objects,
+    replaced_memory,
+)
 from reconciler.clients.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.lists import list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently
@@ -32,6 +39,7 @@ COMPONENT = "node-maintenance-reconciler"
 _LAST_START = "lastStart"
 _ARM = "arm"
 _AWS = "aws"
+_REPLACED = "replaced"
 _REMEDIATOR = "/api/v1/namespaces/kube-system/configmaps/remediator-config"
 # core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
 _LONGEST_MESSAGE = 1024
@@ -239,7 +247,11 @@ class Cluster:
     def _to_ledger(self, found: objects.ConfigMap) -> Ledger:
         data = found.data or {}
         text = data.get(_LAST_START)
-        told = Ledger(arm=cloud_memory.load(data.get(_ARM)), aws=aws_memory.load(data.get(_AWS)))
+        told = Ledger(
+            arm=cloud_memory.load(data.get(_ARM)),
+            aws=aws_memory.load(data.get(_AWS)),
+            replaced=replaced_memory.load(data.get(_REPLACED)),
+        )
         if not text:
             return told
         try:
@@ -255,6 +267,8 @@ class Cluster:
             data[_ARM] = memory
         if (of_aws := aws_memory.dump(ledger.aws)) or (found and _AWS in (found.data or {})):
             data[_AWS] = of_aws
+        if (gone := replaced_memory.dump(ledger.replaced)) or (found and _REPLACED in (found.data or {})):
+            data[_REPLACED] = gone
         if found is None:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
             self._connection.send(Request("POST", place, body=body))

@@ -25,6 +25,7 @@ from reconciler.errors import (
     Unauthorized,
     Unreachable,
 )
+from reconciler.sources.imds import ACKNOWLEDGE, PUBLISHED
 
 TIMEOUT = 10.0
 """Seconds for one answer of the API server."""
@@ -70,22 +71,35 @@ def in_cluster(environment: Mapping[str, str]) -> Access:
 
 @dataclass(frozen=True, slots=True)
 class OwnNode:
-    """What the agent needs to know of its Node. `published` is its annotation, None if there is none."""
+    """What the agent needs to know of its Node. `published` is its annotation, None if there is none;
+    `acknowledge` the one by which it is told which events may start.
+    """
 
     uid: str
     provider_id: str
     spot: bool
     published: str | None
+    acknowledge: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """The Node's UID and the agent's two annotations, each None if there is none."""
+
+    uid: str
+    published: str | None
+    acknowledge: str | None
 
 
 class OwnNodeClient:
-    """The API server, as far as one Node and one of its annotations go."""
+    """The API server, as far as one Node and two of its annotations go."""
 
-    def __init__(self, access: Access, node: str, annotation: str, *, user_agent: str = USER_AGENT) -> None:
-        """Take the way in, the Node's name and the annotation's key."""
+    def __init__(self, access: Access, node: str, prefix: str, *, user_agent: str = USER_AGENT) -> None:
+        """Take the way in, the Node's name and the prefix of the annotations' keys."""
         self._access = access
         self._node = node
-        self._annotation = annotation
+        self._annotation = f"{prefix}/{PUBLISHED}"
+        self._acknowledge = f"{prefix}/{ACKNOWLEDGE}"
         self._user_agent = user_agent
 
     def read(self) -> OwnNode:
@@ -99,23 +113,24 @@ class OwnNodeClient:
             # AKS's own label, and the one of node auto-provisioning (Karpenter).
             spot=labels.get("kubernetes.azure.com/scalesetpriority") == "spot"
             or labels.get("karpenter.sh/capacity-type") == "spot",
-            published=self._published(metadata),
+            published=_annotation(metadata, self._annotation),
+            acknowledge=_annotation(metadata, self._acknowledge),
         )
 
-    def read_published(self) -> tuple[str, str | None]:
-        """Return the Node's UID and the annotation, at the least cost to the API server."""
+    def read_annotations(self) -> Annotations:
+        """Return the Node's UID and both annotations, at the least cost to the API server."""
         metadata = _object(self._ask("GET", {"Accept": _METADATA_ONLY}).get("metadata"))
-        return str(metadata.get("uid", "")), self._published(metadata)
+        return Annotations(
+            str(metadata.get("uid", "")),
+            _annotation(metadata, self._annotation),
+            _annotation(metadata, self._acknowledge),
+        )
 
     def publish(self, uid: str, text: str) -> None:
         """Write the annotation, unless the Node is another one by now (Conflict or Rejected)."""
         patch = {"metadata": {"uid": uid, "annotations": {self._annotation: text}}}
         headers = {"Accept": _METADATA_ONLY, "Content-Type": "application/merge-patch+json"}
         self._ask("PATCH", headers, json.dumps(patch).encode())
-
-    def _published(self, metadata: Mapping[str, object]) -> str | None:
-        value = _object(metadata.get("annotations")).get(self._annotation)
-        return value if isinstance(value, str) else None
 
     def _ask(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> dict[str, object]:
         headers = {**headers, "User-Agent": self._user_agent, "Authorization": f"Bearer {self._token()}"}
@@ -157,6 +172,11 @@ class OwnNodeClient:
         except OSError as error:
             raise Unauthorized(f"no usable CA in {self._access.ca_file}: {error}") from error
         return http.client.HTTPSConnection(url.hostname, url.port, context=context)
+
+
+def _annotation(metadata: Mapping[str, object], key: str) -> str | None:
+    value = _object(metadata.get("annotations")).get(key)
+    return value if isinstance(value, str) else None
 
 
 def _error(answer: Answer, value: object) -> ClusterError:

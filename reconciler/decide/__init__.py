@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from reconciler.decide.acknowledging import acknowledgements
 from reconciler.decide.one_node import decide_node
 from reconciler.decide.progress import Progress
+from reconciler.decide.replacing import pools_in_hand
 from reconciler.decide.seen import in_hand, look, queue_key
 from reconciler.decide.telling import (
     asked_again,
@@ -17,7 +19,7 @@ from reconciler.decide.telling import (
     strays,
     worth_telling,
 )
-from reconciler.engine.places import count_places
+from reconciler.engine.places import count_places, still_missing
 from reconciler.model.assessment import Assessment
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -39,8 +41,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         if (one := look(node, assessment.of(node.name), snapshot, settings, now)) is not None
     ]
     ours = {one.node.name: in_hand(one.record) for one in seen if in_hand(one.record)}
-    places = count_places(fleet, ours, settings.budget, now)
-    progress = Progress(places, snapshot.ledger)
+    missing = still_missing(snapshot.ledger.replaced, fleet, settings.budget, now)
+    places = count_places(fleet, ours, settings.budget, now, missing)
+    progress = Progress(
+        places,
+        replace(snapshot.ledger, replaced=missing),
+        acknowledgements(seen, snapshot.nodes),
+        pools_in_hand(seen, snapshot.machines),
+    )
     queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
     # Nodes in our hands first: what they hold is known before anybody new asks for a place or a slot.
     for one in sorted(queue, key=lambda one: not in_hand(one.record)):
@@ -64,7 +72,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(*notes(snapshot, fleet, settings), *assessment.notes),
         next_change=min(
-            (*moments(plans), *silences(seen, settings), *asked_again(snapshot, now), *ends), default=None
+            (
+                *moments(plans),
+                *silences(seen, settings),
+                *asked_again(snapshot, now),
+                *(one.at + settings.budget.ignore.not_ready_for for one in progress.ledger.replaced),
+                *ends,
+            ),
+            default=None,
         ),
         maintenances=shown,
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.planned import node_patch, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
@@ -81,6 +82,7 @@ def follow_drain(
     if drained is not None and order is not None:
         holds += [Hold(node.name, "drain", f"{b.pod}: {b.because}") for b in drained.blockers]
     standing = publishing.Standing(walked.state, record, view, tuple(holds), draining=order is not None)
+    word = acknowledged(node, walked, record, progress.acknowledgements, settings.keys.prefix)
     signs, conditions = _signs(node, standing, settings, now)
     return node_plan(
         one,
@@ -89,7 +91,7 @@ def follow_drain(
         walked=walked,
         record=record,
         conditions=conditions,
-        write=node_patch(one, walked, record, settings, signs),
+        write=node_patch(one, walked, record, settings, {**signs, **word}),
         order=order,
         stop_drain=order is None and (running(drained) or running(stale)),
         # A drain that ended with an earlier case is not this one's.
@@ -97,6 +99,7 @@ def follow_drain(
         notices=tuple(notices),
         kept=kept,
         perform=walked.effects.perform,
+        machine=walked.effects.machine,
     )
 
 

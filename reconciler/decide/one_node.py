@@ -9,15 +9,14 @@ from reconciler.checks.builtin import CHECKS
 from reconciler.decide.draining import follow_drain, running
 from reconciler.decide.planned import node_plan
 from reconciler.decide.progress import Progress
+from reconciler.decide.replacing import gone_by_us, pool_key
 from reconciler.decide.seen import DEFAULT, Seen, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.machine import walk
 from reconciler.engine.profile import builtin
 from reconciler.engine.situation import Situation
-from reconciler.model.plan import (
-    JudgedEvent,
-    NodePlan,
-)
+from reconciler.model.machine import Raise, Remove
+from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import DrainRecord, Record, State
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
@@ -49,8 +48,14 @@ def decide_node(
     if record.profiles or any(event.asks and event.starts for event in judged):
         fresh = cases.updated(record, view, one.assessment, switched_on, now)
         record = cases.without_new(fresh, record) if opened else fresh
+    if record.acknowledged:
+        told_of = {id_ for known in record.events for id_ in known.ids}
+        record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in told_of))
     if again:
         record = replace(record, drain=DrainRecord(now.replace(microsecond=0)))
+    machine = snapshot.machines.get(node.name)
+    key = pool_key(machine)
+    before_us = progress.pools.get(key, "") if key is not None else ""
     situation = Situation(
         node=node,
         state=record.state(DEFAULT),
@@ -64,8 +69,18 @@ def decide_node(
         skew=snapshot.skew,
         own_node=node.name == snapshot.own_node,
         waiting_nodes=progress.undrained,
+        acknowledgements=progress.acknowledgements.get(node.name, ()),
+        machine=machine,
+        before_us=before_us if before_us != node.name else "",
     )
     walked = walk(_PROFILE, situation, CHECKS, TRIGGERS)
+    action = walked.effects.machine
+    if isinstance(action, Raise) and key is not None:
+        progress.pools[key] = node.name
+    if isinstance(action, Remove):
+        fleet = [other for other in snapshot.nodes if settings.in_fleet(other.labels)]
+        gone = gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, now)
+        progress.ledger = replace(progress.ledger, replaced=gone)
     started = any(step.begins for step in walked.transitions)
     if started:
         progress.places = progress.places.take(node, "ours, starting")

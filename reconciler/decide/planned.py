@@ -10,14 +10,9 @@ from reconciler.engine.machine import Walk
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drain import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
+from reconciler.model.machine import Raise, Remove
 from reconciler.model.own import own_keys
-from reconciler.model.plan import (
-    ConditionsWrite,
-    Hold,
-    NodePlan,
-    NodeWrite,
-    Notice,
-)
+from reconciler.model.plan import ConditionsWrite, Hold, NodePlan, NodeWrite, Notice
 from reconciler.model.record import Record, State, to_annotation
 from reconciler.settings.schema import Settings
 
@@ -37,6 +32,7 @@ def node_plan(
     notices: tuple[Notice, ...] = (),
     kept: tuple[Blocker, ...] = (),
     perform: PerformMaintenance | None = None,
+    machine: Raise | Remove | None = None,
 ) -> NodePlan:
     """Return what a pass tells of a node, from what was seen of it and what was decided."""
     node = one.node
@@ -66,6 +62,7 @@ def node_plan(
         progress=progress,
         unschedulable=node.unschedulable,
         perform=perform,
+        machine=machine,
         record=record if walked else one.record,
         conditions=conditions,
     )
@@ -93,7 +90,7 @@ def node_patch(
 ) -> NodeWrite | None:
     """Return the one patch that makes the node what was decided, None where it is that already.
 
-    `signs` are annotations that others read, which ride on it.
+    `signs` are other annotations, which others read and which ride on it.
     """
     node, prefix = one.node, settings.keys.prefix
     labels: dict[str, str | None] = {

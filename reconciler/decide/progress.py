@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reconciler.decide.replacing import PoolKey
 from reconciler.engine.places import Places
+from reconciler.engine.situation import Acknowledgement
 from reconciler.model.plan import NodePlan
 from reconciler.model.snapshot import Ledger
 
@@ -15,6 +18,8 @@ class Progress:
 
     places: Places
     ledger: Ledger
+    acknowledgements: Mapping[str, tuple[Acknowledgement, ...]] = field(default_factory=dict)
+    pools: dict[PoolKey, str] = field(default_factory=dict)
     drains: int = 0
     undrained: int = 0
     plans: list[NodePlan] = field(default_factory=list)

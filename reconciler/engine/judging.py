@@ -36,7 +36,12 @@ def judge(
         because = f"{event.kind} has started: a drain would come too late"
     openness = settings.calendar.at(now, node.labels)
     may, timing, until, overruled = _timing(event, policy, deadline, openness, settings, node.labels, now)
-    return JudgedEvent(event, True, starts, because, deadline, may, timing, until, overruled)
+    wishes = {
+        "due": bool(_due(event, policy, deadline, now)),
+        "acknowledges": policy.acknowledge,
+        "replaces": policy.replace,
+    }
+    return JudgedEvent(event, True, starts, because, deadline, may, timing, until, overruled, **wishes)
 
 
 def policy_of(event: MaintenanceEvent, settings: Settings, labels: Mapping[str, str]) -> EventPolicy | None:

@@ -100,7 +100,8 @@ def _first_open(profile: Profile, situation: Situation, answer: Callable[[str], 
 def _holds(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> tuple[Hold, ...]:
     found: dict[str, Hold] = {}
     for step in profile.rules(situation.state).transitions:
-        if step.next is not _FORWARD[situation.state]:
+        # What is done while a node stays in its state may be held up as well as the way on.
+        if step.next not in (_FORWARD[situation.state], situation.state):
             continue
         blocking = blockers(step.check, answer)
         # A way that a mere fact closes is not the way of this case: nobody waits for it.

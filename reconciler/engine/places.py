@@ -6,13 +6,15 @@ needs no second one. Nodes that are long gone hold none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
+from reconciler.model.snapshot import Replaced
 from reconciler.settings.schema import Budget as BudgetSettings
 from reconciler.settings.values import Limit
 
@@ -78,18 +80,25 @@ class Places:
 
 
 def count_places(
-    fleet: Iterable[Node], ours: Mapping[str, str], settings: BudgetSettings, now: datetime
+    fleet: Iterable[Node],
+    ours: Mapping[str, str],
+    settings: BudgetSettings,
+    now: datetime,
+    replaced: Iterable[Replaced] = (),
 ) -> Places:
-    """Return who of the fleet is out of service at `now`; `ours` are the nodes in our hands, with words."""
+    """Return who of the fleet is out of service at `now`; `ours` are the nodes in our hands, with words.
+
+    `replaced` are nodes that have gone by our doing and whose successors have not come (`still_missing`).
+    """
     zones: dict[str, int] = {}
     pools: dict[str, int] = {}
     holders: dict[str, str] = {}
     gone: set[str] = set()
     where: dict[str, tuple[str, str]] = {}
     leaving: list[datetime] = []
-    total = 0
+    there: set[str] = set()
     for node in fleet:
-        total += 1
+        there.add(node.name)
         zone, pool = node.zone, node.pool
         zones[zone] = zones.get(zone, 0) + 1
         pools[pool] = pools.get(pool, 0) + 1
@@ -107,8 +116,40 @@ def count_places(
             holders[node.name] = "cordoned by others"
         else:
             holders[node.name] = "NotReady"
+    for one in replaced:
+        if one.node not in there:
+            holders[one.node] = "replaced by us: the new node is still to come"
+            where[one.node] = (one.zone, one.pool)
+            leaving.append(one.at + settings.ignore.not_ready_for)
     eases_at = min(leaving, default=None)
-    return Places(settings, total, zones, pools, MappingProxyType(holders), eases_at, frozenset(gone), where)
+    return Places(
+        settings, len(there), zones, pools, MappingProxyType(holders), eases_at, frozenset(gone), where
+    )
+
+
+def still_missing(
+    replaced: Sequence[Replaced], fleet: Iterable[Node], settings: BudgetSettings, now: datetime
+) -> tuple[Replaced, ...]:
+    """Return those whose successors have not come, but for the ones that are long gone, and those not gone.
+
+    A pool says by its number of nodes how many are missing; which ones nobody can tell, nor need.
+    """
+    if not replaced:
+        return ()
+    nodes = list(fleet)
+    there = {node.uid for node in nodes}
+    counts = Counter(node.pool for node in nodes)
+    waiting = [one for one in replaced if now - one.at < settings.ignore.not_ready_for]
+    left: list[Replaced] = [one for one in waiting if one.uid in there]
+    by_pool: dict[str, list[Replaced]] = {}
+    for one in waiting:
+        if one.uid not in there:
+            by_pool.setdefault(one.pool, []).append(one)
+    for pool, some in by_pool.items():
+        missing = max(0, max(one.have for one in some) - counts[pool])
+        # The last to go is the last to be followed.
+        left += sorted(some, key=lambda one: (one.at, one.node))[max(0, len(some) - missing) :]
+    return tuple(sorted(left, key=lambda one: (one.at, one.node)))
 
 
 def _long_gone(node: Node, settings: BudgetSettings, now: datetime) -> bool:

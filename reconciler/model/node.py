@@ -14,7 +14,8 @@ SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
 UPGRADE_STATUS_LABEL = "kubernetes.azure.com/upgrade-status"
 KARPENTER_LABEL = "karpenter.sh/nodepool"
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
-CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+# The second one is older, and what OpenShift still writes beside the first.
+CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MECHANIC_LABEL = "mechanic.cordoned"
 # Every label that this file, or a check, asks a node for by name.
 READ_LABELS = frozenset(
@@ -26,7 +27,7 @@ READ_LABELS = frozenset(
         UPGRADE_STATUS_LABEL,
         KARPENTER_LABEL,
         CAPACITY_TYPE_LABEL,
-        CONTROL_PLANE_LABEL,
+        *CONTROL_PLANE_LABELS,
         MECHANIC_LABEL,
     }
 )

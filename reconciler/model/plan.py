@@ -10,6 +10,7 @@ from enum import StrEnum
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drain import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
+from reconciler.model.machine import Raise, Remove
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Condition
 from reconciler.model.record import Record, State
@@ -125,6 +126,8 @@ class JudgedEvent:
     has started does not), `because` why or why not. `deadline` is `not_before` minus the lead time (UTC).
     `may_start` is what windows and deadline say of `now`, `timing` says it in words, `until` is when that
     answer changes, and `overruled` names the window or the time not allowed that gave way to the deadline.
+    `due` is whether it is at hand, so that nothing is waited for. `acknowledges` and `replaces` are what the
+    settings want once the node is drained for it.
     """
 
     event: MaintenanceEvent
@@ -136,6 +139,9 @@ class JudgedEvent:
     timing: str = ""
     until: datetime | None = None
     overruled: str = ""
+    due: bool = False
+    acknowledges: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +192,7 @@ class NodePlan:
     record: Record | None = None
     conditions: ConditionsWrite | None = None
     perform: PerformMaintenance | None = None
+    machine: Raise | Remove | None = None
 
     @property
     def acts(self) -> bool:

@@ -118,12 +118,28 @@ class SelfService:
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """A new machine that we asked for in the place of this node's.
+
+    `asked` is when we last asked for anything. `wanted` is the number of machines to which the pool was
+    raised for it, None where it was not. `removals` counts how often the node's own machine was to be
+    deleted. Written before anybody is asked, so that whoever comes after a kill knows that it may have been.
+    """
+
+    asked: datetime
+    wanted: int | None = None
+    removals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """All that we remember of one node.
 
     `events` are those that the case is about; `dismissed` those that somebody's uncordon told us to let
     be; `quiet_since` is when the last of `events` had gone from every source that told of it. `claimed_by`
-    names who drains by hand, empty for the passes. `self_service` is set once we asked the platform to begin.
+    names who drains by hand, empty for the passes. `self_service` is set once we asked the platform to begin,
+    `acknowledged` are the ids of the events that we told it to start, `replacement` is set once another
+    machine was asked for.
     """
 
     uid: str
@@ -135,6 +151,17 @@ class Record:
     dismissed: tuple[KnownEvent, ...] = ()
     claimed_by: str = ""
     self_service: SelfService | None = None
+    acknowledged: tuple[str, ...] = ()
+    replacement: Replacement | None = None
+
+    def closed(self, dismissed: tuple[KnownEvent, ...] | None = None) -> Record:
+        """Return the record without its case; `dismissed` takes the place of what was let be before."""
+        return Record(
+            self.uid,
+            self.profiles,
+            dismissed=self.dismissed if dismissed is None else dismissed,
+            claimed_by=self.claimed_by,
+        )
 
     def state(self, profile: str) -> State:
         """The state of a profile; a profile that is not named is operational."""
@@ -181,6 +208,15 @@ def to_annotation(record: Record) -> str:
             "attempt": record.self_service.attempt,
             "bootId": record.self_service.boot_id,
         }
+    if record.acknowledged:
+        case["acknowledged"] = list(record.acknowledged)
+    if record.replacement:
+        case["replacement"] = {
+            "asked": to_text(record.replacement.asked),
+            "removals": record.replacement.removals,
+        }
+        if record.replacement.wanted is not None:
+            case["replacement"]["wanted"] = record.replacement.wanted
     document: dict[str, Any] = {
         "version": VERSION,
         "uid": record.uid,
@@ -239,9 +275,18 @@ def from_annotation(text: str, uid: str) -> Record | None:
             )
             if started
             else None,
+            acknowledged=tuple(str(one) for one in case.get("acknowledged", ())),
+            replacement=_replacement_in(case["replacement"]) if "replacement" in case else None,
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise RecordUnreadable(f"it can't be read: {error!r}") from error
+
+
+def _replacement_in(document: dict[str, Any]) -> Replacement:
+    wanted = document.get("wanted")
+    return Replacement(
+        from_text(document["asked"]), None if wanted is None else int(wanted), int(document["removals"])
+    )
 
 
 def _event_out(event: KnownEvent) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from reconciler.model.aws import AwsMemory
 from reconciler.model.cloud import CloudMemory
 from reconciler.model.drain import DrainProgress
 from reconciler.model.event import Reading
+from reconciler.model.machine import Machine
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node
 from reconciler.model.pod import Budget, Pod
@@ -42,16 +43,32 @@ class Remediator:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """A node whose machine we had deleted `at` (UTC): until a new one is there it is one out of service.
+
+    `have` is how many nodes its pool has once that has come. While the node is still there it counts itself.
+    """
+
+    node: str
+    uid: str
+    zone: str
+    pool: str
+    have: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """What belongs to no node, kept in one ConfigMap.
 
     `last_start` (UTC) is for spacing; `arm` and `aws` are what Azure's ARM and AWS's EC2 said last, and when
-    they may be asked again.
+    they may be asked again. `replaced` are the nodes whose replacements may still be on their way.
     """
 
     last_start: datetime | None = None
     arm: CloudMemory = CloudMemory()
     aws: AwsMemory = AwsMemory()
+    replaced: tuple[Replaced, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +79,8 @@ class Snapshot:
     our clock minus the API server's (positive: ours is ahead), None where it could not be told.
     `own_node` and `own_pod` are where we run, None outside of a cluster. `arm` is what is in force of ARM's
     answers, this pass's own included, and `aws` of EC2's; None where it is not a source. `maintenances` are
-    the NodeMaintenance objects, None where they are not published or the CRD is not installed.
+    the NodeMaintenance objects, None where they are not published or the CRD is not installed. `machines`
+    are what owns the VMs behind the nodes that may be replaced, by node.
     """
 
     nodes: tuple[Node, ...]
@@ -81,3 +99,4 @@ class Snapshot:
     aws: AwsMemory | None = None
     maintenances: tuple[Maintenance, ...] | None = None
     problems: tuple[str, ...] = ()
+    machines: Mapping[str, Machine] = field(default_factory=dict)

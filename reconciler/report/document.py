@@ -10,6 +10,7 @@ from typing import Any
 from reconciler import __version__
 from reconciler.model.drain import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
+from reconciler.model.machine import Raise
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import JudgedEvent, NodePlan, Plan, Preview
@@ -102,6 +103,8 @@ def actions(node: NodePlan) -> list[str]:
         found.append("drain")
     if node.perform is not None:
         found.append("perform maintenance")
+    if node.machine is not None:
+        found.append("raise pool" if isinstance(node.machine, Raise) else "replace machine")
     if node.conditions is not None:
         found.append("conditions")
     return found

@@ -14,6 +14,8 @@ _ACTIONS = {
     "stop drain": "stop the drain",
     "record": "write down",
     "perform maintenance": "have Azure do its maintenance now",
+    "raise pool": "ask its pool for one machine more",
+    "replace machine": "delete its machine, so that a new one comes",
     "publish": "change what others are shown",
     "conditions": "change its lifecycle conditions",
 }

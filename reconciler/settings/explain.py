@@ -102,7 +102,15 @@ def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread:
     told.append("at once, since no window is set" if free else _when(policy, condition=condition))
     empty_dir = "evicted" if policy.empty_dir is Treatment.EVICT else "kept"
     unmanaged = "evicted" if policy.unmanaged_pods is Treatment.EVICT else "kept"
-    return f"{', '.join(told)}; pods with an emptyDir are {empty_dir}, unmanaged pods {unmanaged}."
+    after = "".join(
+        text
+        for wanted, text in (
+            (policy.acknowledge, " Once drained it is acknowledged."),
+            (policy.replace, " Once drained the machine is replaced."),
+        )
+        if wanted
+    )
+    return f"{', '.join(told)}; pods with an emptyDir are {empty_dir}, unmanaged pods {unmanaged}.{after}"
 
 
 def _when(policy: EventPolicy, *, condition: bool) -> str:

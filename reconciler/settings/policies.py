@@ -44,7 +44,8 @@ class EventPolicy:
 
     `min_duration`: a shorter event is let pass, one of unknown duration is not. `lead_time`: how long
     before `not_before` a drain has to start at the latest. `for_`: how long a condition must have been
-    True (nothing for events).
+    True (nothing for events). `acknowledge`: the platform is told to start it once all of its VMs are
+    drained. `replace`: the drained node's machine is deleted, so that a new one comes.
     """
 
     drain: bool
@@ -54,6 +55,8 @@ class EventPolicy:
     empty_dir: Treatment = Treatment.KEEP
     unmanaged_pods: Treatment = Treatment.KEEP
     for_: timedelta = timedelta()
+    acknowledge: bool = False
+    replace: bool = False
 
 
 _QUARTER = timedelta(minutes=15)  # Azure's usual notice: such a drain starts as soon as it is told of

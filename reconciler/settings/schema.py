@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -52,6 +52,21 @@ def _text(value: object) -> str:
     if not value.strip():
         raise ValueError("is empty")
     return value
+
+
+_CLUSTER_ID = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ContainerService/managedClusters/[^/]+",
+    re.IGNORECASE,
+)
+
+
+def _cluster_id(value: object) -> str:
+    text = _text(value)
+    if not _CLUSTER_ID.fullmatch(text):
+        raise ValueError(
+            f"{shown(value)} is no managed cluster's resource id; `az aks show --query id` prints it"
+        )
+    return text
 
 
 def _prefix(value: object) -> str:
@@ -114,6 +129,7 @@ Share = Annotated[
     Limit, PlainValidator(parse_limit), WithJsonSchema({"type": ["integer", "string"], "minimum": 0})
 ]
 Count = Annotated[int, PlainValidator(_positive), WithJsonSchema({"type": "integer", "minimum": 1})]
+ClusterId = Annotated[str, PlainValidator(_cluster_id), WithJsonSchema(_TEXT)]
 Prefix = Annotated[str, PlainValidator(_prefix), WithJsonSchema(_TEXT)]
 ConditionType = Annotated[str, PlainValidator(_condition_type), WithJsonSchema(_TEXT)]
 
@@ -291,6 +307,11 @@ class Meaning(Section):
         description="A pod that no controller would create again: Keep (it stays, and keeps only itself) or "
         "Evict. Default: by kind; Evict where the VM is lost anyway.",
     )
+    replace: Flag | None = Field(
+        default=None,
+        description="Whether the drained node's machine is deleted, so that a new one comes, instead of "
+        "waiting for the end; see docs/replacing.md. Default: false.",
+    )
 
     def over(self, below: EventPolicy) -> EventPolicy:
         """Return `below` with what is said here in its place."""
@@ -310,6 +331,11 @@ class EventMeaning(Meaning):
         default=None,
         description="How long before the event's notBefore a drain has to start at the latest: the "
         "deadline. Default: by kind, see the table.",
+    )
+    acknowledge: Flag | None = Field(
+        default=None,
+        description="Whether Azure is told to start it now, instead of at the end of the notice, once every "
+        "VM that it names is a node of this cluster and drained. It needs the node agent. Default: false.",
     )
 
 
@@ -580,6 +606,40 @@ class Uncordon(Section):
     )
 
 
+class PoolCount(StrEnum):
+    """How an AKS agent pool gets back the machine that was deleted from it."""
+
+    RESTORE = "Restore"
+    TRUST_AUTOSCALER = "TrustAutoscaler"
+
+
+class AksPools(Section):
+    """AKS's agent pools, whose machines are deleted through ARM and in no other way."""
+
+    cluster: ClusterId | None = Field(
+        default=None,
+        description="The resource id of the managed cluster, "
+        "`/subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerService/managedClusters/…`. "
+        "Default: none, and no machine of an agent pool is replaced.",
+    )
+    count: PoolCount = Field(
+        default=PoolCount.RESTORE,
+        description="Restore: the pool is asked for one machine more before one is deleted. TrustAutoscaler: "
+        "it is left to the cluster autoscaler, as it always is in a pool that has one.",
+    )
+
+
+class Replacing(Section):
+    """How machines are replaced, for the events that say `replace: true`."""
+
+    surge: Flag = Field(
+        default=False,
+        description="Whether the replacement is asked for, and Ready, before the old node is drained, where "
+        "its MachineSet or agent pool allows it and the deadline leaves the time.",
+    )
+    aks: AksPools = Field(default=AksPools(), description="AKS's agent pools.")
+
+
 class Adoptable(StrEnum):
     """Tools whose cordons can become ours."""
 
@@ -680,6 +740,7 @@ class Settings(Section):
     budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
     drain: Drain = Field(default=Drain(), description="How nodes are emptied.")
     uncordon: Uncordon = Field(default=Uncordon(), description="When a node comes back.")
+    replace: Replacing = Field(default=Replacing(), description="How machines are replaced.")
     adopt: tuple[Adoptable, ...] = Field(
         default=(), description="Tools whose cordons become ours: `mechanic`. Default: none."
     )
@@ -706,6 +767,20 @@ class Settings(Section):
                 f"names {min(ours)} as a reason to drain, and publish writes it: the node would stay drained"
             )
             raise Mistakes((Mistake(("conditions",), said),))
+        return self
+
+    @model_validator(mode="after")
+    def _acknowledged_by_somebody(self) -> Settings:
+        if self.sources.imds.enabled:
+            return self
+        found = [
+            Mistake((*path, kind.value, "acknowledge"), "does nothing while sources.imds.enabled is false")
+            for path, events in self._events()
+            for kind in Kind
+            if events.of(kind).acknowledge
+        ]
+        if found:
+            raise Mistakes(tuple(found))
         return self
 
     @model_validator(mode="after")
@@ -754,6 +829,15 @@ class Settings(Section):
         """Return every condition named anywhere, overrides included."""
         return frozenset(self.conditions).union(*(override.conditions for override in self.overrides))
 
+    def replaces(self) -> bool:
+        """Say whether any event or condition, on any node, has machines replaced."""
+        events = [each for _, each in self._events()]
+        conditions = (self.conditions, *(override.conditions for override in self.overrides))
+        meanings = [each.of(kind) for each in events for kind in Kind]
+        return any(one.replace for one in meanings) or any(
+            one.replace for each in conditions for one in each.values()
+        )
+
     def label_keys(self) -> frozenset[str]:
         """Name every label that a selector for nodes asks about; a list of nodes need keep no other."""
         selectors = [self.node_selector, *(override.node_selector for override in self.overrides)]
@@ -767,6 +851,11 @@ class Settings(Section):
             (each.user_initiated for each in reversed(said) if each.user_initiated is not None),
             UserInitiated.REPORT,
         )
+
+    def _events(self) -> Iterator[tuple[tuple[str | int, ...], Events]]:
+        yield ("events",), self.events
+        for index, override in enumerate(self.overrides):
+            yield ("overrides", index, "events"), override.events
 
     def _overrides_for(self, labels: Mapping[str, str]) -> list[Override]:
         return [override for override in self.overrides if override.node_selector.matches(labels)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from reconciler.errors import SourceError
@@ -17,6 +17,12 @@ from reconciler.model.event import Initiator, Kind, Signal, Status
 SOURCE = "imds"
 VERSION = 1
 """Version of the published form."""
+
+PUBLISHED = "imds"
+"""The annotation, under our prefix, in which the agent publishes."""
+
+ACKNOWLEDGE = "acknowledge"
+"""The annotation, under our prefix, by which the agent is told which events it is to acknowledge."""
 
 _KINDS = {
     "freeze": Kind.FREEZE,
@@ -89,6 +95,35 @@ def from_annotation(text: str) -> tuple[Signal, ...]:
     if not isinstance(vm, str) or not vm or not isinstance(events, list):
         raise SourceError("the published events lack `vm` or `events`")
     return signals({"Events": events}, vm)
+
+
+def to_acknowledgement(ids: Iterable[str]) -> str:
+    """Return the annotation's text for these events."""
+    return _text(list(ids))
+
+
+def from_acknowledgement(text: str | None) -> tuple[str, ...]:
+    """Read the annotation: the ids of events to be started; none where there is none, or it is broken."""
+    try:
+        value = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(one for one in value if isinstance(one, str) and one) if isinstance(value, list) else ()
+
+
+def to_be_started(document: Mapping[str, object], vm: str, ids: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the ids that IMDS still tells of as scheduled for this VM, spelled as IMDS has them.
+
+    An event that does not say which VM it is about is none of them.
+    """
+    wanted = {one.casefold() for one in ids}
+    found = (
+        signal.id
+        for signal in signals(document, vm)
+        if signal.status is Status.SCHEDULED and signal.id and signal.id.casefold() in wanted
+        if vm.casefold() in (name.strip().casefold() for name in signal.resources)
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def _text(value: object) -> str:
@@ -203,7 +238,10 @@ def _duration(value: object) -> timedelta | None:
 def _resources(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
-    return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
+    if not isinstance(value, list):
+        return ()
+    # What is no name stays as its text: nobody may take the list for complete without it.
+    return tuple(name if isinstance(name, str) else _text(name) for name in value)
 
 
 def _string(value: object) -> str:

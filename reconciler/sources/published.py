@@ -21,7 +21,7 @@ _WINDOWS = Reading(
 
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
     """Return what IMDS said of the node's VM when its agent last published."""
-    text = node.annotations.get(f"{prefix}/imds")
+    text = node.annotations.get(f"{prefix}/{imds.PUBLISHED}")
     if agents.problem:
         return Reading(
             imds.SOURCE, Answer.UNKNOWN, because=f"the agents can't be looked at: {agents.problem}"

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.record import Cordon
 
 
 def dismiss(situation: Situation, effects: Effects) -> Effects:
     """Close the case and remember its events, so that only a new one opens another."""
     record = effects.record
     left = () if situation.case.over else record.events
-    record = replace(
-        record, cordon=Cordon.NONE, drain=None, events=(), quiet_since=None, self_service=None, dismissed=left
-    )
     message = "somebody uncordoned the node: it is let be until a new event"
-    return replace(effects, record=record).told(Notice("MaintenanceStopped", message, NoticeType.WARNING))
+    return replace(effects, record=record.closed(dismissed=left)).told(
+        Notice("MaintenanceStopped", message, NoticeType.WARNING)
+    )

@@ -6,22 +6,13 @@ from dataclasses import replace
 
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.record import Cordon
 
 
 def give_up(situation: Situation, effects: Effects) -> Effects:
     """Undo our cordon, and let the event be: Azure does it in its own window, and tells of that anew."""
     record = effects.record
     undo = record.cordon.may_be_undone
-    closed = replace(
-        record,
-        cordon=Cordon.NONE,
-        drain=None,
-        events=(),
-        quiet_since=None,
-        self_service=None,
-        dismissed=record.events,
-    )
+    closed = record.closed(dismissed=record.events)
     attempts = record.self_service.attempt if record.self_service else 0
     message = f"Azure did not do its maintenance though asked {attempts} times: the node comes back without"
     effects = replace(effects, record=closed, unschedulable=False if undo else None)

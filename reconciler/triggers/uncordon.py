@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice
-from reconciler.model.record import Cordon
 
 
 def uncordon(situation: Situation, effects: Effects) -> Effects:
@@ -14,6 +13,5 @@ def uncordon(situation: Situation, effects: Effects) -> Effects:
     record = effects.record
     undo = record.cordon.may_be_undone
     message = "maintenance is over: uncordoned" if undo else "maintenance is over: the cordon is not ours"
-    closed = replace(record, cordon=Cordon.NONE, drain=None, events=(), quiet_since=None, self_service=None)
-    effects = replace(effects, record=closed, unschedulable=False if undo else None)
+    effects = replace(effects, record=record.closed(), unschedulable=False if undo else None)
     return effects.told(Notice("MaintenanceDone", message))

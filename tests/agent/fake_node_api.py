@@ -14,7 +14,9 @@ from tests.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
 
-KEY = "node-maintenance.dev/imds"
+PREFIX = "node-maintenance.dev"
+KEY = f"{PREFIX}/imds"
+ACKNOWLEDGE = f"{PREFIX}/acknowledge"
 NODE = "aks-np-12345678-vmss000001"
 VM = "aks-np-12345678-vmss_1"
 PROVIDER_ID = (
@@ -87,6 +89,12 @@ class FakeNodeApi:
             **self.node,
             "metadata": {**self.node["metadata"], "uid": uid, "annotations": annotations},
         }
+
+    def say(self, text: str | None) -> None:
+        """From now on this is what the Node says about acknowledging."""
+        others = {k: v for k, v in self.node["metadata"]["annotations"].items() if k != ACKNOWLEDGE}
+        fresh = others if text is None else {**others, ACKNOWLEDGE: text}
+        self.node["metadata"]["annotations"] = fresh
 
     def wait_for_events(self, *ids: str, seconds: float = 20) -> None:
         """Return once exactly these are published."""

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.clients.imds import DEFAULT_ADDRESS, FIRST_TIMEOUT, TIMEOUT, Imds, ImdsError
 from reconciler.errors import SourceError
-from tests.fakes.imds import Answer, FakeImds, event
+from tests.fakes.imds import Answer, FakeImds, event, started
 
 
 def test_azure_waits_are_kept_by_default() -> None:
@@ -99,6 +99,28 @@ def test_acknowledging_names_the_event(imds: FakeImds) -> None:
 
     assert imds.acknowledged == ["C7061BAC"]
     assert imds.requests == ["POST"]
+
+
+def test_what_is_acknowledged_has_started(imds: FakeImds) -> None:
+    imds.tell(event("vmss_1", event_id="A"), event("vmss_1", event_id="B"))
+    client = Imds(imds.address)
+    client.acknowledge("A")
+    events = client.scheduled_events()["Events"]
+
+    assert events == [started(event("vmss_1", event_id="A")), event("vmss_1", event_id="B")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(Answer(400), "IMDS answered 400 Bad Request"), (Answer(503), "IMDS answered 503 Service Unavailable")],
+)
+def test_an_acknowledgement_that_is_refused_is_an_error(imds: FakeImds, answer: Answer, reason: str) -> None:
+    imds.refuse(answer)
+
+    with pytest.raises(ImdsError, match=reason):
+        Imds(imds.address).acknowledge("A")
+
+    assert imds.acknowledged == []
 
 
 @pytest.mark.parametrize("address", ["", "127.0.0.1", "https://127.0.0.1", "http://", "http://127.0.0.1/x"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.clients.own_node import Access, OwnNode, OwnNodeClient, in_cluster
+from reconciler.clients.own_node import Access, Annotations, OwnNode, OwnNodeClient, in_cluster
 from reconciler.errors import (
     ClusterError,
     Conflict,
@@ -17,15 +17,39 @@ from reconciler.errors import (
     Unauthorized,
     Unreachable,
 )
-from tests.agent.fake_node_api import KEY, NODE, PROVIDER_ID, Failure, FakeNodeApi
+from tests.agent.fake_node_api import ACKNOWLEDGE, KEY, NODE, PREFIX, PROVIDER_ID, Failure, FakeNodeApi
 
 
 def client(api: FakeNodeApi, token_file: Path, node: str = NODE) -> OwnNodeClient:
-    return OwnNodeClient(Access(api.url, token_file, None), node, KEY)
+    return OwnNodeClient(Access(api.url, token_file, None), node, PREFIX)
 
 
 def test_a_node_is_read(api: FakeNodeApi, token_file: Path) -> None:
     assert client(api, token_file).read() == OwnNode("uid-1", PROVIDER_ID, spot=False, published=None)
+
+
+def test_both_annotations_are_read_with_the_node_and_by_themselves(
+    api: FakeNodeApi, token_file: Path
+) -> None:
+    reader = client(api, token_file)
+    assert reader.read_annotations() == Annotations("uid-1", published=None, acknowledge=None)
+    api.node["metadata"]["annotations"] |= {KEY: "text", ACKNOWLEDGE: "ids"}
+
+    assert reader.read_annotations() == Annotations("uid-1", published="text", acknowledge="ids")
+    assert reader.read() == OwnNode("uid-1", PROVIDER_ID, spot=False, published="text", acknowledge="ids")
+
+
+def test_another_prefix_is_another_pair_of_annotations(api: FakeNodeApi, token_file: Path) -> None:
+    api.node["metadata"]["annotations"] |= {KEY: "text", ACKNOWLEDGE: "ids", "example.com/acknowledge": "x"}
+    other = OwnNodeClient(Access(api.url, token_file, None), NODE, "example.com")
+
+    assert other.read_annotations() == Annotations("uid-1", published=None, acknowledge="x")
+
+
+def test_publishing_writes_the_published_annotation_alone(api: FakeNodeApi, token_file: Path) -> None:
+    client(api, token_file).publish("uid-1", "text")
+
+    assert api.writes == [{"metadata": {"uid": "uid-1", "annotations": {KEY: "text"}}}]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +112,7 @@ def test_no_token_is_no_credentials(api: FakeNodeApi, tmp_path: Path) -> None:
 
 def test_a_ca_that_is_none_is_no_credentials(token_file: Path) -> None:
     with pytest.raises(Unauthorized, match="no usable CA"):
-        OwnNodeClient(Access("https://127.0.0.1:9", token_file, token_file), NODE, KEY).read()
+        OwnNodeClient(Access("https://127.0.0.1:9", token_file, token_file), NODE, PREFIX).read()
 
 
 @pytest.mark.parametrize(

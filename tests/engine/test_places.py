@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.engine.places import Places, count_places
+from reconciler.engine.places import Places, count_places, still_missing
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Node
+from reconciler.model.snapshot import Replaced
 from reconciler.settings.values import parse_limit
 from tests import builders
 from tests.builders import NOW, minutes, node
@@ -118,3 +119,43 @@ def test_the_first_place_that_comes_free_by_itself_is_known() -> None:
 
     assert _places("{maxUnavailable: 1}", *down).eases_at == NOW + minutes(10)
     assert _places("{maxUnavailable: 1}", node()).eases_at is None
+
+
+def gone(name: str, have: int, *, pool: str = "np", ago: float = 5) -> Replaced:
+    return Replaced(name, f"uid-{name}", "1", pool, have, NOW - minutes(ago))
+
+
+@pytest.mark.parametrize(
+    ("replaced", "left"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([gone("x", 3)], ["x"], id="one is missing"),
+        pytest.param([gone("x", 2)], [], id="it has come"),
+        pytest.param([gone("x", 3), gone("y", 3, ago=1)], ["y"], id="one of two has come"),
+        pytest.param([gone("x", 3), gone("y", 4, ago=1)], ["x", "y"], id="none of two has come"),
+        pytest.param([gone("x", 3, ago=30)], [], id="long ago"),
+        pytest.param([gone("x", 3, pool="other")], ["x"], id="of another pool"),
+        pytest.param([gone("a", 2, ago=29)], ["a"], id="not gone yet"),
+        pytest.param([gone("a", 2, ago=30)], [], id="not gone, long ago"),
+    ],
+)
+def test_which_replacements_are_still_to_come(replaced: list[Replaced], left: list[str]) -> None:
+    fleet = [node("a", pool="np"), node("b", pool="np")]
+    found = still_missing(replaced, fleet, builders.settings().budget, NOW)
+
+    assert [one.node for one in found] == left
+
+
+def test_a_replacement_still_to_come_holds_its_place_in_its_zone_and_pool() -> None:
+    fleet = [node("a", zone="1", pool="np"), node("b", zone="2", pool="other")]
+    budget = builders.settings("budget: {maxUnavailable: 2, perZone: 1, perPool: 1}").budget
+    places = count_places(fleet, {}, budget, NOW, [gone("x", 2), gone("b", 2)])
+
+    assert dict(places.holders) == {"x": "replaced by us: the new node is still to come"}
+    assert [reason.partition(" is ")[0] for reason in places.refusals(fleet[0])] == [
+        "perZone in 1",
+        "perPool in np",
+    ]
+    assert places.refusals(fleet[1]) == ()
+    assert places.eases_at == NOW + minutes(25)
+    assert places.fleet == 2

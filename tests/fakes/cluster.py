@@ -24,6 +24,7 @@ from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice, Plan
 from reconciler.model.pod import Budget, Pod
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.observe import observe
+from reconciler.run import Machines
 from reconciler.settings.schema import Settings
 
 
@@ -255,12 +256,13 @@ def one_pass(
     settings: Settings,
     now: datetime,
     own_node: str | None = None,
+    machines: Machines | None = None,
 ) -> tuple[Plan, tuple[Outcome, ...]]:
     """Observe, assess, decide and act: `run_pass` with the plan in sight also when it is killed."""
-    seen = observe(cluster, settings, drains=drains.progress(), own_node=own_node)
+    seen = observe(cluster, settings, drains=drains.progress(), own_node=own_node, machines=machines)
     events = assess(seen, settings.sources.node_conditions.stale_after, now)
     plan = decide(seen, events, settings, now)
-    return plan, act(plan, cluster, drains)
+    return plan, act(plan, cluster, drains, machines=machines)
 
 
 def cluster_of(nodes: Iterable[Node], pods: Iterable[Pod] = ()) -> FakeCluster:

@@ -64,14 +64,17 @@ class FakeImds:
     """Serves the events it is told of, or the answers of a script first.
 
     `requests` are what came, `violations` what Azure would have refused: every test should find it empty.
+    What is acknowledged has started at once, unless `starts` is False.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, starts: bool = True) -> None:
+        self.starts = starts
         self.requests: list[str] = []
         self.user_agents: list[str] = []
         self.violations: list[str] = []
         self.acknowledged: list[str] = []
         self._script: list[Answer] = []
+        self._refusals: list[Answer] = []
         self._incarnation = 0
         self._events: list[Event] = []
         self._lock = threading.Lock()
@@ -111,6 +114,11 @@ class FakeImds:
         with self._lock:
             self._script.extend(answers)
 
+    def refuse(self, *answers: Answer) -> None:
+        """Answer the next acknowledgements so, and start nothing."""
+        with self._lock:
+            self._refusals.extend(answers)
+
     def wait_for_requests(self, more: int = 1, *, seconds: float = 20) -> None:
         """Return once so many more requests have come than there are now."""
         goal = len(self.requests) + more
@@ -126,6 +134,17 @@ class FakeImds:
                 return self._script.pop(0)
             document = {"DocumentIncarnation": self._incarnation, "Events": self._events}
             return Answer(body=json.dumps(document).encode())
+
+    def _start(self, ids: list[str]) -> Answer:
+        with self._lock:
+            if self._refusals:
+                return self._refusals.pop(0)
+            self.acknowledged.extend(ids)
+            if self.starts:
+                self._events = [started(one) if one["EventId"] in ids else one for one in self._events]
+                self._incarnation += 1
+            # Azure answers 200 with no body, also for what is approved already.
+            return Answer()
 
     def _refusal(self, request: BaseHTTPRequestHandler) -> str:
         url = urlsplit(request.path)
@@ -159,9 +178,7 @@ class FakeImds:
                     fake.violations.append(refusal)
                 if refusal:
                     return self._send(Answer(400, refusal.encode()))
-                fake.acknowledged.extend(ids)
-                # Azure answers 200 with no body, also for what is approved already.
-                return self._send(Answer())
+                return self._send(fake._start(ids))
 
             def _note(self) -> str:
                 fake.requests.append(self.command)

@@ -13,6 +13,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodeWrite, Plan
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
+from reconciler.sources import imds
 from tests import builders, strategies
 from tests.builders import IMDS, NOW, REQUEST
 from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
@@ -132,7 +133,7 @@ def _sighted(history: History, name: str) -> None:
 def _recreate(history: History, name: str) -> None:
     fresh = builders.node(name, uid=f"uid-{name}-{history.cluster.revision}", ready_since=history.now)
     history.cluster.pods_on.pop(name, None)
-    history.cluster.put(fresh)
+    history.cluster.put(replace(fresh, provider_id=history.cluster.objects[name].provider_id))
 
 
 @st.composite
@@ -147,13 +148,17 @@ def _say(draw: st.DrawFn) -> Step:
     return happen
 
 
+def _vm(history: History, name: str) -> str:
+    return imds.vm_name(history.cluster.objects[name].provider_id) or name
+
+
 @st.composite
 def _publish(draw: st.DrawFn) -> Step:
     name, event = draw(names), draw(strategies.imds_events())
 
     def happen(history: History) -> None:
         if name in history.cluster.objects:
-            history.cluster.annotate(name, IMDS, builders.published(event))
+            history.cluster.annotate(name, IMDS, builders.published(event, vm=_vm(history, name)))
 
     return happen
 
@@ -162,13 +167,16 @@ _SEEN = (_request, _withdraw, _quiet, _unknown, _blind, _sighted, _down, _up, _d
 platform_steps: st.SearchStrategy[Step] = st.one_of(
     *(_on(change) for change in _SEEN), _say(), _publish(), _on(_withdraw), _on(_quiet), _on(_request)
 )
+second_reasons: st.SearchStrategy[Step] = st.one_of(_on(_request), _on(_withdraw))
+agent_steps: st.SearchStrategy[Step] = st.one_of(_on(_blind), _on(_sighted))
 people_steps: st.SearchStrategy[Step] = st.one_of(_on(_cordon), _on(_uncordon), _on(_recreate))
 waits = st.sampled_from((0, 1, 1, 2, 3, 5, 20)).map(lambda count: timedelta(minutes=count))
 
 
 def small_cluster() -> FakeCluster:
     """Three healthy nodes with a pod each and a detector that has nothing to say."""
-    nodes = [builders.node(f"n{number}", conditions=(builders.quiet(),)) for number in range(3)]
+    bare = [builders.node(f"n{number}", conditions=(builders.quiet(),)) for number in range(3)]
+    nodes = [builders.on_vm(node, number) for number, node in enumerate(bare)]
     return cluster_of(nodes, [builders.pod(f"web-{node.name}", node.name) for node in nodes])
 
 

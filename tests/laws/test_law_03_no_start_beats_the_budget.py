@@ -6,15 +6,18 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from reconciler.model.machine import Maker
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import Cordon, State, from_annotation
 from reconciler.settings.schema import Settings
 from reconciler.settings.values import Limit
 from tests import builders, strategies
-from tests.builders import NOW, RECORD, minutes
+from tests.builders import NOW, RECORD, REQUEST, minutes
 from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.fakes.machines import FakePool, in_pool
 
 
 def _in_our_hands(node: Node) -> bool:
@@ -130,3 +133,54 @@ def test_a_node_already_out_of_service_needs_no_second_place() -> None:
     known = from_annotation(cluster.objects["a"].annotations[RECORD], "uid-a")
     assert known is not None
     assert known.cordon is Cordon.FOREIGN
+
+
+@settings(max_examples=150)
+@given(
+    count=st.integers(2, 5),
+    limit=st.integers(1, 3),
+    surge=st.booleans(),
+    of_aks=st.booleans(),
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(
+                ("ask", "ask", "withdraw", "machines", "machines", "unready", "get ready", "none")
+            ),
+            st.integers(0, 4),
+            st.sampled_from((0, 1, 3, 10)),
+        ),
+        max_size=16,
+    ),
+)
+def test_a_node_that_was_replaced_holds_its_place_until_its_replacement_is_in_service(
+    count: int, limit: int, surge: bool, of_aks: bool, steps: list[tuple[str, int, int]]
+) -> None:
+    cluster = FakeCluster()
+
+    def shape(pool: FakePool) -> None:
+        pool.maker = Maker.AKS if of_aks else Maker.OPENSHIFT
+
+    machines, _ = in_pool(cluster, *(f"n{number}" for number in range(count)), change=shape)
+    machines.slow = True
+    policy = builders.settings(
+        f"budget: {{maxUnavailable: {limit}, ignore: {{notReadyFor: 4h}}}}\n"
+        f"events: {{Reboot: {{replace: true}}}}\nreplace: {{surge: {str(surge).lower()}}}"
+    )
+    drains, now = FakeDrains(cluster), NOW
+    for what, which, wait in steps:
+        name = next(iter(sorted(cluster.objects)[which:]), "")
+        if name and what in ("ask", "withdraw"):
+            cluster.annotate(name, REQUEST, builders.DRAIN_NOW if what == "ask" else None)
+        elif what in ("machines", "unready"):
+            machines.step(ready=what == "machines")
+        elif name and what == "ready":
+            cluster.change(name, conditions=builders.node(ready_since=now).conditions)
+        now += minutes(wait)
+        for _ in range(4):
+            before = dict(cluster.objects)
+            plan, _ = one_pass(cluster, drains, policy, now, machines=machines)
+            drains.carry_on(now)
+            serving = {name for name, one in before.items() if one.ready and not one.unschedulable}
+            fresh = serving & {node.node for node in plan.nodes if node.starts}
+
+            assert not fresh or count - len(serving - fresh) <= limit

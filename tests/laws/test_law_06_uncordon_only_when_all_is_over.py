@@ -11,8 +11,9 @@ from reconciler.model.node import Condition
 from reconciler.model.plan import NodeWrite
 from reconciler.model.snapshot import Agents
 from tests import builders
-from tests.builders import IMDS, NOW, REQUEST
-from tests.fakes.cluster import FakeCluster, Write, cluster_of
+from tests.builders import IMDS, NOW, REQUEST, minutes
+from tests.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
+from tests.fakes.machines import in_pool
 from tests.laws.histories import MAIN, History
 
 STARTED = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
@@ -174,3 +175,20 @@ def test_an_event_that_comes_back_and_goes_settles_anew() -> None:
     assert _pass_after(history, 1)
     assert _pass_after(history, 1.9)
     assert not _pass_after(history, 0.1)
+
+
+def test_a_node_whose_machine_is_being_deleted_stays_cordoned_though_its_event_has_gone() -> None:
+    cluster = FakeCluster()
+    machines, _ = in_pool(cluster, "a", "b")
+    policy = builders.settings("events: {Reboot: {replace: true}}")
+    drains = FakeDrains(cluster)
+    cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
+    for _ in range(4):
+        one_pass(cluster, drains, policy, NOW, machines=machines)
+        drains.carry_on(NOW)
+    assert machines.deleting == ["a"]
+    cluster.annotate("a", REQUEST, None)
+    for later in range(5):
+        one_pass(cluster, drains, policy, NOW + minutes(10 * later), machines=machines)
+
+    assert cluster.objects["a"].unschedulable

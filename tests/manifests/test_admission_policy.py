@@ -17,6 +17,7 @@ from tests.manifests.applying import api_with, applied, policy_in_force, token, 
 POOL = Pool("np")
 OWN, OTHER = POOL.node_name(1), POOL.node_name(10)
 KEY = "node-maintenance.dev/imds"
+ACKNOWLEDGE = "node-maintenance.dev/acknowledge"
 PUBLISH = {"metadata": {"annotations": {KEY: "text"}}}
 
 
@@ -72,6 +73,11 @@ def test_another_node_is_refused(agent: Api) -> None:
         pytest.param({"metadata": {"annotations": {"kept": None}}}, id="another taken away"),
         pytest.param({"metadata": {"annotations": None}}, id="all taken away"),
         pytest.param({"metadata": {"annotations": {KEY: "y", "another": "x"}}}, id="another beside ours"),
+        pytest.param({"metadata": {"annotations": {ACKNOWLEDGE: '["A"]'}}}, id="orders of its own"),
+        pytest.param(
+            {"metadata": {"annotations": {KEY: "y", ACKNOWLEDGE: '["A"]'}}},
+            id="orders beside what it publishes",
+        ),
         pytest.param({"metadata": {"labels": {"new": "x"}}}, id="a label"),
         pytest.param({"metadata": {"labels": {"kept": None}}}, id="a label taken away"),
         pytest.param({"metadata": {"finalizers": []}}, id="a finalizer taken away"),
@@ -93,6 +99,17 @@ def test_anything_else_on_its_own_node_is_refused(agent: Api, patch: Object) -> 
         agent.patch("nodes", OWN, patch)
 
     assert refused(error)
+
+
+def test_the_orders_that_it_was_given_are_not_its_to_change(guarded: ControlPlane, agent: Api) -> None:
+    guarded.api.patch("nodes", OWN, {"metadata": {"annotations": {ACKNOWLEDGE: '["A"]'}}})
+    for text in ('["B"]', None):
+        with pytest.raises(ApiError) as error:
+            agent.patch("nodes", OWN, {"metadata": {"annotations": {ACKNOWLEDGE: text}}})
+        assert refused(error)
+    agent.patch("nodes", OWN, PUBLISH)
+
+    assert agent.get("nodes", OWN)["metadata"]["annotations"][ACKNOWLEDGE] == '["A"]'
 
 
 def test_the_status_is_refused(agent: Api) -> None:

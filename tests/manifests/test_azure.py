@@ -13,6 +13,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from reconciler.model.event import Kind
 from reconciler.settings.load import parse_settings
 from tests.manifests.applying import K8S
 
@@ -61,10 +62,11 @@ def test_the_reconciler_gets_an_identity_and_nobody_else(tmp_path: Path, way: st
 
 
 def test_the_settings_of_the_page_are_good() -> None:
-    first, second = (parse_settings(block, "maintenance.yaml") for block in BLOCKS[1:])
+    first, second, third = (parse_settings(block, "maintenance.yaml") for block in BLOCKS[1:])
 
     assert (first.sources.arm.enabled, first.sources.arm.self_service) == (True, False)
     assert second.sources.arm.self_service
+    assert third.event_policy(Kind.REBOOT, {}).acknowledge
 
 
 def test_the_roles_of_the_page_are_json_and_name_no_right_to_write_but_one() -> None:

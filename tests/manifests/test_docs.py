@@ -42,7 +42,7 @@ def test_every_message_of_the_agent_is_described() -> None:
     assert {message for message in messages if f"`{message}`" not in page} == set()
 
 
-@pytest.mark.parametrize("page", ["agent.md", "azure.md", "install.md"])
+@pytest.mark.parametrize("page", ["agent.md", "azure.md", "install.md", "replacing.md"])
 def test_every_folder_that_a_page_names_is_there(page: str) -> None:
     named = set(re.findall(r"k8s/[a-z]+", (DOCS / page).read_text()))
 

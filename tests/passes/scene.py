@@ -16,7 +16,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.ports import InstanceReader
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
-from reconciler.run import Cloud, Self, run_pass
+from reconciler.run import Cloud, Machines, Self, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.sources.imds import to_annotation
 from tests.controlplane.api import Api
@@ -85,6 +85,7 @@ class Scene:
         self.itself = Self()
         self.cloud: Cloud | None = None
         self.ec2: InstanceReader | None = None
+        self.machines: Machines | None = None
         self.plans: dict[str, NodePlan] = {}
         self._drainer: Drainer | None = None
 
@@ -222,6 +223,7 @@ class Scene:
             self.itself,
             self.cloud,
             self.ec2,
+            self.machines,
         )
         self.plans = {node.node: node for node in plan.nodes}
         return Told(to_document(plan, outcomes, rehearsed=False))

@@ -194,6 +194,25 @@ def test_an_event_that_may_be_ours_is_unknown_and_never_a_reason_to_drain(event:
     assert found[0].description
 
 
+@pytest.mark.parametrize(
+    ("resources", "named"),
+    [
+        pytest.param([VM, "another"], (VM, "another"), id="names"),
+        pytest.param(VM, (VM,), id="a name alone"),
+        pytest.param([VM, None], (VM, "null"), id="beside nothing"),
+        pytest.param([7, VM], ("7", VM), id="beside a number"),
+        pytest.param([VM, {"name": "b", "id": 1}], (VM, '{"id":1,"name":"b"}'), id="beside an object"),
+    ],
+)
+def test_what_is_no_name_stays_among_those_that_are(resources: object, named: tuple[str, ...]) -> None:
+    assert one(Resources=resources).resources == named
+
+
+@pytest.mark.parametrize("resources", [..., None, [], {"vm": VM}, 7])
+def test_who_names_nobody_names_nobody(resources: object) -> None:
+    assert one(Resources=resources).resources == ()
+
+
 def test_an_event_without_an_id_keeps_its_kind() -> None:
     signal = one(EventId=..., EventType="Preempt")
 
@@ -279,6 +298,71 @@ def test_a_broken_published_form_is_refused_and_not_taken_for_none(text: str) ->
 
 def test_no_events_are_published_as_none() -> None:
     assert imds.from_annotation(imds.to_annotation({"Events": []}, VM)) == ()
+
+
+# What the agent is told to acknowledge.
+
+
+def scheduled(event_id: str, **changes: Any) -> dict[str, Any]:
+    """A reboot of our VM."""
+    return {
+        "EventId": event_id,
+        "EventType": "Reboot",
+        "EventStatus": "Scheduled",
+        "Resources": [VM],
+        **changes,
+    }
+
+
+def test_what_is_to_be_acknowledged_is_a_list_of_ids() -> None:
+    text = imds.to_acknowledgement(["A1", "ü"])
+
+    assert text == '["A1","\\u00fc"]'
+    assert imds.from_acknowledgement(text) == ("A1", "ü")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        (None, ()),
+        ("", ()),
+        ("[]", ()),
+        ('["A1",7,null,"",["B2"],"C3"]', ("A1", "C3")),
+        ('"A1"', ()),
+        ('{"A1":1}', ()),
+        ("null", ()),
+        ("A1", ()),
+        ("[" * 100_000, ()),
+        (f"[{'9' * 5000}]", ()),
+    ],
+)
+def test_an_acknowledgement_that_can_not_be_read_starts_nothing(
+    text: str | None, ids: tuple[str, ...]
+) -> None:
+    assert imds.from_acknowledgement(text) == ids
+
+
+@pytest.mark.parametrize(
+    ("told", "started"),
+    [
+        pytest.param([scheduled("A1")], ("A1",), id="it is there"),
+        pytest.param([scheduled("a1")], ("a1",), id="in another case, and told in IMDS's words"),
+        pytest.param([scheduled("A1", Resources=["x", VM.upper()])], ("A1",), id="among others"),
+        pytest.param([scheduled("A1"), scheduled("A1")], ("A1",), id="twice"),
+        pytest.param([scheduled("B2"), scheduled("A1"), scheduled("C3")], ("B2", "A1"), id="with others"),
+        pytest.param([], (), id="it has gone"),
+        pytest.param([scheduled("A1", EventStatus="Started")], (), id="it has started"),
+        pytest.param([scheduled("A1", Resources=[f"{VM}0"])], (), id="another VM's"),
+        pytest.param([scheduled("A1", Resources=[])], (), id="nobody's"),
+        pytest.param([scheduled("A1", Resources=None)], (), id="nobody knows whose"),
+        pytest.param([scheduled("")], (), id="without an id"),
+        pytest.param(["A1", None], (), id="no events"),
+    ],
+)
+def test_what_may_be_started_is_what_imds_has_as_scheduled_for_our_vm(
+    told: list[object], started: tuple[str, ...]
+) -> None:
+    assert imds.to_be_started({"Events": told}, VM, ["A1", "b2", "Z9"]) == started
 
 
 JSON = st.recursive(

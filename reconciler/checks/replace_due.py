@@ -1,0 +1,61 @@
+"""replaceDue: whether the drained node's machine is to be deleted now, so that a new one comes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from reconciler.checks.surge_due import PAUSE, wants_surge
+from reconciler.engine.situation import Situation
+from reconciler.model.machine import Maker
+from reconciler.model.moments import to_text
+from reconciler.model.plan import CheckAnswer, Verdict
+
+NAME = "replaceDue"
+
+
+def replace_due(situation: Situation) -> CheckAnswer:
+    """Pass when the node is drained for an event that wants it replaced, and a new one is sure to come."""
+    record = situation.record
+    if not situation.replacing:
+        return CheckAnswer(NAME, Verdict.FAILED, "nothing is to be replaced", holds=False)
+    if record.drain is None or record.drain.done is None:
+        return CheckAnswer(NAME, Verdict.FAILED, "the node is not drained yet", holds=False)
+    machine = situation.machine
+    if machine is not None and machine.problem and not situation.control_plane:
+        reason = f"it can't be replaced: {machine.problem}"
+        return CheckAnswer(NAME, Verdict.UNKNOWN, reason)
+    refusal, until = _why_not(situation)
+    if refusal:
+        return CheckAnswer(NAME, Verdict.FAILED, refusal, until)
+    assert machine is not None
+    reason = f"the node is drained, and {machine.pool} brings a new one"
+    return CheckAnswer(NAME, Verdict.PASSED, reason, holds=False)
+
+
+def _why_not(situation: Situation) -> tuple[str, datetime | None]:
+    machine, before = situation.machine, situation.record.replacement
+    if situation.control_plane:
+        return "control-plane nodes are never replaced: see to this one yourself", None
+    if machine is None:
+        return "it can't be replaced: nothing on the node says who owns its VM", None
+    if machine.pool is None:
+        return "it is not replaced: nothing would bring a new machine", None
+    if machine.ref.maker is Maker.AKS and machine.pool.wanted is None:
+        return f"it is not replaced: {machine.pool} keeps no single number that could be restored", None
+    if machine.deleting:
+        return "its machine is being deleted", None
+    if machine.pool.busy:
+        return machine.pool.busy, None
+    if before is not None and before.removals:
+        again = before.asked + PAUSE * before.removals
+        if situation.now < again:
+            return f"its machine was asked to be deleted at {to_text(before.asked)}", again
+    elif machine.ref.maker is Maker.AKS and wants_surge(situation) and machine.pool.scales:
+        # Deleting lowers the pool: without the one more first, the place would be gone for good.
+        wanted = before.wanted if before is not None else None
+        if wanted is None:
+            first = f"node {situation.before_us} goes first" if situation.before_us else "it is asked for"
+            return f"{machine.pool} is to have one machine more before this one goes: {first}", None
+        if machine.pool.ready is None or machine.pool.ready < wanted:
+            return f"{machine.pool} is to have {wanted} machines before this one goes", None
+    return "", None

@@ -1,0 +1,82 @@
+"""surgeDue: whether the node's pool is to be asked now for the machine that will take the node's place.
+
+Before the drain with `replace.surge`; after it for an agent pool whose number we restore, since deleting a
+machine from one lowers it. One node of a pool at a time: two raises at once could not be told apart.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from reconciler.engine.situation import Situation
+from reconciler.model.machine import Maker
+from reconciler.model.moments import to_text
+from reconciler.model.plan import CheckAnswer, Verdict
+from reconciler.model.record import State
+from reconciler.settings.schema import PoolCount
+
+NAME = "surgeDue"
+PAUSE = timedelta(minutes=2)
+"""Between two times of asking for the same: a pool takes a while to show what it was asked for."""
+
+
+def surge_due(situation: Situation) -> CheckAnswer:
+    """Pass when a machine more is wanted before this node's own goes, and was not asked for yet."""
+    refusal = why_no_surge(situation) or _not_now(situation)
+    if refusal:
+        return CheckAnswer(NAME, Verdict.FAILED, refusal, holds=False)
+    assert situation.machine is not None
+    reason = f"{situation.machine.pool} is to have one machine more"
+    return CheckAnswer(NAME, Verdict.PASSED, reason, holds=False)
+
+
+def why_no_surge(situation: Situation) -> str:
+    """Return why no machine more is asked for on this node's account, ever; empty where one is."""
+    if not situation.replacing:
+        return "nothing is to be replaced"
+    if situation.control_plane:
+        return "control-plane nodes are never replaced"
+    machine = situation.machine
+    if machine is None or machine.problem or machine.pool is None:
+        return "nobody can be asked for another machine"
+    if not wants_surge(situation):
+        return "a new machine comes after the old one, without our asking"
+    if not machine.pool.scales or machine.pool.wanted is None:
+        return f"{machine.pool} is not ours to scale"
+    return ""
+
+
+def wants_surge(situation: Situation) -> bool:
+    """Whether the settings want one machine more before this one goes."""
+    wishes = situation.settings.replace
+    if situation.state is not State.IN_MAINTENANCE:
+        return wishes.surge
+    of_aks = situation.machine is not None and situation.machine.ref.maker is Maker.AKS
+    return of_aks and wishes.aks.count is PoolCount.RESTORE
+
+
+def is_late(situation: Situation) -> bool:
+    """Whether what asks for the drain is at hand, by its deadline for one: then nothing is waited for."""
+    return any(one.due for one in situation.asking)
+
+
+def _not_now(situation: Situation) -> str:
+    machine, before = situation.machine, situation.record.replacement
+    assert machine is not None
+    assert machine.pool is not None
+    if situation.state is State.IN_MAINTENANCE:
+        if situation.record.drain is None or situation.record.drain.done is None:
+            return "the node is not drained yet"
+    elif is_late(situation):
+        return "the deadline has come: nothing is waited for"
+    if machine.deleting or (before is not None and before.removals):
+        return "its machine is going already"
+    if machine.pool.busy:
+        return machine.pool.busy
+    if situation.before_us:
+        return f"node {situation.before_us} of {machine.pool} is replaced first"
+    if before is not None and before.wanted is not None:
+        shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
+        if shown or situation.now < before.asked + PAUSE:
+            return f"{machine.pool} was asked for {before.wanted} machines at {to_text(before.asked)}"
+    return ""

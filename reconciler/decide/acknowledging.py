@@ -1,0 +1,123 @@
+"""Which of Azure's scheduled events may start now: those of which every VM is a drained node (law 12).
+
+One word starts the event for all of its VMs, so that one which nobody knows, or which still has pods, keeps
+it from being said: docs.microsoft.com, "Scheduled Events for Linux VMs", section "Start an event".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from reconciler.decide.seen import DEFAULT, Seen
+from reconciler.engine import case as cases
+from reconciler.engine.machine import Walk
+from reconciler.engine.situation import Acknowledgement
+from reconciler.model.event import Signal, Status
+from reconciler.model.node import Node
+from reconciler.model.record import Record, State
+from reconciler.sources import imds
+
+_NAMED_AT_MOST = 3
+
+
+def acknowledgements(
+    seen: Sequence[Seen], nodes: Iterable[Node]
+) -> Mapping[str, tuple[Acknowledgement, ...]]:
+    """Return, by node, the events that the settings want started early, and what stands in the way."""
+    told: dict[str, list[tuple[Seen, Signal]]] = {}
+    for one in seen:
+        for signal in _signals(one):
+            told.setdefault(signal.id.casefold(), []).append((one, signal))
+    wanted = {name: pairs for name, pairs in told.items() if any(_wants(*pair) for pair in pairs)}
+    if not wanted:
+        return {}
+    by_vm: dict[str, list[str]] = {}
+    for node in nodes:
+        if (vm := imds.vm_name(node.provider_id)) is not None:
+            by_vm.setdefault(vm.casefold(), []).append(node.name)
+    by_name = {one.node.name: one for one in seen}
+    found: dict[str, list[Acknowledgement]] = {}
+    for pairs in wanted.values():
+        # As each VM tells it; should they differ, every VM that any of them names counts.
+        vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
+        reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs))]
+        if not all(signal.resources for _, signal in pairs):
+            reasons.insert(0, "it does not say which VMs it is about")
+        more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
+        refusal = "; ".join(reasons[:_NAMED_AT_MOST]) + more
+        for one, signal in pairs:
+            if _wants(one, signal):
+                found.setdefault(one.node.name, []).append(Acknowledgement(signal.id, refusal))
+    # An event that is told of twice is one.
+    return {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
+
+
+def _signals(one: Seen) -> Iterator[Signal]:
+    for reading in one.assessment.readings:
+        if reading.source == imds.SOURCE:
+            yield from (signal for signal in reading.signals if signal.id)
+
+
+def _wants(one: Seen, signal: Signal) -> bool:
+    """Whether the settings want it acknowledged on this node, which takes an event that has not started."""
+    if signal.status is not Status.SCHEDULED:
+        return False
+    return any(judged.acknowledges and signal.id in judged.event.ids for judged in one.judged)
+
+
+def _why_not(
+    vm: str, names: Sequence[str], by_name: Mapping[str, Seen], pairs: Iterable[tuple[Seen, Signal]]
+) -> str:
+    """Return what speaks against it on account of one VM, empty where nothing does."""
+    if not names:
+        return f"VM {vm} is no node of this cluster"
+    if len(names) > 1:
+        return f"VM {vm} may be any of {', '.join(sorted(names))}"
+    one = by_name.get(names[0])
+    mine = [signal for other, signal in pairs if one is not None and other.node.name == one.node.name]
+    if one is None or not mine:
+        return f"node {names[0]} has not heard of it yet"
+    if not all(_wants(one, signal) for signal in mine):
+        return f"node {names[0]} is not to be acknowledged, or it has started there"
+    if not all(_is_drained_for(one, signal) for signal in mine):
+        return f"node {names[0]} is not drained for it yet"
+    return ""
+
+
+def _is_drained_for(one: Seen, signal: Signal) -> bool:
+    """Whether the node was closed and emptied by us, with this event on record: an older drain may keep
+    pods that this event lets go, and so may one that is begun anew in this very pass.
+    """
+    record = one.record
+    return (
+        record is not None
+        and not record.claimed_by
+        and record.state(DEFAULT) is State.IN_MAINTENANCE
+        and one.node.unschedulable
+        and record.drain is not None
+        and record.drain.done is not None
+        and any(signal.id in known.ids for known in record.events)
+        and not cases.newly_asking(record, cases.not_dismissed(record, one.judged))
+    )
+
+
+def acknowledged(
+    node: Node,
+    walked: Walk,
+    record: Record,
+    found: Mapping[str, tuple[Acknowledgement, ...]],
+    prefix: str,
+) -> dict[str, str | None]:
+    """Return what changes of the annotation that the agent obeys: the ids that we acknowledged and still may.
+
+    It goes as soon as one of the event's nodes is opened, or the event has started.
+    """
+    effects = walked.effects
+    closed = node.unschedulable if effects.unschedulable is None else effects.unschedulable
+    may = {one.id for one in found.get(node.name, ()) if not one.refusal}
+    drained = record.drain is not None and record.drain.done is not None
+    empty = walked.state is State.IN_MAINTENANCE and closed and drained
+    ids = sorted(may & set(record.acknowledged)) if empty else []
+    text = imds.to_acknowledgement(ids) if ids else None
+    key = f"{prefix}/{imds.ACKNOWLEDGE}"
+    return {key: text} if node.annotations.get(key) != text else {}

@@ -1,0 +1,56 @@
+"""Replacing over nodes: whose pool is asked for a machine already, and what has gone by our doing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from reconciler.decide.seen import Seen
+from reconciler.model.machine import Machine, Maker, Remove
+from reconciler.model.node import Node
+from reconciler.model.record import Record
+from reconciler.model.snapshot import Replaced
+
+PoolKey = tuple[Maker, str, str, str]
+
+
+def pool_key(machine: Machine | None) -> PoolKey | None:
+    """Return what tells the machine's pool from others, None where it has none that is known."""
+    if machine is None or machine.pool is None:
+        return None
+    return (machine.ref.maker, machine.pool.kind, machine.pool.namespace, machine.pool.name)
+
+
+def pools_in_hand(seen: Iterable[Seen], machines: Mapping[str, Machine]) -> dict[PoolKey, str]:
+    """Return the pools that were raised for a node that is still there, each with that node."""
+    found: dict[PoolKey, str] = {}
+    for one in seen:
+        asked = one.record.replacement if one.record is not None else None
+        key = pool_key(machines.get(one.node.name))
+        if key is not None and asked is not None and asked.wanted is not None:
+            found.setdefault(key, one.node.name)
+    return found
+
+
+def gone_by_us(
+    node: Node,
+    action: Remove,
+    record: Record,
+    nodes: Iterable[Node],
+    before: tuple[Replaced, ...],
+    now: datetime,
+) -> tuple[Replaced, ...]:
+    """Return what the ledger says of replaced nodes once this one's machine is deleted.
+
+    One whose replacement is there already, since its pool was raised first, leaves no place empty.
+    """
+    pool, asked = action.machine.pool, record.replacement
+    others = tuple(one for one in before if one.uid != node.uid)
+    wanted = asked.wanted if asked is not None else None
+    if wanted is not None and pool is not None and pool.ready is not None and pool.ready >= wanted:
+        return others
+    there = [one for one in nodes if one.pool == node.pool]
+    uids = {one.uid for one in there}
+    missing = sum(1 for one in others if one.pool == node.pool and one.uid not in uids)
+    at = now.replace(microsecond=0)
+    return (*others, Replaced(node.name, node.uid, node.zone, node.pool, len(there) + missing, at))

@@ -1,0 +1,17 @@
+"""acknowledge: have the node agent tell Azure that the event may start now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.engine.situation import Effects, Situation
+from reconciler.model.plan import Notice
+
+
+def acknowledge(situation: Situation, effects: Effects) -> Effects:
+    """Write down which events; the annotation that the agent reads follows from that (`node_patch`)."""
+    ids = tuple(one.id for one in situation.to_acknowledge)
+    record = effects.record
+    effects = replace(effects, record=replace(record, acknowledged=(*record.acknowledged, *ids)))
+    message = f"every VM of event {', '.join(ids)} is drained: Azure may start it now"
+    return effects.told(Notice("MaintenanceAcknowledged", message))

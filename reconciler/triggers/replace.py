@@ -1,0 +1,32 @@
+"""replace: delete the drained node's machine, so that a new one comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.engine.situation import Effects, Situation
+from reconciler.model.machine import Maker, Remove
+from reconciler.model.plan import Notice
+from reconciler.model.record import Replacement
+
+
+def replace_machine(situation: Situation, effects: Effects) -> Effects:
+    """Write down that the machine is to go; then its maker is asked."""
+    machine = situation.machine
+    if machine is None or machine.pool is None:
+        return effects
+    before = effects.record.replacement or Replacement(situation.now)
+    asked = replace(before, asked=situation.now.replace(microsecond=0), removals=before.removals + 1)
+    pool, lower = machine.pool, None
+    # An agent pool is lowered by the deletion itself.
+    if before.wanted is not None and machine.ref.maker is not Maker.AKS:
+        # A number that somebody else has changed since is theirs to lower.
+        lower = before.wanted - 1 if pool.wanted == before.wanted else None
+    effects = replace(
+        effects,
+        record=replace(effects.record, replacement=asked),
+        machine=Remove(situation.node.name, machine, lower),
+    )
+    again = f" (attempt {asked.removals})" if asked.removals > 1 else ""
+    message = f"has its machine deleted: {pool} brings a new one{again}"
+    return effects.told(Notice("MaintenanceReplacing", message))

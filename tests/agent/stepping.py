@@ -1,0 +1,74 @@
+"""The agent in this process, step by step, between an IMDS and a Node that do as they are told."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from jobs.agent import Agent, Arguments, Health
+from reconciler.clients.own_node import Access
+from tests.agent.fake_node_api import NODE, FakeNodeApi
+from tests.fakes.imds import FakeImds
+
+ALWAYS = 1e-9
+"""For `reread`: the agent looks at its Node at every step."""
+
+NEVER = 3600.0
+"""For `reread`: it looks at its Node of its own accord no more once it has."""
+
+
+class World:
+    """One agent, and what it lives between."""
+
+    def __init__(self, imds: FakeImds, api: FakeNodeApi, token: Path, reread: float) -> None:
+        self.imds, self.api = imds, api
+        self._arguments = Arguments(
+            access=Access(api.url, token, None),
+            node=NODE,
+            imds_address=imds.address,
+            interval=0.0,
+            prefix="node-maintenance.dev",
+            listen=None,
+            reread=reread,
+            once=False,
+        )
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing is scheduled, nothing is on the Node, and the agent has just been started."""
+        self.imds.tell()
+        self.imds.acknowledged.clear()
+        self.imds.requests.clear()
+        self.api.node["metadata"]["annotations"] = {}
+        self.agent = Agent(self._arguments, Health())
+
+    def step(self, times: int = 1) -> None:
+        """Let the agent do what is due."""
+        for _ in range(times):
+            self.agent.step()
+
+    @property
+    def posts(self) -> int:
+        """How often Azure was told to start something, heard or not."""
+        return self.imds.requests.count("POST")
+
+    @property
+    def looks(self) -> int:
+        """How often the agent has read its Node."""
+        return self.api.requests.count("GET")
+
+
+@contextmanager
+def stepped_agent(*, reread: float, starts: bool = True) -> Iterator[World]:
+    """A world of its own; `starts` as for FakeImds."""
+    with (
+        FakeImds(starts=starts) as imds,
+        FakeNodeApi() as api,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        token = Path(folder) / "token"
+        token.write_text("token\n", encoding="utf-8")
+        yield World(imds, api, token, reread)
+        assert imds.violations == []

@@ -1,0 +1,86 @@
+"""replaceDue: drained, owned by somebody who brings a new one, and nothing under way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.model.machine import Machine, Maker
+from reconciler.model.plan import Verdict
+from reconciler.model.record import DrainRecord, Replacement, State
+from tests import builders
+from tests.builders import NOW, ask, minutes, settings
+from tests.replacing import POOL, REF, machine, to_be_replaced
+
+AKS = machine(replace(POOL, kind="agent pool"), maker=Maker.AKS)
+
+
+def test_a_drained_node_with_a_machine_set_behind_it_is_due() -> None:
+    answer = ask("replaceDue", to_be_replaced(machine()))
+
+    assert (answer.verdict, answer.reason) == (
+        Verdict.PASSED,
+        "the node is drained, and MachineSet np brings a new one",
+    )
+
+
+@pytest.mark.parametrize(
+    ("owner", "words", "verdict"),
+    [
+        pytest.param(None, "nothing on the node says", Verdict.FAILED, id="nobody's"),
+        pytest.param(Machine(REF, problem="403"), "can't be replaced: 403", Verdict.UNKNOWN, id="unreadable"),
+        pytest.param(machine(None), "nothing would bring", Verdict.FAILED, id="no pool"),
+        pytest.param(machine(deleting=True), "is being deleted", Verdict.FAILED, id="going"),
+        pytest.param(machine(control_plane=True), "never replaced", Verdict.FAILED, id="control plane"),
+        pytest.param(machine(replace(POOL, busy="it is busy")), "it is busy", Verdict.FAILED, id="busy"),
+        pytest.param(
+            replace(AKS, pool=replace(POOL, wanted=None, scales=False)),
+            "keeps no single number",
+            Verdict.FAILED,
+            id="agent pool of several sizes",
+        ),
+        pytest.param(AKS, "one machine more before this one goes", Verdict.FAILED, id="agent pool"),
+    ],
+)
+def test_why_it_is_not_due_holds_the_node(owner: Machine | None, words: str, verdict: Verdict) -> None:
+    answer = ask("replaceDue", to_be_replaced(owner))
+
+    assert words in answer.reason
+    assert (answer.verdict, answer.holds) == (verdict, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"),
+    [
+        (Replacement(NOW - minutes(5), 4), Verdict.FAILED),
+        (Replacement(NOW - minutes(5), 3), Verdict.PASSED),
+    ],
+)
+def test_an_agent_pool_has_to_have_the_one_more(asked: Replacement, verdict: Verdict) -> None:
+    assert ask("replaceDue", to_be_replaced(AKS, asked=asked)).verdict is verdict
+
+
+@pytest.mark.parametrize(("ago", "due"), [(1.9, False), (2, True)])
+def test_after_a_deletion_in_vain_the_next_is_due_later(ago: float, due: bool) -> None:
+    answer = ask("replaceDue", to_be_replaced(machine(), asked=Replacement(NOW - minutes(ago), removals=1)))
+
+    assert (answer.verdict is Verdict.PASSED) is due
+    assert answer.until == (None if due else NOW + minutes(2 - ago))
+
+
+def test_each_attempt_waits_longer() -> None:
+    asked = Replacement(NOW - minutes(5), removals=3)
+    answer = ask("replaceDue", to_be_replaced(machine(), asked=asked))
+
+    assert answer.until == NOW + minutes(1)
+
+
+def test_before_the_drain_is_over_and_where_nothing_asks_for_it_nobody_waits() -> None:
+    going = builders.record(drain=DrainRecord(NOW))
+    undrained = ask("replaceDue", to_be_replaced(machine(), held=going))
+    unasked = ask("replaceDue", to_be_replaced(machine(), chosen=settings()))
+
+    for answer in (undrained, unasked):
+        assert (answer.verdict, answer.holds) == (Verdict.FAILED, False)
+    assert to_be_replaced(machine()).state is State.IN_MAINTENANCE

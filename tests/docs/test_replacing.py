@@ -1,0 +1,46 @@
+"""docs/replacing.md says what is so: its settings are good, its role asks for what the client does."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from reconciler.model.event import Kind
+from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE, Maker
+from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import PoolCount
+
+PAGE = (Path(__file__).parents[2] / "docs" / "replacing.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_settings_of_the_page_are_good() -> None:
+    kinds, pools, surge = (parse_settings(block, "maintenance.yaml") for block in BLOCKS)
+
+    assert kinds.event_policy(Kind.REDEPLOY, {}).replace
+    assert kinds.replaces()
+    assert pools.replace.aks.cluster is not None
+    assert pools.replace.aks.count is PoolCount.RESTORE
+    assert surge.replace.surge
+    assert not surge.replaces()
+
+
+def test_every_maker_and_whatever_tells_of_it_is_named() -> None:
+    table = PAGE.partition("| maker |")[2].partition("\n\n")[0]
+
+    assert [str(maker) for maker in Maker if str(maker) not in table] == []
+    for key in (KARPENTER_LABEL, CLUSTER_API_MACHINE, OPENSHIFT_MACHINE):
+        assert f"`{key}`" in table
+    assert f"`{CONTROL_PLANE_LABELS[0]}`" in PAGE
+
+
+def test_the_role_has_the_three_rights_of_agent_pools() -> None:
+    (text,) = re.findall(r"<<JSON\n(.*?)\nJSON", PAGE, re.DOTALL)
+    rights = {
+        action.removeprefix("Microsoft.ContainerService/managedClusters/")
+        for action in json.loads(text)["Actions"]
+    }
+
+    assert rights == {"agentPools/read", "agentPools/write", "agentPools/deleteMachines/action"}

@@ -1,0 +1,90 @@
+"""The keys that acknowledge and replace: what each default is, where they may stand, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.model.event import Kind
+from reconciler.settings.explain import explain_settings
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import PoolCount, Settings
+
+CLUSTER = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/shop"
+
+
+def read(text: str) -> Settings:
+    return parse_settings(text, "maintenance.yaml")
+
+
+def test_nothing_is_acknowledged_or_replaced_by_default() -> None:
+    chosen = read("")
+
+    assert not chosen.replaces()
+    assert not any(chosen.event_policy(kind, {}).acknowledge for kind in Kind)
+    assert (chosen.replace.surge, chosen.replace.aks.cluster) == (False, None)
+    assert chosen.replace.aks.count is PoolCount.RESTORE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "events: {Redeploy: {replace: true}}",
+        "conditions: {KernelDeadlock: {replace: true}}",
+        "overrides: [{nodeSelector: {agentpool: np}, events: {Redeploy: {replace: true}}}]",
+        "overrides: [{nodeSelector: {agentpool: np}, conditions: {KernelDeadlock: {replace: true}}}]",
+    ],
+)
+def test_machines_are_looked_at_where_anything_on_any_node_replaces_them(text: str) -> None:
+    assert read(text).replaces()
+
+
+def test_an_override_has_the_last_word() -> None:
+    chosen = read(
+        "events: {Reboot: {acknowledge: true, replace: true}}\n"
+        "overrides: [{nodeSelector: {agentpool: np}, events: {Reboot: {acknowledge: false, replace: false}}}]"
+    )
+    everywhere, there = (chosen.event_policy(Kind.REBOOT, labels) for labels in ({}, {"agentpool": "np"}))
+
+    assert (everywhere.acknowledge, everywhere.replace) == (True, True)
+    assert (there.acknowledge, there.replace) == (False, False)
+
+
+@pytest.mark.parametrize("cluster", [CLUSTER, CLUSTER.casefold()])
+def test_a_cluster_is_named_by_its_resource_id(cluster: str) -> None:
+    assert read(f"replace: {{aks: {{cluster: {cluster}}}}}").replace.aks.cluster == cluster
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "said"),
+    [
+        ("replace: {aks: {cluster: shop}}", "replace.aks.cluster", "az aks show --query id"),
+        (f"replace: {{aks: {{cluster: {CLUSTER}/agentPools/np}}}}", "replace.aks.cluster", "no managed"),
+        ("replace: {aks: {count: Keep}}", "replace.aks.count", "Keep"),
+        ("replace: {surge: 1}", "replace.surge", ""),
+        ("conditions: {KernelDeadlock: {acknowledge: true}}", "KernelDeadlock.acknowledge", ""),
+        (
+            "sources: {imds: {enabled: false}}\nevents: {Reboot: {acknowledge: true}}",
+            "events.Reboot.acknowledge",
+            "sources.imds.enabled is false",
+        ),
+        (
+            "sources: {imds: {enabled: false}}\noverrides: [{events: {Reboot: {acknowledge: true}}}]",
+            "overrides[0].events.Reboot.acknowledge",
+            "sources.imds.enabled is false",
+        ),
+    ],
+)
+def test_what_can_not_be_is_refused(text: str, key: str, said: str) -> None:
+    with pytest.raises(SettingsError) as told:
+        read(text)
+
+    (mistake,) = told.value.mistakes
+    assert key in mistake
+    assert said in mistake
+
+
+def test_what_happens_once_a_node_is_drained_is_explained() -> None:
+    text = explain_settings(read("events: {Reboot: {acknowledge: true, replace: true}}"))
+
+    assert "Once drained it is acknowledged. Once drained the machine is replaced." in text

@@ -1,0 +1,22 @@
+"""acknowledge: written down and told once; what was acknowledged before stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.engine.situation import Acknowledgement, Effects
+from reconciler.model.plan import Notice
+from reconciler.triggers.acknowledge import acknowledge
+from tests.builders import record, situation
+
+
+def test_what_may_start_is_written_down_and_told() -> None:
+    held = replace(record(), acknowledged=("A1",))
+    given = (Acknowledgement("A1"), Acknowledgement("B2"), Acknowledgement("C3", "a VM is no node"))
+    effects = acknowledge(situation(held=held, acknowledgements=given), Effects(held))
+
+    assert effects.record == replace(held, acknowledged=("A1", "B2"))
+    assert effects.notices == (
+        Notice("MaintenanceAcknowledged", "every VM of event B2 is drained: Azure may start it now"),
+    )
+    assert (effects.unschedulable, effects.labels) == (None, {})

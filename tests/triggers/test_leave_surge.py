@@ -1,0 +1,29 @@
+"""leaveSurge: a machine too many is told of, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.engine.situation import Effects
+from reconciler.model.machine import Machine
+from reconciler.model.record import Replacement
+from reconciler.triggers.leave_surge import leave_surge
+from tests.builders import NOW
+from tests.replacing import machine, to_be_replaced
+
+
+@pytest.mark.parametrize(
+    ("owner", "asked", "told"),
+    [
+        pytest.param(machine(), None, "", id="nothing was asked"),
+        pytest.param(machine(), Replacement(NOW, 4), "MachineSet np was raised to 4", id="raised"),
+        pytest.param(None, Replacement(NOW, 4), "its pool was raised to 4", id="by a pool unknown now"),
+        pytest.param(machine(), Replacement(NOW, 4, 1), "", id="and its own deleted"),
+    ],
+)
+def test_what_is_left_is_told_of(owner: Machine | None, asked: Replacement | None, told: str) -> None:
+    situation = to_be_replaced(owner, asked=asked)
+    effects = leave_surge(situation, Effects(situation.record))
+
+    assert effects.record.replacement is None
+    assert [told in notice.message for notice in effects.notices] == ([True] if told else [])

@@ -1,0 +1,50 @@
+"""replace: by deletion, or by lowering a pool that was raised for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.engine.situation import Effects
+from reconciler.model.machine import Maker, Pool, Remove
+from reconciler.model.record import Replacement
+from reconciler.triggers.replace import replace_machine
+from tests import builders
+from tests.builders import NOW, minutes
+from tests.replacing import POOL, machine, to_be_replaced
+
+BEFORE = Replacement(NOW - minutes(9), 4)
+
+
+@pytest.mark.parametrize(
+    ("pool", "maker", "asked", "lower"),
+    [
+        pytest.param(POOL, Maker.OPENSHIFT, None, None, id="not raised"),
+        pytest.param(replace(POOL, wanted=4), Maker.OPENSHIFT, BEFORE, 3, id="raised"),
+        pytest.param(POOL, Maker.OPENSHIFT, BEFORE, None, id="raised in vain"),
+        pytest.param(replace(POOL, wanted=5), Maker.OPENSHIFT, BEFORE, None, id="raised by others, too"),
+        pytest.param(replace(POOL, wanted=4), Maker.AKS, BEFORE, None, id="lowered by the deletion"),
+    ],
+)
+def test_how_a_machine_goes(pool: Pool, maker: Maker, asked: Replacement | None, lower: int | None) -> None:
+    owner = machine(pool, maker=maker)
+    situation = to_be_replaced(owner, asked=asked)
+    effects = replace_machine(situation, Effects(situation.record))
+
+    assert effects.machine == Remove("a", owner, lower)
+    assert effects.record.replacement == Replacement(NOW, asked.wanted if asked else None, 1)
+
+
+def test_a_second_attempt_says_so() -> None:
+    situation = to_be_replaced(machine(), asked=Replacement(NOW - minutes(9), removals=1))
+    effects = replace_machine(situation, Effects(situation.record))
+
+    assert effects.record.replacement == Replacement(NOW, None, 2)
+    assert "attempt 2" in effects.notices[0].message
+
+
+def test_what_nothing_would_bring_back_is_left() -> None:
+    before = Effects(builders.record())
+
+    assert replace_machine(to_be_replaced(machine(None)), before) == before
