@@ -51,7 +51,7 @@ def start_agent(imds: FakeImds, api: FakeNodeApi, token_file: Path, tmp_path: Pa
                 tmp_path,
                 *("--node", NODE, "--imds-address", imds.address),
                 *(() if interval is None else ("--interval", interval)),
-                *("--server", api.url, "--token-file", str(token_file), "--listen", "127.0.0.1:0"),
+                *("--server", api.address, "--token-file", str(token_file), "--listen", "127.0.0.1:0"),
                 *arguments,
                 environment=environment,
                 python=python,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 from tests.controlplane.waiting import wait_for
+from tests.fakes.loopback import Loopback
 
 Object = dict[str, Any]
 
@@ -35,7 +34,7 @@ class Failure:
     after_doing_it: bool = False
 
 
-class FakeNodeApi:
+class FakeNodeApi(Loopback):
     """Serves GET and merge PATCH of the Node. `requests` are the methods, `writes` the PATCHes done."""
 
     def __init__(self, *, spot: bool = False, provider_id: str = PROVIDER_ID) -> None:
@@ -49,29 +48,12 @@ class FakeNodeApi:
         self.tokens: list[str] = []
         self.user_agents: list[str] = []
         self._failures: dict[str, list[Failure]] = {"GET": [], "PATCH": []}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(self._handler())
 
     @property
     def published(self) -> str | None:
         value = self.node["metadata"]["annotations"].get(KEY)
         return None if value is None else str(value)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
 
     def fail(self, method: str, failures: Iterable[Failure]) -> None:
         """Answer the next requests of this method so."""

@@ -25,7 +25,7 @@ class World:
     def __init__(self, imds: FakeImds, api: FakeNodeApi, token: Path, reread: float) -> None:
         self.imds, self.api = imds, api
         self._arguments = Arguments(
-            access=Access(api.url, token, None),
+            access=Access(api.address, token, None),
             node=NODE,
             imds_address=imds.address,
             interval=0.0,

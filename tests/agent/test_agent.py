@@ -362,7 +362,7 @@ def test_a_wrong_command_line_is_told_of_and_ends_with_2(
 
 
 def test_a_port_that_is_taken_is_told_of(start_agent: StartAgent, api: FakeNodeApi) -> None:
-    agent = start_agent("--listen", api.url.removeprefix("http://"))
+    agent = start_agent("--listen", api.address.removeprefix("http://"))
 
     assert agent.process.wait(20) == 1
     assert agent.lines("cannot listen")

@@ -21,7 +21,7 @@ from tests.agent.fake_node_api import ACKNOWLEDGE, KEY, NODE, PREFIX, PROVIDER_I
 
 
 def client(api: FakeNodeApi, token_file: Path, node: str = NODE) -> OwnNodeClient:
-    return OwnNodeClient(Access(api.url, token_file, None), node, PREFIX)
+    return OwnNodeClient(Access(api.address, token_file, None), node, PREFIX)
 
 
 def test_a_node_is_read(api: FakeNodeApi, token_file: Path) -> None:
@@ -41,7 +41,7 @@ def test_both_annotations_are_read_with_the_node_and_by_themselves(
 
 def test_another_prefix_is_another_pair_of_annotations(api: FakeNodeApi, token_file: Path) -> None:
     api.node["metadata"]["annotations"] |= {KEY: "text", ACKNOWLEDGE: "ids", "example.com/acknowledge": "x"}
-    other = OwnNodeClient(Access(api.url, token_file, None), NODE, "example.com")
+    other = OwnNodeClient(Access(api.address, token_file, None), NODE, "example.com")
 
     assert other.read_annotations() == Annotations("uid-1", published=None, acknowledge="x")
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azure.core.pipeline.policies import HeadersPolicy
@@ -20,6 +19,7 @@ from azure.core.pipeline.policies import HeadersPolicy
 from reconciler.clients.agent_pools import API_VERSION, Pipeline, client_at
 from tests.controlplane.fill import Pool
 from tests.fakes.arm import SUBSCRIPTION, TOKEN, Refusal
+from tests.fakes.loopback import Loopback
 
 Object = dict[str, Any]
 Answer = tuple[int, Object | None, dict[str, str]]
@@ -45,7 +45,7 @@ class FakePool:
     written: list[Object] = field(default_factory=list)
 
 
-class FakeAgentPools:
+class FakeAgentPools(Loopback):
     """Serves the pools it is told of.
 
     `takes` is for how many reads an operation lasts. `added` and `deleted` are called with a machine's name,
@@ -64,24 +64,7 @@ class FakeAgentPools:
         self.pools: dict[str, FakePool] = {}
         self._refusals: dict[str, list[Refusal]] = {}
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        super().__init__(self._handler())
 
     # What the tests say.
 

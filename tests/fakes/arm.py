@@ -8,9 +8,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azure.core.credentials import AccessToken
@@ -20,6 +19,7 @@ from azure.mgmt.compute import ComputeManagementClient
 
 from reconciler.clients.arm import Compute
 from tests.controlplane.fill import RESOURCE_GROUP, Pool
+from tests.fakes.loopback import Loopback
 
 Object = dict[str, Any]
 
@@ -81,7 +81,7 @@ class FakeVm:
     silent: bool = False
 
 
-class FakeArm:
+class FakeArm(Loopback):
     """Serves the VMs it is told of.
 
     `lists` counts lists begun, `pages` their pages, `performed` what was started, by its path;
@@ -100,24 +100,7 @@ class FakeArm:
         self.singles: dict[str, FakeVm] = {}
         self._page = page
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        super().__init__(self._handler())
 
     # What the tests say.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.controlplane.waiting import wait_for
+from tests.fakes.loopback import Loopback
 
 Event = dict[str, Any]
 
@@ -60,7 +60,7 @@ def started(scheduled: Event) -> Event:
     return {**scheduled, "EventStatus": "Started", "NotBefore": ""}
 
 
-class FakeImds:
+class FakeImds(Loopback):
     """Serves the events it is told of, or the answers of a script first.
 
     `requests` are what came, `violations` what Azure would have refused: every test should find it empty.
@@ -78,26 +78,7 @@ class FakeImds:
         self._incarnation = 0
         self._events: list[Event] = []
         self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        super().__init__(self._handler())
 
     def tell(self, *events: Event) -> None:
         """From now on these are all events there are."""
@@ -190,7 +171,7 @@ class FakeImds:
 
             def _send(self, answer: Answer) -> None:
                 if answer.delay:
-                    fake._stopping.wait(answer.delay)
+                    fake.stopping.wait(answer.delay)
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
@@ -201,7 +182,7 @@ class FakeImds:
                         for byte in answer.body:
                             self.wfile.write(bytes((byte,)))
                             self.wfile.flush()
-                            if fake._stopping.wait(answer.trickle):
+                            if fake.stopping.wait(answer.trickle):
                                 break
                     else:
                         self.wfile.write(answer.body)

@@ -1,0 +1,38 @@
+"""What every HTTP fake is: a server on a free port of loopback that ends with its test."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+
+class Loopback:
+    """Serves while it is entered; `stopping` is set when it ends, for whoever waits within an answer."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        """Take the port at once, so that the address is known; serve only once entered."""
+        self.stopping = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def address(self) -> str:
+        """The URL without a path."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        """Begin to serve."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
