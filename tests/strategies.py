@@ -125,7 +125,11 @@ def records(draw: st.DrawFn, uid: str) -> Record:
     if state is State.OPERATIONAL:
         return Record(uid, dismissed=dismissed)
     since = draw(past)
-    events = tuple(draw(st.lists(known_events, min_size=1, max_size=2)))
+    # One event is on record once.
+    several = st.lists(
+        known_events, min_size=1, max_size=2, unique_by=lambda one: (one.kind, one.ids or one.not_before)
+    )
+    events = tuple(draw(several))
     if state is State.REQUIRED:
         held = ProfileState(state, since)
         return Record(uid, (("default", held),), events, dismissed=dismissed)

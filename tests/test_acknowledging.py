@@ -16,6 +16,7 @@ from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import Cordon, DrainRecord, Record, State, from_annotation
+from reconciler.release import release
 from reconciler.sources.imds import from_annotation as published_events
 from tests import builders
 from tests.builders import (
@@ -542,6 +543,18 @@ def test_what_somebody_else_wrote_there_is_put_right() -> None:
         write = plan_of(plan, name).write
         assert write is not None
         assert write.annotations[ACKNOWLEDGE] is None
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_who_releases_a_node_takes_the_word_back(reset: bool) -> None:
+    node, _ = pair()
+    text = "{" if reset else node.annotations[RECORD]
+    write = release(replace(node, annotations={**node.annotations, RECORD: text}), PREFIX, reset=reset)
+    alone = release(on_vm(builders.node("b", annotations={ACKNOWLEDGE: '["A1"]'}), 2), PREFIX, reset=False)
+
+    for one in (write, alone):
+        assert one is not None
+        assert one.annotations[ACKNOWLEDGE] is None
 
 
 def test_an_event_that_left_the_case_leaves_the_list() -> None:
