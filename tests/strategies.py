@@ -268,7 +268,7 @@ MEANINGS = (
     "Reboot: {outsideWindow: Never}, userInitiated: Drain",
     "Redeploy: {outsideWindow: Immediately}, Unknown: {drain: true}",
     "Reboot: {acknowledge: true}, Redeploy: {acknowledge: true, outsideWindow: Immediately}",
-    "Unknown: {drain: true, acknowledge: true}, Reboot: {acknowledge: true}, userInitiated: Drain",
+    "Unknown: {drain: true, acknowledge: true}, Reboot: {outsideWindow: Never}, userInitiated: Drain",
     "Freeze: {drain: true, acknowledge: true}, Preempt: {acknowledge: true}",
 )
 SIGNS = ("drainsafe", "node-conditions", "nodemaintenances")

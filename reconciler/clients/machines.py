@@ -26,22 +26,23 @@ import msgspec
 from reconciler.clients import objects
 from reconciler.clients.cluster import read_only
 from reconciler.clients.connection import MERGE_PATCH, Connection, Request
-from reconciler.clients.jsonlists import ObjectMeta, OwnerReference, decode
+from reconciler.clients.jsonlists import decode
+from reconciler.clients.machine_objects import (
+    Claim,
+    Group,
+    MachineObject,
+    PoolObject,
+    controller,
+    is_control_plane,
+    is_put_back,
+    number_of,
+    why_busy,
+)
 from reconciler.clients.node_writing import TRIES
 from reconciler.clients.retrying import patiently
 from reconciler.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
 from reconciler.model.machine import Machine, MachineRef, Maker, Pool, Raise, Remove
 from reconciler.model.node import KARPENTER_LABEL
-
-# The attributes are spelt as in the API, so that no table of names is needed.
-# ruff: noqa: N815
-
-PAUSED = "cluster.x-k8s.io/paused"
-_CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
-# A MachineDeployment of a ClusterClass: its number is the Cluster's to say, and is put back.
-_TOPOLOGY = "topology.cluster.x-k8s.io/owned"
-_OPENSHIFT_ROLE = "machine.openshift.io/cluster-api-machine-role"
-_AUTOSCALER = "cluster-api-autoscaler-node-group"
 
 _PLURALS = {"MachineSet": "machinesets", "MachineDeployment": "machinedeployments"}
 # metadata.name: what is no such name would be another path.
@@ -65,55 +66,6 @@ _APIS = {
         "machine.openshift.io", "v1beta1", mark=("machine.openshift.io/delete-machine", "true")
     ),
 }
-
-
-class _Version(msgspec.Struct):
-    version: str = ""
-
-
-class _Group(msgspec.Struct):
-    preferredVersion: _Version = msgspec.field(default_factory=_Version)
-
-
-class _NodeRef(msgspec.Struct):
-    name: str = ""
-
-
-class _MachineStatus(msgspec.Struct):
-    nodeRef: _NodeRef | None = None
-    authoritativeAPI: str = ""
-
-
-class _MachineObject(msgspec.Struct):
-    metadata: ObjectMeta
-    status: _MachineStatus = msgspec.field(default_factory=_MachineStatus)
-
-
-class _PoolSpec(msgspec.Struct):
-    replicas: int | None = None
-
-
-class _PoolStatus(msgspec.Struct):
-    replicas: int | None = None
-    readyReplicas: int | None = None
-    # v1beta1's and v1beta2's name of the same.
-    updatedReplicas: int | None = None
-    upToDateReplicas: int | None = None
-
-
-class _PoolObject(msgspec.Struct):
-    metadata: ObjectMeta
-    spec: _PoolSpec = msgspec.field(default_factory=_PoolSpec)
-    status: _PoolStatus = msgspec.field(default_factory=_PoolStatus)
-
-
-class _ClaimStatus(msgspec.Struct):
-    nodeName: str = ""
-
-
-class _Claim(msgspec.Struct):
-    metadata: ObjectMeta
-    status: _ClaimStatus = msgspec.field(default_factory=_ClaimStatus)
 
 
 class _Untold(Exception):
@@ -220,14 +172,14 @@ class Machines:
             deleting=meta.deletionTimestamp is not None,
         )
 
-    def _claims(self, path: str) -> tuple[dict[str, list[_Claim]], int]:
+    def _claims(self, path: str) -> tuple[dict[str, list[Claim]], int]:
         """Return all NodeClaims by their nodes' names, and how many can't be read."""
         listed, _ = objects.get_list(self._connection, path, msgspec.Raw)
-        found: dict[str, list[_Claim]] = {}
+        found: dict[str, list[Claim]] = {}
         broken = 0
         for raw in listed:
             try:
-                claim = decode(_Claim, bytes(raw))
+                claim = decode(Claim, bytes(raw))
             except Rejected:
                 broken += 1
                 continue
@@ -239,15 +191,15 @@ class Machines:
         if not (_NAME.fullmatch(ref.name) and _NAME.fullmatch(ref.namespace)):
             raise _Untold(f"there can be no {what}")
         place = self._place(ref.maker, ref.namespace, look)
-        found = look.once(f"{place}/machines/{ref.name}", what, self._get(_MachineObject))
+        found = look.once(f"{place}/machines/{ref.name}", what, self._get(MachineObject))
         node = found.status.nodeRef.name if found.status.nodeRef else ""
         if node != ref.node:
             raise _Untold(f"{what} is of {f'node {node}' if node else 'no node'}, not of this one")
         meta = found.metadata
-        owner, kind = _controller(meta, _APIS[ref.maker].group)
+        owner, kind = controller(meta, _APIS[ref.maker].group)
         if owner is not None and kind == "MachinePool":
             raise _Untold(f"{what} belongs to MachinePool {owner.name}: of those no single one is replaced")
-        control_plane = _is_control_plane(meta, kind)
+        control_plane = is_control_plane(meta, kind)
         made = Machine(
             ref,
             name=meta.name,
@@ -259,16 +211,16 @@ class Machines:
             return made
         return replace(made, pool=self._pool(look, place, ref, found, owner.name))
 
-    def _pool(self, look: _Look, place: str, ref: MachineRef, machine: _MachineObject, name: str) -> Pool:
+    def _pool(self, look: _Look, place: str, ref: MachineRef, machine: MachineObject, name: str) -> Pool:
         """Return what keeps the number: the MachineSet of that name, or the MachineDeployment above it."""
         group, kind = _APIS[ref.maker].group, "MachineSet"
         metas = [machine.metadata]
         while True:
             found = look.once(
-                f"{place}/{_PLURALS[kind]}/{name}", f"{kind} {ref.namespace}/{name}", self._get(_PoolObject)
+                f"{place}/{_PLURALS[kind]}/{name}", f"{kind} {ref.namespace}/{name}", self._get(PoolObject)
             )
             metas.append(found.metadata)
-            above, kind_above = _controller(found.metadata, group)
+            above, kind_above = controller(found.metadata, group)
             if above is None or (kind, kind_above) != ("MachineSet", "MachineDeployment"):
                 break
             kind, name = kind_above, above.name
@@ -276,11 +228,11 @@ class Machines:
             kind=kind,
             name=name,
             namespace=ref.namespace,
-            wanted=_number(found),
+            wanted=number_of(found),
             ready=found.status.readyReplicas or 0,
             revision=found.metadata.resourceVersion,
-            scales=above is None and not _is_put_back(found.metadata, group),
-            busy=_busy(f"{kind} {name}", metas, found.status, machine.status.authoritativeAPI),
+            scales=above is None and not is_put_back(found.metadata, group),
+            busy=why_busy(f"{kind} {name}", metas, found.status, machine.status.authoritativeAPI),
         )
 
     def _get(self, kind: type[Kind]) -> Callable[[str], Kind]:
@@ -298,7 +250,7 @@ class Machines:
         return f"{place}/namespaces/{namespace}" if namespace else place
 
     def _version(self, path: str) -> str:
-        version = objects.get(self._connection, path, _Group).preferredVersion.version
+        version = objects.get(self._connection, path, Group).preferredVersion.version
         if not version:
             raise Rejected(f"GET {path}: it names no preferred version")
         return version
@@ -347,12 +299,12 @@ class Machines:
                 return
             except Conflict as error:
                 failure = error
-            now = objects.get(self._connection, path, _PoolObject)
-            if enough(_number(now)):
+            now = objects.get(self._connection, path, PoolObject)
+            if enough(number_of(now)):
                 # A try whose answer was lost had written it.
                 return
-            if _number(now) != pool.wanted:
-                told = f"{pool} is not as it was seen: it wants {_number(now)} machines, not {pool.wanted}"
+            if number_of(now) != pool.wanted:
+                told = f"{pool} is not as it was seen: it wants {number_of(now)} machines, not {pool.wanted}"
                 raise Conflict(told, status=409)
             revision = now.metadata.resourceVersion
             self._connection.sleep(min(0.02 * float(2**attempt), 1.0))
@@ -369,49 +321,6 @@ class Machines:
         if machine.ref.maker is Maker.KARPENTER:
             return f"{self._place(Maker.KARPENTER)}/nodeclaims/{machine.name}"
         return f"{self._place(machine.ref.maker, machine.ref.namespace)}/machines/{machine.name}"
-
-
-def _controller(meta: ObjectMeta, group: str) -> tuple[OwnerReference | None, str]:
-    """Return what owns the object, and its kind, which is empty where it is of another API group."""
-    for owner in meta.ownerReferences or ():
-        if owner.controller:
-            return owner, owner.kind if owner.apiVersion.startswith(f"{group}/") else ""
-    return None, ""
-
-
-def _is_control_plane(meta: ObjectMeta, kind: str) -> bool:
-    """Whether the machine carries a control plane: by its label, or by an owner that is no MachineSet.
-
-    KubeadmControlPlane and ControlPlaneMachineSet are two; what an owner does that we don't know is its own.
-    """
-    labels = meta.labels or {}
-    if _CONTROL_PLANE in labels or labels.get(_OPENSHIFT_ROLE) == "master":
-        return True
-    return kind != "MachineSet" and any(owner.controller for owner in meta.ownerReferences or ())
-
-
-def _is_put_back(meta: ObjectMeta, group: str) -> bool:
-    """Whether somebody else says the pool's number: an autoscaler, or a ClusterClass' topology."""
-    annotations = meta.annotations or {}
-    return _TOPOLOGY in (meta.labels or {}) or any(
-        f"{group}/{_AUTOSCALER}-{bound}-size" in annotations for bound in ("min", "max")
-    )
-
-
-def _number(found: _PoolObject) -> int:
-    return 1 if found.spec.replicas is None else found.spec.replicas
-
-
-def _busy(what: str, metas: Sequence[ObjectMeta], status: _PoolStatus, authority: str) -> str:
-    if any(PAUSED in (meta.annotations or {}) for meta in metas):
-        return f"{what} is paused"
-    # OpenShift while it moves over to Cluster API: what isn't in charge is a copy, and put back.
-    if authority not in ("", "MachineAPI"):
-        return f"{what} is looked after by {authority}"
-    updated = status.updatedReplicas if status.upToDateReplicas is None else status.upToDateReplicas
-    if status.replicas is not None and updated is not None and updated < status.replicas:
-        return f"{what} is rolling out a change: {updated} of {status.replicas} machines have it"
-    return ""
 
 
 def _words(what: str, error: ClusterError) -> str:

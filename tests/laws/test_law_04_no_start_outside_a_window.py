@@ -68,3 +68,16 @@ def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(cluster: FakeC
     plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
 
     assert [node.node for node in plan.nodes if node.starts] == []
+
+
+@settings(max_examples=120)
+@given(strategies.clusters(fresh=True))
+def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(cluster: FakeCluster) -> None:
+    from tests.builders import settings as policy_of
+
+    meanings = ", ".join(f"{kind}: {{outsideWindow: Never}}" for kind in strategies.ASKING)
+    policy = policy_of(f"{strategies.WINDOWS[3]}\nevents: {{{meanings}}}\nbudget: {{maxUnavailable: 100%}}")
+    assert not any(policy.calendar.at(NOW, node.labels).open for node in cluster.objects.values())
+    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+
+    assert [node.node for node in plan.nodes if node.starts] == []
