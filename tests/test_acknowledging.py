@@ -157,12 +157,14 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
         ),
         pytest.param(
             drained("b", 2, record(events=(A1,), claimed_by="ann")),
-            "node b is not drained for it yet",
+            "node b may not be touched: it is drained by hand by ann",
             id="claimed by hand",
         ),
         pytest.param(
             on_vm(builders.node("b", annotations={RECORD: "{"}, unschedulable=True), 2),
-            "node b is not drained for it yet",
+            "node b may not be touched: its record is left alone: it can't be read: "
+            "JSONDecodeError('Expecting property name enclosed in double quotes: line 1 column 2 (char 1)'); "
+            "reconciler release b --reset takes it away",
             id="a record that can't be read",
         ),
         pytest.param(
@@ -589,3 +591,29 @@ def test_another_prefix_is_another_annotation() -> None:
 
     assert plan.write is not None
     assert plan.write.annotations[f"{prefix}/acknowledge"] == '["A1"]'
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        pytest.param({"labels": {f"{PREFIX}/ignore": "true"}}, "", id="ignored"),
+        pytest.param({}, "nodeSelector: {test: yes}", id="out of the fleet"),
+        pytest.param({"claimed_by": "ann"}, "", id="claimed by hand"),
+        pytest.param({"text": "{"}, "", id="a record that can't be read"),
+    ],
+)
+def test_from_a_node_that_may_not_be_touched_the_word_alone_is_taken_back(
+    change: dict[str, Any], text: str
+) -> None:
+    held = record(events=(A1,), claimed_by=change.get("claimed_by", ""))
+    node = drained("a", 1, replace(held, acknowledged=("A1",)))
+    annotations = {**node.annotations, ACKNOWLEDGE: '["A1"]'}
+    if "text" in change:
+        annotations[RECORD] = change["text"]
+    node = replace(node, annotations=annotations, labels={**node.labels, **change.get("labels", {})})
+    plan = plan_of(planned(snapshot(node, readings={"a": told(reboot())}), settings(f"{WANTED}\n{text}")))
+
+    assert plan.write is not None
+    assert dict(plan.write.annotations) == {ACKNOWLEDGE: None}
+    assert (dict(plan.write.labels), plan.write.unschedulable) == ({}, None)
+    assert plan.holds != ()

@@ -46,7 +46,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     progress = Progress(
         places,
         replace(snapshot.ledger, replaced=missing),
-        acknowledgements(seen, snapshot.nodes),
+        acknowledgements(seen, snapshot.nodes, settings),
         pools_in_hand(seen, snapshot.machines),
     )
     queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reconciler.decide.seen import DEFAULT, Seen
+from reconciler.decide.seen import DEFAULT, Seen, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.event import Signal, Status
 from reconciler.model.node import Node
+from reconciler.model.own import own_keys
+from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Record, State
+from reconciler.settings.schema import Settings
 from reconciler.sources import imds
 
 _NAMED_AT_MOST = 3
 
 
 def acknowledgements(
-    seen: Sequence[Seen], nodes: Iterable[Node]
+    seen: Sequence[Seen], nodes: Iterable[Node], settings: Settings
 ) -> Mapping[str, tuple[Acknowledgement, ...]]:
     """Return, by node, the events that the settings want started early, and what stands in the way."""
     told: dict[str, list[tuple[Seen, Signal]]] = {}
@@ -40,7 +43,7 @@ def acknowledgements(
     for pairs in wanted.values():
         # As each VM tells it; should they differ, every VM that any of them names counts.
         vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
-        reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs))]
+        reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, settings))]
         if not all(signal.resources for _, signal in pairs):
             reasons.insert(0, "it does not say which VMs it is about")
         more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
@@ -66,7 +69,11 @@ def _wants(one: Seen, signal: Signal) -> bool:
 
 
 def _why_not(
-    vm: str, names: Sequence[str], by_name: Mapping[str, Seen], pairs: Iterable[tuple[Seen, Signal]]
+    vm: str,
+    names: Sequence[str],
+    by_name: Mapping[str, Seen],
+    pairs: Iterable[tuple[Seen, Signal]],
+    settings: Settings,
 ) -> str:
     """Return what speaks against it on account of one VM, empty where nothing does."""
     if not names:
@@ -77,6 +84,8 @@ def _why_not(
     mine = [signal for other, signal in pairs if one is not None and other.node.name == one.node.name]
     if one is None or not mine:
         return f"node {names[0]} has not heard of it yet"
+    if (hold := untouchable(one, settings)) is not None:
+        return f"node {names[0]} may not be touched: {hold.reason}"
     if not all(_wants(one, signal) for signal in mine):
         return f"node {names[0]} is not to be acknowledged, or it has started there"
     if not all(_is_drained_for(one, signal) for signal in mine):
@@ -98,6 +107,22 @@ def _is_drained_for(one: Seen, signal: Signal) -> bool:
         and record.drain.done is not None
         and any(signal.id in known.ids for known in record.events)
         and not cases.newly_asking(record, cases.not_dismissed(record, one.judged))
+    )
+
+
+def taken_back(node: Node, prefix: str) -> NodeWrite | None:
+    """Return the patch that takes our word back from a node about which nothing else may be done."""
+    key = f"{prefix}/{imds.ACKNOWLEDGE}"
+    if key not in node.annotations:
+        return None
+    return NodeWrite(
+        node=node.name,
+        uid=node.uid,
+        resource_version=node.resource_version,
+        seen_unschedulable=node.unschedulable,
+        seen_own=own_keys(node, prefix),
+        own_prefix=prefix,
+        annotations={key: None},
     )
 
 

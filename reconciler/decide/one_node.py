@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.checks.builtin import CHECKS
+from reconciler.decide.acknowledging import taken_back
 from reconciler.decide.draining import follow_drain, running
 from reconciler.decide.planned import node_plan
 from reconciler.decide.progress import Progress
@@ -35,7 +36,14 @@ def decide_node(
     hold = untouchable(one, settings)
     if hold is not None:
         record = one.record or Record(node.uid)
-        return node_plan(one, record.state(DEFAULT), (hold,), stop_drain=running(drained), progress=drained)
+        return node_plan(
+            one,
+            record.state(DEFAULT),
+            (hold,),
+            write=taken_back(node, settings.keys.prefix),
+            stop_drain=running(drained),
+            progress=drained,
+        )
     before = one.record or Record(node.uid)
     judged = cases.not_dismissed(one.record, one.judged)
     switched_on = _switched_on(settings)

@@ -112,7 +112,8 @@ def updated(
     for old in record.events:
         silent = {source for source in old.sources if is_silent(old, source, assessment, switched_on)}
         if silent and not any(old.tells_of(one.event) for one in case.present):
-            fresh.append(replace(old, sources=tuple(sorted(silent))))
+            # With every source that told of it: one that said that it had gone may fall silent, too.
+            fresh.append(old)
     if case.over:
         # What the case was about stays told until it is closed: people ask why a node is still cordoned.
         return replace(record, quiet_since=record.quiet_since or now.replace(microsecond=0))

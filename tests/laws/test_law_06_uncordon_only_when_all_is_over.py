@@ -192,3 +192,27 @@ def test_a_node_whose_machine_is_being_deleted_stays_cordoned_though_its_event_h
         one_pass(cluster, drains, policy, NOW + minutes(10 * later), machines=machines)
 
     assert cluster.objects["a"].unschedulable
+
+
+def test_a_source_that_said_gone_while_the_other_was_silent_has_to_be_heard_again_once_it_is_silent() -> None:
+    told = builders.condition(MAIN, "True", "Reboot Scheduled. EventId: A1")
+    annotations = {IMDS: builders.published({"EventId": "A1", "EventType": "Reboot"})}
+    history = History(
+        cluster_of([builders.node("a", conditions=(told,), annotations=annotations)]), builders.settings()
+    )
+    history.until_still()
+    history.cluster.annotate("a", IMDS, builders.published())
+    history.cluster.set_condition("a", builders.condition(MAIN, "Unknown", "IMDS query failed"))
+    history.until_still()
+    history.cluster.set_condition("a", builders.quiet(history.now))
+    history.cluster.daemonset = Agents(installed=True, not_ready=frozenset({"a"}))
+    for _ in range(4):
+        history.wait(minutes(5))
+        history.look()
+
+    assert history.cluster.objects["a"].unschedulable
+    history.cluster.daemonset = Agents(installed=True)
+    for _ in range(3):
+        history.wait(minutes(5))
+        history.look()
+    assert not history.cluster.objects["a"].unschedulable
