@@ -192,6 +192,38 @@ def test_an_agent_pool_is_raised_before_one_of_its_machines_is_deleted(
     assert told.document["nodes"] == []
 
 
+def test_with_surge_an_agent_pool_has_the_new_machine_before_the_old_node_is_drained(
+    scene: Scene, aks: FakeAgentPools
+) -> None:
+    pool = Pool("np")
+    old, other = aks.pool("np", 2)
+    scene.set(SURGES)
+    for instance in range(2):
+        scene.node(instance, pool)
+    cordoned_when_it_came = []
+
+    def come(name: str) -> None:
+        cordoned_when_it_came.append(scene.cordoned(old))
+        assert name == scene.node(2, pool)
+
+    def go(name: str) -> None:
+        assert scene.cordoned(name)
+        assert scene.pods_on(name) == []
+        scene.api.delete("nodes", name)
+
+    aks.added, aks.deleted = come, go
+    scene.workload("web", old)
+    scene.condition_tells(old, "Redeploy", minutes=TOMORROW)
+    for _ in range(6):
+        rest(scene)
+        if old not in nodes(scene):
+            break
+
+    assert cordoned_when_it_came == [False]
+    assert nodes(scene) == [other, pool.node_name(2)]
+    assert aks.count() == 2
+
+
 def test_an_agent_pool_that_refuses_is_told_of_and_asked_again(scene: Scene, aks: FakeAgentPools) -> None:
     names = aks.pool("np", 1)
     scene.node(0, Pool("np"))
