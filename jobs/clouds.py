@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.clients import aws
 from reconciler.clients.arm import Arm, connect
 from reconciler.clients.aws import Aws
 from reconciler.clients.connection import Connection
+from reconciler.clients.makers import Makers
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
     from reconciler.clients.agent_pools import AgentPools
-    from reconciler.clients.makers import Makers
+    from reconciler.clients.machines import Machines
 
 
 class Clouds:
@@ -53,17 +55,20 @@ class Clouds:
 
     def machines(self, settings: Settings, connection: Connection) -> Makers:
         """Return who is asked about the machines behind nodes, and for new ones."""
-        from reconciler.clients.machines import Machines
-        from reconciler.clients.makers import Makers
+        cluster, cloud = settings.replace.aks.cluster, settings.sources.arm.cloud.value
 
-        return Makers(Machines(connection, guard=self._guard), self._agent_pools(settings))
+        def in_the_cluster() -> Machines:
+            from reconciler.clients.machines import Machines
 
-    def _agent_pools(self, settings: Settings) -> AgentPools | None:
+            return Machines(connection, guard=self._guard)
+
+        return Makers(
+            in_the_cluster, partial(self._agent_pools, cluster, cloud) if cluster is not None else None
+        )
+
+    def _agent_pools(self, cluster: str, cloud: str) -> AgentPools:
         from reconciler.clients import agent_pools
 
-        cluster, cloud = settings.replace.aks.cluster, settings.sources.arm.cloud.value
-        if cluster is None:
-            return None
         if (cluster, cloud) not in self._pools:
             pipeline = agent_pools.connect(cloud)
             self._pools[cluster, cloud] = agent_pools.AgentPools(cluster, pipeline, guard=self._guard)

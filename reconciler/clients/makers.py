@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Protocol
 
 from reconciler.model.machine import Machine, MachineRef, Maker, Raise, Remove
@@ -18,10 +19,13 @@ class _Maker(MachineReader, MachineWriter, Protocol):
 class Makers:
     """Sends each question and each wish to whoever made the machine. Raises what they raise."""
 
-    def __init__(self, cluster: _Maker, aks: _Maker | None = None) -> None:
-        """Take who knows the cluster's objects, and AKS's agent pools where the settings name the cluster."""
-        self._cluster = cluster
-        self._aks = aks
+    def __init__(self, cluster: Callable[[], _Maker], aks: Callable[[], _Maker] | None = None) -> None:
+        """Take what makes who knows the cluster's objects, and AKS's agent pools where they are named.
+
+        Neither is made before somebody asks: most passes replace nothing, and need not load it.
+        """
+        self._cluster = cache(cluster)
+        self._aks = cache(aks) if aks is not None else None
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
         """Return each as it is now, in order."""
@@ -30,8 +34,9 @@ class Makers:
         if self._aks is None:
             found = {ref: Machine(ref, problem=_NO_AKS) for ref in of_aks}
         else:
-            found = dict(zip(of_aks, self._aks.machines(of_aks), strict=True))
-        found |= dict(zip(others, self._cluster.machines(others), strict=True))
+            found = dict(zip(of_aks, self._aks().machines(of_aks) if of_aks else (), strict=True))
+        if others:
+            found |= dict(zip(others, self._cluster().machines(others), strict=True))
         return tuple(found[ref] for ref in refs)
 
     def raise_pool(self, action: Raise) -> None:
@@ -44,7 +49,7 @@ class Makers:
 
     def _of(self, machine: Machine) -> _Maker:
         if machine.ref.maker is not Maker.AKS:
-            return self._cluster
+            return self._cluster()
         if self._aks is None:
             raise ValueError(_NO_AKS)
-        return self._aks
+        return self._aks()

@@ -27,7 +27,7 @@ TOMORROW = 24 * 60
 @pytest.fixture
 def world(scene: Scene) -> Iterator[MachineWorld]:
     scene.api.create_namespace("node-maintenance")
-    scene.machines = Makers(Machines(scene.connection, guard=lambda: None))
+    scene.machines = Makers(lambda: Machines(scene.connection, guard=lambda: None))
     scene.set(REPLACES)
     world = MachineWorld(scene.api)
     yield world
@@ -40,7 +40,7 @@ def aks(scene: Scene) -> Iterator[FakeAgentPools]:
     scene.set(REPLACES)
     with FakeAgentPools() as fake:
         pools = AgentPools(agent_pools.CLUSTER, fake.pipeline(), guard=lambda: None)
-        scene.machines = Makers(Machines(scene.connection, guard=lambda: None), pools)
+        scene.machines = Makers(lambda: Machines(scene.connection, guard=lambda: None), lambda: pools)
         yield fake
         assert fake.violations == []
 
@@ -134,7 +134,7 @@ def test_a_control_plane_s_node_is_drained_and_only_reported(scene: Scene, world
 def test_without_its_kinds_and_without_rights_the_pass_goes_on_and_says_so(scene: Scene) -> None:
     scene.api.create_namespace("node-maintenance")
     scene.set(REPLACES)
-    scene.machines = Makers(Machines(scene.connection, guard=lambda: None))
+    scene.machines = Makers(lambda: Machines(scene.connection, guard=lambda: None))
     node = scene.node()
     told = {"machine.openshift.io/machine": "machines/m-one"}
     scene.api.patch("nodes", node, {"metadata": {"annotations": told}})
