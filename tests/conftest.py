@@ -36,7 +36,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def controlplane() -> Iterator[ControlPlane]:
     """One for the whole session, with whatever earlier tests left behind: see `cluster`."""
-    server = ControlPlane()
+    # Cleaning ends namespaces itself. Their controller knows them by name alone: begun for one test, it would
+    # go on to delete what the next one puts into a namespace of the same name.
+    server = ControlPlane(empties_namespaces=False)
     try:
         server.start()
     except NoControlPlane as error:

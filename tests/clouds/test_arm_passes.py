@@ -355,7 +355,8 @@ def test_a_process_killed_between_record_and_request_asks_once_more_but_not_at_o
     azure.plan(0, offer(scene))
     scene.finish()
     asking, scene.cloud = scene.cloud, None  # it dies before it has spoken
-    scene.run()
+    told = scene.run()
+    assert told.actions(node) == ["record", "perform maintenance"]
     assert azure.performed == []
 
     scene.new_process()

@@ -103,7 +103,7 @@ def _release(api: Api, spec: Object) -> None:
 
 
 def _finalize(api: Api, metadata: Object) -> None:
-    # Its controller would wait for 5 s before it looks whether a namespace is empty.
+    # The session's control plane has nobody else for it (see tests/conftest.py).
     if "deletionTimestamp" not in metadata:
         return
     body = {"metadata": {"name": metadata["name"]}, "spec": {"finalizers": []}}

@@ -36,6 +36,7 @@ class ControlPlane:
             stays while it has finalizers or the label `test/stuck-terminating: "true"`.
         node_lifecycle: whether nodes without a heartbeat become NotReady and get taints. Off by default:
             tests say themselves which node is Ready.
+        empties_namespaces: whether what is in a deleted namespace is deleted, and the namespace after it.
     """
 
     url: str
@@ -47,11 +48,17 @@ class ControlPlane:
     given_binaries: Path | None  # the folder of the API server, where that is not ours
 
     def __init__(
-        self, *, ready_after: float = 0.2, deleted_after: float = 0.5, node_lifecycle: bool = False
+        self,
+        *,
+        ready_after: float = 0.2,
+        deleted_after: float = 0.5,
+        node_lifecycle: bool = False,
+        empties_namespaces: bool = True,
     ) -> None:
         self._ready_after = ready_after
         self._deleted_after = deleted_after
         self._node_lifecycle = node_lifecycle
+        self._empties_namespaces = empties_namespaces
         self._started = False
 
     def __enter__(self) -> Self:
@@ -247,7 +254,11 @@ class ControlPlane:
     def _controllers(self) -> list[str]:
         # ttl-controller annotates every node whenever there are some hundreds more of them.
         chosen = ["*", "-ttl-controller"]
-        return chosen if self._node_lifecycle else [*chosen, "-node-lifecycle-controller"]
+        if not self._node_lifecycle:
+            chosen.append("-node-lifecycle-controller")
+        if not self._empties_namespaces:
+            chosen.append("-namespace-controller")
+        return chosen
 
     def _scheduler_command(self, port: int) -> list[str]:
         return [

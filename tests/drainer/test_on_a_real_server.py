@@ -246,8 +246,13 @@ def test_a_namespace_being_deleted_is_waited_for(bench: Bench) -> None:
     bench.cordon()
     bench.api.delete("namespaces", "leaving")
     bench.start()
+    blocked = bench.until("a blocker", lambda one: bool(one.blockers))
+    # Its controller is the tests' own (see tests/conftest.py): now it comes to the pods.
+    for one in bench.api.list("pods", "leaving"):
+        bench.api.delete("pods", one["metadata"]["name"], "leaving")
 
     assert Phase.DRAINED is bench.finish().phase
+    assert [one.because for one in blocked.blockers] == ["namespace leaving is being deleted"]
 
 
 def test_a_server_that_goes_and_comes_back_is_outlived(bench: Bench) -> None:
