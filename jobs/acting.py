@@ -104,13 +104,15 @@ class Acting:
         return not self.drainer.wait(0)
 
     def _tell_escalations(self) -> None:
-        """Write an Event for each stage of an escalation, once in the life of this process."""
+        """Write an Event for each stage of an escalation, once for a drain in this process."""
+        told: set[tuple[str, str]] = set()
         for progress in self.drainer.progress().values():
             for text in progress.escalations:
+                told.add((progress.node, text))
                 if (progress.node, text) not in self._told:
-                    self._told.add((progress.node, text))
                     notice = Notice("MaintenanceEscalated", text, NoticeType.WARNING)
                     self.cluster.notify(progress.node, progress.uid, notice)
+        self._told = told
 
     def _guard_eviction(self) -> None:
         # Our own pod's eviction is the one write that comes after the lock was given back.

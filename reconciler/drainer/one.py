@@ -20,7 +20,7 @@ from reconciler.drainer.messages import (
     Write,
 )
 from reconciler.drainer.refusals import Meaning, read_refusal, two_budgets, waits_for
-from reconciler.errors import ReconcilerError
+from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected
 from reconciler.eviction.budgets import asks
 from reconciler.eviction.filters import Action, Judged, judge
 from reconciler.eviction.order import Tier
@@ -55,6 +55,7 @@ class Tracked:
     because: str = ""
     budget: str = ""
     asked_at: datetime | None = None
+    restarting: bool = False
     no_restart: str = ""
     hastened: bool = False
     forced: bool = False
@@ -91,6 +92,7 @@ class NodeDrain:
     _had: set[str] = field(default_factory=set)
     _in_this_watch: set[str] = field(default_factory=set)
     _evicted: set[str] = field(default_factory=set)
+    _stages: dict[str, str] = field(default_factory=dict)
     _ready: bool | None = None
     _check_asked: datetime | None = None
     _cordoned_at: datetime | None = None
@@ -185,6 +187,8 @@ class NodeDrain:
         self.in_flight -= 1
         lanes.release(uid)
         tracked = self._pods.get(uid)
+        if error is not None:
+            self._stages.pop(uid, None)
         if tracked is None:
             # It went, and the watch was faster than the answer.
             if error is None and not said:
@@ -193,7 +197,7 @@ class NodeDrain:
         if error is not None:
             return self._refused(tracked, error, lanes, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
-        tracked.asked_at = now
+        tracked.asked_at, tracked.restarting = now, False
         if said:
             tracked.stage = Stage.RESTARTED
             tracked.because = f"{said} is restarted: the new pod comes up elsewhere before this one goes"
@@ -343,6 +347,7 @@ class NodeDrain:
                 self.waits_on.add(budgets[0].key)
                 self._wakes.append(closed)
                 if self._restartable(tracked, lanes):
+                    tracked.restarting = True
                     return Restart(node, number, pod)
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
                 return None
@@ -377,12 +382,16 @@ class NodeDrain:
             if pod.deleting_until is not None:
                 if pod.deleting_until > steps.deadline and not tracked.hastened:
                     tracked.hastened = True
+                    self._stages[pod.uid] = f"{pod.key} is cut short, to be gone by the deadline"
                     return Delete(node, number, pod, left)
             elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
                 grace = self._grace(pod)
                 grace = pod.grace if grace is None else grace
                 if self._due(steps.deadline - timedelta(seconds=grace), now):
                     tracked.hastened = True
+                    self._stages[pod.uid] = (
+                        f"{pod.key} is deleted instead of evicted, to be gone by the deadline"
+                    )
                     return Delete(node, number, pod, min(grace, left))
         if steps.force_stuck_after is not None and pod.deleting_until is not None and not self._node_ready:
             stuck = self._due(pod.deleting_until + steps.force_stuck_after, now)
@@ -392,16 +401,27 @@ class NodeDrain:
                 and (tracked.remains and tracked.judged.action is not Action.KEEP)
             ):
                 tracked.forced = True
+                self._stages[pod.uid] = (
+                    f"{pod.key} is deleted without grace: it is stuck on a node that is not ready"
+                )
                 return Delete(node, number, pod, 0)
         return None
 
     def _refused(self, tracked: Tracked, error: ReconcilerError, lanes: Lanes, now: datetime) -> str:
         limits, pod = self.limits, tracked.pod
         refusal = read_refusal(error, pod, lanes.covering(pod))
+        restarting, tracked.restarting = tracked.restarting, False
         tracked.stage = Stage.QUEUED
+        if restarting and isinstance(error, NotFound | Forbidden | Rejected):
+            # A workload that can't be restarted is evicted as any other, at once, with the reason told.
+            tracked.no_restart = str(error)
+            return ""
         tracked.because, tracked.budget = refusal.because, refusal.budget
         pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
         match refusal.meaning:
+            case Meaning.GONE if restarting:
+                # Of the Deployment, not of the pod: somebody else keeps changing it.
+                tracked.because = str(error)
             case Meaning.GONE:
                 # The watch is about to say the same. Should it not, the pod is asked for again after a while.
                 tracked.stage, tracked.asked_at, tracked.because = Stage.LEAVING, now, ""
@@ -418,8 +438,6 @@ class NodeDrain:
                     tracked.retry_at = None
                     return ""
             case Meaning.DYING | Meaning.SLOWLY:
-                # A workload that can't be restarted is evicted as any other, with the reason told.
-                tracked.no_restart = tracked.no_restart or refusal.because
                 pause = backoff(tracked.failures, limits.slow, limits.slow * 4)
             case Meaning.LATER:
                 pass
@@ -433,7 +451,8 @@ class NodeDrain:
             lanes.release(write.pod.uid)
             tracked = self._pods[write.pod.uid]
             tracked.stage = Stage.LEAVING if write.pod.uid in self._evicted else Stage.QUEUED
-            tracked.hastened = tracked.forced = False
+            tracked.hastened = tracked.forced = tracked.restarting = False
+            self._stages.pop(write.pod.uid, None)
 
     # Small questions.
 
@@ -530,11 +549,8 @@ class NodeDrain:
         if self.running and steps.warn_after is not None and now >= self.order.since + steps.warn_after:
             for blocker in blockers:
                 yield f"not drained after {steps.warn_after}: {blocker.pod} {blocker.because}"
-        for tracked in self._remaining():
-            if tracked.hastened:
-                yield f"{tracked.pod.key} is deleted instead of evicted, to be gone by the deadline"
-            if tracked.forced:
-                yield f"{tracked.pod.key} is deleted without grace: it is stuck on a node that is not ready"
+        # Of pods that have gone by it as well: a stage that did its work is told of all the same.
+        yield from self._stages.values()
 
     def _still_attached(self) -> Iterator[str]:
         if self.phase is Phase.DRAINED and self._left_attached:

@@ -1,6 +1,6 @@
 """Drains side by side on a real API server: ours, `kubectl drain`, and a bare loop that is the floor.
 
-    python -m tests.bench.drain [--rounds N] [--pods 20,100,250] [--nodes 50]
+    python -m tests.bench.drain [--rounds N] [--pods 20,100,250] [--nodes 50] [--fleet-rounds N]
 
 Every row starts from the same: one cordoned node, pods of as many Deployments as there are budgets (each with
 maxUnavailable 10 %), replacements ready after 0.2 s, pods gone 0.6 s after their deletion. Rows alternate
@@ -59,52 +59,48 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pods", default="20,100,250")
-    parser.add_argument("--nodes", type=int, default=50)
+    parser.add_argument("--nodes", type=int, default=50, help="drained at once in the end, 10 pods each")
+    parser.add_argument("--fleet-rounds", type=int, default=1)
     parser.add_argument("--without", default="", help="rows to leave out, comma-separated")
     asked = parser.parse_args()
     rows = {name: row for name, row in _ROWS.items() if name not in asked.without.split(",")}
     with ControlPlane(ready_after=0.2, deleted_after=0.6) as plane:
-        print("| pods | row | seconds (median) | all | requests | overdrawn | of the floor |")
-        print("|---|---|---|---|---|---|---|")
+        print("| nodes | pods | row | seconds (median) | by round | requests | overdrawn | of the floor |")
+        print("|---|---|---|---|---|---|---|---|")
         for pods in (int(text) for text in asked.pods.split(",") if text):
-            _print(pods, _measure(plane, rows, pods, asked.rounds))
+            _print(1, pods, _measure(plane, rows, asked.rounds, pods=pods, budgets=20))
         if asked.nodes:
-            _print_fleet(plane, asked.nodes)
+            pods = asked.nodes * 10
+            results = _measure(plane, rows, asked.fleet_rounds, pods=pods, budgets=50, nodes=asked.nodes)
+            _print(asked.nodes, pods, results)
 
 
-def _measure(plane: ControlPlane, rows: dict[str, Row], pods: int, rounds: int) -> dict[str, list[Result]]:
+def _measure(
+    plane: ControlPlane, rows: dict[str, Row], rounds: int, *, pods: int, budgets: int, nodes: int = 1
+) -> dict[str, list[Result]]:
     results: dict[str, list[Result]] = defaultdict(list)
     for number in range(rounds):
         # Whoever comes first finds caches cold: each has its turn.
         names = list(rows)
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            node = _prepare(plane, pods, budgets=20)[0]
-            results[name].append(_run(plane, rows[name], [node]))
+            leaving = _prepare(plane, pods, budgets=budgets, nodes=nodes)
+            results[name].append(_run(plane, rows[name], leaving))
     return results
 
 
-def _print(pods: int, results: dict[str, list[Result]]) -> None:
+def _print(nodes: int, pods: int, results: dict[str, list[Result]]) -> None:
     floor = statistics.median(one.seconds for one in results["floor"]) if "floor" in results else math.nan
     for name, runs in results.items():
         seconds = statistics.median(one.seconds for one in runs)
         requests = statistics.median(one.requests for one in runs)
         spread = " ".join(f"{one.seconds:.2f}" for one in runs)
         overdrawn = sum(one.overdrawn for one in runs)
-        told = [pods, name, f"{seconds:.2f}", spread, f"{requests:.0f}", overdrawn, f"{seconds / floor:.2f}"]
+        share = f"{seconds / floor:.2f}"
+        told = [nodes, pods, name, f"{seconds:.2f}", spread, f"{requests:.0f}", overdrawn, share]
         print(f"| {' | '.join(map(str, told))} |", flush=True)
 
 
-def _print_fleet(plane: ControlPlane, count: int) -> None:
-    nodes = _prepare(plane, count * 10, budgets=50, nodes=count)
-    result = _run(plane, _ours, nodes)
-    print(
-        f"\n{count} nodes at once, {count * 10} pods under 50 budgets: {result.seconds:.2f} s,"
-        f" {result.requests} requests, overdrawn {result.overdrawn}",
-        flush=True,
-    )
-
-
-def _prepare(plane: ControlPlane, pods: int, *, budgets: int, nodes: int = 1) -> list[str]:
+def _prepare(plane: ControlPlane, pods: int, *, budgets: int, nodes: int) -> list[str]:
     """Put so many pods under so many budgets on cordoned nodes; others have room for all of them."""
     api = plane.api
     clean(api)

@@ -362,6 +362,7 @@ def test_nothing_escalates_by_itself() -> None:
 
     assert {"evict"} >= {one.verb for one in cluster.requests}
     assert not progress.warnings
+    assert not progress.escalations
 
 
 def test_the_blocker_is_named_loudly_after_a_while() -> None:
@@ -392,6 +393,22 @@ def test_before_the_deadline_minus_the_pods_grace_it_is_deleted_where_that_is_al
     assert abs(deadline - timedelta(seconds=60) - deleted[0].at) <= timedelta(seconds=1)
     assert progress.finished is not None
     assert progress.finished <= deadline + timedelta(seconds=1)
+    # It has gone by it, and is told of all the same.
+    assert progress.escalations == ("shop/web-0 is deleted instead of evicted, to be gone by the deadline",)
+
+
+def test_a_stage_that_was_refused_is_not_told_as_taken() -> None:
+    cluster = _cluster(terminates_in=1000)
+    cluster.deployment("web", "a", grace=60)
+    cluster.add_budget("web", max_unavailable=0)
+    _fail_times(cluster, Forbidden("no", status=403), 1000, "delete")
+    drive = Drive(cluster)
+    deadline = START + timedelta(minutes=10)
+    drive.start("a", escalation=Escalation(delete_before_deadline=True, deadline=deadline))
+    progress = drive.run(545)["a"]
+
+    assert "delete" in {one.verb for one in cluster.requests}
+    assert not progress.escalations
 
 
 def test_a_pod_stuck_on_a_dead_node_is_deleted_without_grace_where_that_is_allowed() -> None:
@@ -406,6 +423,9 @@ def test_a_pod_stuck_on_a_dead_node_is_deleted_without_grace_where_that_is_allow
     assert progress.phase is Phase.DRAINED
     assert (cluster.requests[-1].verb, cluster.requests[-1].grace) == ("delete", 0)
     assert cluster.requests[-1].at - START >= timedelta(seconds=150)
+    assert [text.partition(":")[0] for text in progress.escalations] == [
+        "shop/web-0 is deleted without grace"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -464,7 +484,47 @@ def test_a_singleton_that_does_not_fit_is_told_of_with_the_reason() -> None:
     drive.start("a")
     progress = drive.run()["a"]
 
-    assert "maxSurge is 0" in _because(progress)
+    # The budget is what holds it, and no longer than that: the refused restart is no reason to wait.
+    assert "waits for PDB shop/web" in _because(progress)
+    assert "can't be restarted instead: maxSurge is 0" in _because(progress)
+
+
+def test_a_singleton_that_does_not_fit_goes_as_soon_as_its_budget_lets_it() -> None:
+    cluster = _cluster()
+    cluster.restart_refusal = "maxSurge is 0"
+    cluster.deployment("web", "a")
+    cluster.add_budget("web", max_unavailable=0)
+    drive = Drive(cluster)
+    drive.start("a", restart_singletons=True)
+    drive.at(20, lambda: cluster.change_budget("shop/web", max_unavailable=1))
+
+    assert drive.run(25)["a"].phase is Phase.DRAINED
+
+
+@pytest.mark.parametrize(
+    ("error", "restarts"),
+    [
+        pytest.param(NotFound("no such Deployment", status=404), 0, id="its Deployment is gone"),
+        pytest.param(Forbidden("no right to patch", status=403), 0, id="no rights"),
+        pytest.param(Conflict("somebody keeps changing it", status=409), 1, id="changed meanwhile"),
+        pytest.param(Unreachable("connection reset"), 1, id="a lost connection"),
+    ],
+)
+def test_an_answer_about_the_deployment_is_not_one_about_the_pod(
+    error: ReconcilerError, restarts: int
+) -> None:
+    cluster = _cluster()
+    cluster.deployment("web", "a")
+    cluster.add_budget("web", max_unavailable=0)
+    _fail_times(cluster, error, 1, "restart")
+    drive = Drive(cluster)
+    drive.start("a", restart_singletons=True)
+    progress = drive.run(50)["a"]
+
+    # Neither is the pod taken for gone (which would be asked for again after a minute), nor is it given up.
+    assert len(cluster.restarts) == restarts
+    assert progress.phase is (Phase.DRAINED if restarts else Phase.RUNNING)
+    assert restarts or str(error) in _because(progress)
 
 
 # Order, and the end.

@@ -129,7 +129,12 @@ class Scene:
         """Make a Deployment, of one node's pods where one is named; its pods' names once they are ready."""
         if node is not None:
             shape["node_selector"] = {"kubernetes.io/hostname": node}
-        self.api.create("deployments", deployment(name, replicas, **shape))
+        return self.deploy(deployment(name, replicas, **shape))
+
+    def deploy(self, made: Object) -> list[str]:
+        """Make a Deployment as it is given; its pods' names once they are ready."""
+        self.api.create("deployments", made)
+        name, replicas = made["metadata"]["name"], made["spec"]["replicas"]
         # Where the API server was away a moment ago its controllers take their time to come back.
         return wait_for(f"ready pods of {name}", lambda: self.ready(name, replicas), seconds=60)
 
