@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -73,6 +74,24 @@ def test_a_stuck_pod_stays_terminating(cluster: ControlPlane, node: str, what: O
 
     wait_for("the end of the other", lambda: cluster.api.find("pods", "other") is None)
     assert "deletionTimestamp" in cluster.api.get("pods", "stuck")["metadata"]
+
+
+def test_a_pod_deleted_without_grace_is_not_deleted_once_more_a_moment_later(
+    cluster: ControlPlane, node: str
+) -> None:
+    names = [f"brief-{number}" for number in range(50)]
+    began = datetime.now(UTC)
+    for name in [*names, "passing"]:
+        cluster.api.create("pods", pod(name, node_name=node))
+    wait_for("running pods", lambda: all(running(cluster, name) for name in [*names, "passing"]))
+    with ThreadPoolExecutor(max_workers=16) as threads:
+        list(threads.map(lambda name: cluster.api.delete("pods", name, grace=0), names))
+    # What kwok does to the others it would have done by the time another pod has gone.
+    cluster.api.delete("pods", "passing")
+    wait_for("its end", lambda: cluster.api.find("pods", "passing") is None)
+
+    deleted = wait_for("kwok's word", lambda: cluster.audit_entries("kwok", {"delete"}, began))
+    assert {each.name for each in deleted} == {"passing"}
 
 
 def test_pods_say_themselves_how_long_they_take(cluster: ControlPlane, node: str) -> None:
@@ -252,6 +271,11 @@ def test_heartbeats_keep_nodes_ready_where_their_life_cycle_is_real(controlplane
         wait_for("taint of the node that is not ready", lambda: "node.kubernetes.io/not-ready" in taints(2))
         wait_for("no taint of the ready node", lambda: not taints(1))
         assert server.api.get("leases", POOL.node_name(1), "kube-node-lease")
+
+
+def running(cluster: ControlPlane, name: str) -> bool:
+    """Whether kwok has started the pod."""
+    return bool(cluster.api.get("pods", name)["status"]["phase"] == "Running")
 
 
 def ready_pods(api: Api, app: str, count: int) -> list[Object] | None:
