@@ -20,7 +20,7 @@ from reconciler.clients.cluster import Cluster
 from reconciler.clients.connection import Connection
 from reconciler.clients.eviction import Evictions
 from reconciler.drainer import Drainer
-from reconciler.errors import ClusterError
+from reconciler.errors import ClusterError, NotFound
 from reconciler.eviction.filters import Action
 from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drain import DrainOptions, DrainOrder, DrainProgress, Phase
@@ -52,11 +52,8 @@ def drain(asked: Asked, target: Target) -> int:
     try:
         # A claim stands on the node itself, so no lock is needed: passes hold what is claimed.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        found = {
-            node.name: node for node in cluster.nodes(Wanted(frozenset({"Ready"}), asked.options.prefix))
-        }
-        nodes = _chosen(asked, found)
-        if nodes is None:
+        nodes = _chosen(asked, cluster)
+        if not nodes:
             return 1
         if asked.dry_run:
             return _rehearse(asked, cluster, nodes)
@@ -66,19 +63,22 @@ def drain(asked: Asked, target: Target) -> int:
         connection.close()
 
 
-def _chosen(asked: Asked, found: dict[str, Node]) -> list[Node] | None:
-    """Return the nodes in question, None (and say so) where one of them is not there."""
-    missing = [name for name in asked.names if name not in found]
-    for name in missing:
-        click.echo(f"{name}: there is no such node", err=True)
-    if missing:
-        return None
-    if asked.selector is None:
-        return [found[name] for name in dict.fromkeys(asked.names)]
-    nodes = [node for node in found.values() if asked.selector.matches(node.labels)]
-    if not nodes:
-        click.echo("no node has these labels", err=True)
-    return nodes or None
+def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
+    """Return the nodes in question, none (and say so) where one of them is not there."""
+    wanted = Wanted(frozenset({"Ready"}), asked.options.prefix)
+    if asked.selector is not None:
+        nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
+        if not nodes:
+            click.echo("no node has these labels", err=True)
+        return nodes
+    nodes, missing = [], False
+    for name in dict.fromkeys(asked.names):
+        try:
+            nodes.append(cluster.node(name, wanted))
+        except NotFound:
+            missing = True
+            click.echo(f"{name}: there is no such node", err=True)
+    return [] if missing else nodes
 
 
 def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:

@@ -81,6 +81,14 @@ class Cluster:
             listed = list_all(self._connection, "/api/v1/nodes", node_format(wanted))
         return tuple(sorted(listed.items, key=lambda node: node.name))
 
+    def node(self, name: str, wanted: Wanted) -> Node:
+        """One node, for who was given its name by hand; NotFound where there is none."""
+        if not name or "/" in name:
+            # In a path it would be something else than a node's name.
+            raise NotFound(f"{name!r} is no node's name", status=404)
+        with _for_the_pass():
+            return node_writing.read_node(self._connection, name, wanted)
+
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of one node, or of all, sorted by namespace and name."""
         fields = f"spec.nodeName={node}" if node else ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from reconciler import USER_AGENT
 from tests.controlplane.waiting import wait_for
 from tests.controlplane.workloads import daemon_set, pod
 from tests.passes.processes import Programs
@@ -75,10 +77,14 @@ def test_a_node_is_emptied_and_release_undoes_it(
     scene.workload("web", node, replicas=3)
     scene.api.create("pods", pod("naked", node_name=node, labels={"app": "naked"}))
     _daemon_pod(scene, node)
+    since = datetime.now(UTC)
 
     done = programs.run("drain", node, "--ignore-daemonsets", "--force", *how)
 
     assert done.code == 0, done.err
+    # A fleet may be big; who names a node is not to pay for the others.
+    listed = scene.controlplane.audit_entries(USER_AGENT.split("/")[0], ["list"], since)
+    assert "nodes" not in {one.resource for one in listed}
     assert "warning: deleting Pods that declare no controller: default/naked" in done.err
     assert scene.pods_on(node) == ["log"]
     assert scene.cordoned(node)
@@ -157,7 +163,9 @@ def test_ctrl_c_evicts_nothing_more_and_leaves_what_can_be_gone_on_with(
 
 
 def test_a_node_that_is_not_there_or_no_node_at_all_is_said(programs: Programs, scene: Scene) -> None:
-    assert programs.run("drain", "nobody").code == 1
+    for name in ("nobody", "", "nobody/status"):
+        done = programs.run("drain", name)
+        assert (done.code, done.err) == (1, f"{name}: there is no such node\n")
     assert programs.run("drain").code == 2
     wrong = programs.run("drain", "--selector", "a b")
     assert wrong.code == 2
