@@ -34,6 +34,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
             now=now,
             namespaces=snapshot.namespaces,
             own_pod=snapshot.own_pod,
+            restart_singletons=node.drain.restart_singletons,
         )
         return replace(node, preview=seen)
 

@@ -24,6 +24,7 @@ from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected
 from reconciler.eviction.budgets import asks
 from reconciler.eviction.filters import Action, Judged, judge
 from reconciler.eviction.order import Tier
+from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import queue_key, summarise
 from reconciler.model.drain import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.node import Node
@@ -346,7 +347,12 @@ class NodeDrain:
             if closed is not None:
                 self.waits_on.add(budgets[0].key)
                 self._wakes.append(closed)
-                if self._restartable(tracked, lanes):
+                if not tracked.no_restart and may_be_restarted(
+                    pod,
+                    budgets,
+                    prefix=self.order.options.prefix,
+                    everywhere=self.order.restart_singletons,
+                ):
                     tracked.restarting = True
                     return Restart(node, number, pod)
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
@@ -358,16 +364,6 @@ class NodeDrain:
             self.waits_on.update(budget.key for budget in counted)
             return None
         return Evict(node, number, pod, self._grace(pod), own)
-
-    def _restartable(self, tracked: Tracked, lanes: Lanes) -> bool:
-        """Whether the pod is the only one of its kind and may be replaced before it goes."""
-        pod = tracked.pod
-        asked = (
-            self.order.restart_singletons or pod.labels.get(f"{self.order.options.prefix}/restart") == "true"
-        )
-        if not asked or tracked.no_restart or pod.owner is None or pod.owner.kind != "ReplicaSet":
-            return False
-        return all(budget.expected <= 1 for budget in lanes.covering(pod))
 
     def _escalated(self, tracked: Tracked, now: datetime) -> Write | None:
         """What the settings allow when the deadline comes near, or a pod is stuck on a dead node."""

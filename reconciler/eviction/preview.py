@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from reconciler.eviction.budgets import asks, asks_none
-from reconciler.eviction.filters import Judged
 from reconciler.eviction.room import room
+from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import survey
 from reconciler.model.drain import Blocker, DrainOptions
 from reconciler.model.node import Node
@@ -25,11 +25,16 @@ def preview(
     now: datetime,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     own_pod: str | None = None,
+    restart_singletons: bool = False,
 ) -> Preview:
     """Say what draining one node would do now (UTC); `nodes` and `pods` are the whole cluster's."""
     here = [pod for pod in pods if pod.node == node]
     seen = survey(here, options, now=now, namespaces=namespaces, own_pod=own_pod)
-    refusing = () if options.use_delete else budget_blockers(seen.to_go, tuple(budgets))
+    found = (
+        _blocker(one.pod, tuple(budgets), options.prefix, restart_singletons=restart_singletons)
+        for one in seen.to_go
+    )
+    refusing = () if options.use_delete else tuple(blocker for blocker in found if blocker is not None)
     return Preview(
         pods=seen.verdicts,
         blockers=(*seen.refused, *seen.kept, *refusing),
@@ -37,18 +42,13 @@ def preview(
     )
 
 
-def budget_blockers(to_go: Sequence[Judged], budgets: Sequence[Budget]) -> tuple[Blocker, ...]:
-    """Say which pods a budget would refuse now, and whether waiting can help.
+def _blocker(pod: Pod, budgets: Sequence[Budget], prefix: str, *, restart_singletons: bool) -> Blocker | None:
+    """Say why a budget would refuse the pod now, and whether waiting can help.
 
     Follows pkg/registry/core/pod/storage/eviction.go: pods that ended or never started are asked no budget,
     a pod of two budgets is refused whatever they allow, an unready pod goes freely under AlwaysAllow, else
     only while enough others are healthy.
     """
-    found = (_blocker(one.pod, budgets) for one in to_go)
-    return tuple(blocker for blocker in found if blocker is not None)
-
-
-def _blocker(pod: Pod, budgets: Sequence[Budget]) -> Blocker | None:
     if asks_none(pod):
         return None
     covering = sorted((budget for budget in budgets if budget.covers(pod)), key=lambda budget: budget.key)
@@ -61,6 +61,10 @@ def _blocker(pod: Pod, budgets: Sequence[Budget]) -> Blocker | None:
         )
     for budget in covering:
         because = _refusal(pod, budget)
+        if because and may_be_restarted(pod, covering, prefix=prefix, everywhere=restart_singletons):
+            because += (
+                "; its Deployment is restarted instead, if it fits: the new pod comes up elsewhere first"
+            )
         if because:
             return Blocker(pod.key, because, budget.key)
     return None

@@ -66,9 +66,15 @@ def test_what_is_no_quantity_is_said_to_be_none(text: str) -> None:
 
 
 def _preview(
-    pods: list[Pod], budgets: list[Budget], nodes: tuple[Node, ...] = (LEAVING, ROOMY)
+    pods: list[Pod],
+    budgets: list[Budget],
+    nodes: tuple[Node, ...] = (LEAVING, ROOMY),
+    *,
+    restart_singletons: bool = False,
 ) -> tuple[str, ...]:
-    told = preview("leaving", nodes, pods, budgets, DrainOptions(), now=START)
+    told = preview(
+        "leaving", nodes, pods, budgets, DrainOptions(), now=START, restart_singletons=restart_singletons
+    )
     return tuple(f"{one.pod} {one.because}" for one in told.blockers)
 
 
@@ -96,6 +102,36 @@ def test_what_would_block_is_named_before_anything_moves(
 
     assert bool(told) == (words is not None)
     assert words is None or words in told[0]
+
+
+ALONE = replace(BUDGET, desired=1, healthy=1, expected=1)
+
+
+@pytest.mark.parametrize(
+    ("pod", "budget", "everywhere", "restarted"),
+    [
+        pytest.param(WEB, ALONE, True, True, id="by the settings"),
+        pytest.param(
+            replace(WEB, labels={**WEB.labels, "node-maintenance.dev/restart": "true"}),
+            ALONE,
+            False,
+            True,
+            id="by its label",
+        ),
+        pytest.param(WEB, ALONE, False, False, id="by nobody"),
+        pytest.param(WEB, BUDGET, True, False, id="one of several"),
+        pytest.param(
+            replace(WEB, owner=Owner("StatefulSet", "web")), ALONE, True, False, id="of a StatefulSet"
+        ),
+    ],
+)
+def test_a_singleton_that_would_be_restarted_is_said_to_be(
+    pod: Pod, budget: Budget, everywhere: bool, restarted: bool
+) -> None:
+    (told,) = _preview([pod], [budget], restart_singletons=everywhere)
+
+    assert "PDB" in told
+    assert ("restarted instead" in told) == restarted
 
 
 @pytest.mark.parametrize(
