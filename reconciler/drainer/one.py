@@ -20,7 +20,7 @@ from reconciler.drainer.messages import (
     Write,
 )
 from reconciler.drainer.refusals import Meaning, read_refusal, two_budgets, waits_for
-from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected
+from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
 from reconciler.eviction.budgets import asks
 from reconciler.eviction.filters import Action, Judged, judge
 from reconciler.eviction.order import Tier
@@ -188,7 +188,8 @@ class NodeDrain:
         self.in_flight -= 1
         lanes.release(uid)
         tracked = self._pods.get(uid)
-        if error is not None:
+        if error is not None and not isinstance(error, Unreachable):
+            # Where no answer came it may have been done all the same.
             self._stages.pop(uid, None)
         if tracked is None:
             # It went, and the watch was faster than the answer.
@@ -410,7 +411,7 @@ class NodeDrain:
         tracked.stage = Stage.QUEUED
         if restarting and isinstance(error, NotFound | Forbidden | Rejected):
             # A workload that can't be restarted is evicted as any other, at once, with the reason told.
-            tracked.no_restart = str(error)
+            tracked.no_restart = str(error) or type(error).__name__
             return ""
         tracked.because, tracked.budget = refusal.because, refusal.budget
         pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
