@@ -68,8 +68,12 @@ class Told:
         return list(self.node(name).get("actions", []))
 
     def holds(self, name: str) -> dict[str, str]:
-        """The reasons by the check's name."""
-        return {hold["check"]: hold["reason"] for hold in self.node(name).get("holds", [])}
+        """The reasons by the check's name; a drain waits for many pods, each with its own."""
+        found: dict[str, str] = {}
+        for hold in self.node(name).get("holds", []):
+            check, reason = hold["check"], hold["reason"]
+            found[check] = f"{found[check]}; {reason}" if check in found else reason
+        return found
 
 
 class Scene:
