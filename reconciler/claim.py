@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reconciler.errors import RecordUnreadable
 from reconciler.model.node import Node
-from reconciler.model.own import own_keys
+from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Cordon, Record, State, from_annotation, to_annotation
 
@@ -42,13 +42,9 @@ def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Refus
     cordon = Cordon.FOREIGN if node.unschedulable else Cordon.OURS
     record = replace(before or Record(node.uid), claimed_by=who, cordon=cordon, drain=None)
     record = record.moved(_PROFILE, State.IN_MAINTENANCE, now.replace(microsecond=0))
-    return NodeWrite(
-        node=node.name,
-        uid=node.uid,
-        resource_version=node.resource_version,
-        seen_unschedulable=node.unschedulable,
-        seen_own=own_keys(node, prefix),
-        own_prefix=prefix,
+    return node_write(
+        node,
+        prefix,
         unschedulable=None if node.unschedulable else True,
         labels={f"{prefix}/state": State.IN_MAINTENANCE.value},
         annotations={f"{prefix}/record": to_annotation(record)},

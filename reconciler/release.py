@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.engine.publishing import without_signs
 from reconciler.errors import RecordUnreadable
 from reconciler.model.node import Node
-from reconciler.model.own import own_keys
+from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.record import Record, from_annotation
 
@@ -32,13 +32,9 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
             if not reset:
                 raise
     undo = record is not None and record.cordon.may_be_undone and node.unschedulable
-    return NodeWrite(
-        node=node.name,
-        uid=node.uid,
-        resource_version=node.resource_version,
-        seen_unschedulable=node.unschedulable,
-        seen_own=own_keys(node, prefix),
-        own_prefix=prefix,
+    return node_write(
+        node,
+        prefix,
         unschedulable=False if undo else None,
         labels=dict.fromkeys(ours),
         annotations={**signs, **({f"{prefix}/record": None} if text is not None else {})},

@@ -14,7 +14,7 @@ from reconciler.engine.machine import Walk
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.event import Signal, Status
 from reconciler.model.node import Node
-from reconciler.model.own import own_keys
+from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Record, State
 from reconciler.settings.schema import Settings
@@ -115,15 +115,7 @@ def taken_back(node: Node, prefix: str) -> NodeWrite | None:
     key = f"{prefix}/{imds.ACKNOWLEDGE}"
     if key not in node.annotations:
         return None
-    return NodeWrite(
-        node=node.name,
-        uid=node.uid,
-        resource_version=node.resource_version,
-        seen_unschedulable=node.unschedulable,
-        seen_own=own_keys(node, prefix),
-        own_prefix=prefix,
-        annotations={key: None},
-    )
+    return node_write(node, prefix, annotations={key: None})
 
 
 def acknowledged(

@@ -11,7 +11,7 @@ from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drain import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
 from reconciler.model.machine import Raise, Remove
-from reconciler.model.own import own_keys
+from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, Hold, NodePlan, NodeWrite, Notice
 from reconciler.model.record import Record, State, to_annotation
 from reconciler.settings.schema import Settings
@@ -110,13 +110,9 @@ def node_patch(
         unschedulable = None
     if not labels and not annotations and unschedulable is None:
         return None
-    return NodeWrite(
-        node=node.name,
-        uid=node.uid,
-        resource_version=node.resource_version,
-        seen_unschedulable=node.unschedulable,
-        seen_own=own_keys(node, prefix, walked.effects.labels),
-        own_prefix=prefix,
+    return node_write(
+        node,
+        prefix,
         unschedulable=unschedulable,
         labels=labels,
         annotations=annotations,

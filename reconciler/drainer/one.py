@@ -369,7 +369,6 @@ class NodeDrain:
     def _escalated(self, tracked: Tracked, now: datetime) -> Write | None:
         """What the settings allow when the deadline comes near, or a pod is stuck on a dead node."""
         steps, pod = self.order.escalation, tracked.pod
-        node, number = self.order.node, self.number
         if (
             steps.delete_before_deadline
             and steps.deadline is not None
@@ -379,17 +378,14 @@ class NodeDrain:
             if pod.deleting_until is not None:
                 if pod.deleting_until > steps.deadline and not tracked.hastened:
                     tracked.hastened = True
-                    self._stages[pod.uid] = f"{pod.key} is cut short, to be gone by the deadline"
-                    return Delete(node, number, pod, left)
+                    return self._stage(pod, left, "is cut short, to be gone by the deadline")
             elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
                 grace = self._grace(pod)
                 grace = pod.grace if grace is None else grace
                 if self._due(steps.deadline - timedelta(seconds=grace), now):
                     tracked.hastened = True
-                    self._stages[pod.uid] = (
-                        f"{pod.key} is deleted instead of evicted, to be gone by the deadline"
-                    )
-                    return Delete(node, number, pod, min(grace, left))
+                    instead = "is deleted instead of evicted, to be gone by the deadline"
+                    return self._stage(pod, min(grace, left), instead)
         if steps.force_stuck_after is not None and pod.deleting_until is not None and not self._node_ready:
             stuck = self._due(pod.deleting_until + steps.force_stuck_after, now)
             if (
@@ -398,11 +394,14 @@ class NodeDrain:
                 and (tracked.remains and tracked.judged.action is not Action.KEEP)
             ):
                 tracked.forced = True
-                self._stages[pod.uid] = (
-                    f"{pod.key} is deleted without grace: it is stuck on a node that is not ready"
+                return self._stage(
+                    pod, 0, "is deleted without grace: it is stuck on a node that is not ready"
                 )
-                return Delete(node, number, pod, 0)
         return None
+
+    def _stage(self, pod: Pod, grace: int, told: str) -> Delete:
+        self._stages[pod.uid] = f"{pod.key} {told}"
+        return Delete(self.order.node, self.number, pod, grace)
 
     def _refused(self, tracked: Tracked, error: ReconcilerError, lanes: Lanes, now: datetime) -> str:
         limits, pod = self.limits, tracked.pod

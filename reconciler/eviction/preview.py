@@ -30,14 +30,13 @@ def preview(
     """Say what draining one node would do now (UTC); `nodes` and `pods` are the whole cluster's."""
     here = [pod for pod in pods if pod.node == node]
     seen = survey(here, options, now=now, namespaces=namespaces, own_pod=own_pod)
-    found = (
-        _blocker(one.pod, tuple(budgets), options.prefix, restart_singletons=restart_singletons)
-        for one in seen.to_go
+    known = () if options.use_delete else tuple(budgets)
+    refusing = (
+        _blocker(one.pod, known, options.prefix, restart_singletons=restart_singletons) for one in seen.to_go
     )
-    refusing = () if options.use_delete else tuple(blocker for blocker in found if blocker is not None)
     return Preview(
         pods=seen.verdicts,
-        blockers=(*seen.refused, *seen.kept, *refusing),
+        blockers=(*seen.refused, *seen.kept, *(blocker for blocker in refusing if blocker is not None)),
         room=room(nodes, pods, [one.pod for one in seen.to_go]),
     )
 

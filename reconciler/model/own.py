@@ -25,6 +25,29 @@ def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[
     return labels | annotations
 
 
+def node_write(
+    node: Node,
+    prefix: str,
+    *,
+    unschedulable: bool | None = None,
+    labels: Mapping[str, str | None] | None = None,
+    annotations: Mapping[str, str | None] | None = None,
+) -> NodeWrite:
+    """Return the patch that makes these changes to the node as it was seen; NodeWrite says what they mean."""
+    named = labels or {}
+    return NodeWrite(
+        node=node.name,
+        uid=node.uid,
+        resource_version=node.resource_version,
+        seen_unschedulable=node.unschedulable,
+        seen_own=own_keys(node, prefix, named),
+        own_prefix=prefix,
+        unschedulable=unschedulable,
+        labels=named,
+        annotations=annotations or {},
+    )
+
+
 def shows_intent(node: Node, write: NodeWrite) -> bool:
     """Whether the node already is as the write wants it."""
     return (
