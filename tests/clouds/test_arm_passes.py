@@ -60,8 +60,7 @@ def boots(scene: Scene, node: str, boot: str) -> None:
 
 def writes(scene: Scene) -> list[AuditEntry]:
     """Every request of ours that changes something."""
-    verbs = {"create", "update", "patch", "delete"}
-    return list(scene.controlplane.audit_entries("node-maintenance-reconciler", verbs))
+    return scene.asked("create", "update", "patch", "delete")
 
 
 def next_answer(scene: Scene) -> None:

@@ -52,7 +52,7 @@ def states(scene: Scene) -> list[str]:
 
 
 def writes(scene: Scene) -> list[tuple[str, int]]:
-    entries = scene.controlplane.audit_entries("node-maintenance-reconciler")
+    entries = scene.asked()
     return [(one.verb, one.code) for one in entries if one.resource == "nodemaintenances"]
 
 

@@ -46,8 +46,7 @@ def true(scene: Scene, node: str) -> set[str]:
 
 def patches(scene: Scene, before: int = 0) -> list[AuditEntry]:
     """Our patches of nodes so far, but for the first `before`."""
-    entries = scene.controlplane.audit_entries("node-maintenance-reconciler")
-    return [one for one in entries if one.verb == "patch" and one.resource == "nodes"][before:]
+    return [one for one in scene.asked("patch") if one.resource == "nodes"][before:]
 
 
 def test_a_case_goes_through_drainsafes_values_in_order_and_the_conditions_keep_up(scene: Scene) -> None:

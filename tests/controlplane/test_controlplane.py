@@ -67,7 +67,7 @@ def test_a_deleted_pod_goes_within_its_grace_and_is_replaced(cluster: ControlPla
 def test_a_stuck_pod_stays_terminating(cluster: ControlPlane, node: str, what: Object) -> None:
     cluster.api.create("pods", pod("stuck", node_name=node, **what))
     cluster.api.create("pods", pod("other", node_name=node))
-    wait_for("a running pod", lambda: cluster.api.get("pods", "stuck")["status"]["phase"] == "Running")
+    wait_for("a running pod", lambda: running(cluster, "stuck"))
 
     cluster.api.delete("pods", "stuck")
     cluster.api.delete("pods", "other")
@@ -97,10 +97,10 @@ def test_a_pod_deleted_without_grace_is_not_deleted_once_more_a_moment_later(
 def test_pods_say_themselves_how_long_they_take(cluster: ControlPlane, node: str) -> None:
     cluster.api.create("pods", pod("never", node_name=node, annotations={"test/ready-after": "1h"}))
     cluster.api.create("pods", pod("now", node_name=node, annotations={"test/deleted-after": "1h"}))
-    wait_for("a running pod", lambda: cluster.api.get("pods", "now")["status"]["phase"] == "Running")
+    wait_for("a running pod", lambda: running(cluster, "now"))
     cluster.api.delete("pods", "now")
     cluster.api.create("pods", pod("later", node_name=node))
-    wait_for("another", lambda: cluster.api.get("pods", "later")["status"]["phase"] == "Running")
+    wait_for("another", lambda: running(cluster, "later"))
     cluster.api.delete("pods", "later")
     wait_for("its end", lambda: cluster.api.find("pods", "later") is None)
 
@@ -134,7 +134,7 @@ def test_conditions_stay_as_they_are_set(cluster: ControlPlane, node: str) -> No
     patch_conditions(cluster.api, node, event, {"type": "Ready", "status": "False", "reason": "Test"})
     # What kwok does to nodes it would have done by the time a pod has come and gone.
     cluster.api.create("pods", pod("passing", node_name=node))
-    wait_for("a running pod", lambda: cluster.api.get("pods", "passing")["status"]["phase"] == "Running")
+    wait_for("a running pod", lambda: running(cluster, "passing"))
     cluster.api.delete("pods", "passing")
     wait_for("its end", lambda: cluster.api.find("pods", "passing") is None)
 

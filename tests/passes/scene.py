@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Condition
 from typing import Any
 
+from reconciler import USER_AGENT
 from reconciler.clients.cluster import Cluster
 from reconciler.clients.connection import Connection
 from reconciler.clients.eviction import Evictions
@@ -20,6 +21,7 @@ from reconciler.run import Cloud, Machines, Self, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.sources.imds import to_annotation
 from tests.controlplane.api import Api
+from tests.controlplane.audit import AuditEntry
 from tests.controlplane.fill import Pool, no_vm_event, patch_conditions, vm_event
 from tests.controlplane.server import ControlPlane
 from tests.controlplane.waiting import wait_for
@@ -182,6 +184,11 @@ class Scene:
     def is_untouched(self, node: str) -> bool:
         """Whether there is neither cordon, label nor record."""
         return not self.cordoned(node) and self.state(node) is None and self.record(node) is None
+
+    def asked(self, *verbs: str, since: datetime | None = None) -> list[AuditEntry]:
+        """What the program asked the API server, of these verbs or of all, since then."""
+        agent = USER_AGENT.split("/")[0]
+        return self.controlplane.audit_entries(agent, verbs or None, since)
 
     # What the platform and others do.
 

@@ -18,7 +18,7 @@ OTHER_ID = "22222222-BBBB-4000-8000-000000000002"
 
 def evictions(scene: Scene) -> int:
     """How many the API server was asked for by us."""
-    entries = scene.controlplane.audit_entries("node-maintenance-reconciler", {"create"})
+    entries = scene.asked("create")
     return sum(entry.subresource == "eviction" for entry in entries)
 
 

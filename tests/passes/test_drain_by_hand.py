@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from reconciler import USER_AGENT
 from tests.controlplane.waiting import wait_for
 from tests.controlplane.workloads import daemon_set, pod
 from tests.passes.processes import Programs
@@ -83,8 +82,7 @@ def test_a_node_is_emptied_and_release_undoes_it(
 
     assert done.code == 0, done.err
     # A fleet may be big; who names a node is not to pay for the others.
-    listed = scene.controlplane.audit_entries(USER_AGENT.split("/")[0], ["list"], since)
-    assert "nodes" not in {one.resource for one in listed}
+    assert "nodes" not in {one.resource for one in scene.asked("list", since=since)}
     assert "warning: deleting Pods that declare no controller: default/naked" in done.err
     assert scene.pods_on(node) == ["log"]
     assert scene.cordoned(node)

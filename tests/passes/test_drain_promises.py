@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from reconciler import USER_AGENT
 from tests.controlplane.audit import AuditEntry
 from tests.controlplane.waiting import wait_for
 from tests.controlplane.workloads import pod
@@ -14,9 +13,7 @@ from tests.passes.test_drains import cover
 
 
 def _writes(scene: Scene, since: datetime) -> list[AuditEntry]:
-    agent = USER_AGENT.split("/")[0]
-    entries = scene.controlplane.audit_entries(user_agent=agent, verbs=["create", "patch"], since=since)
-    return [one for one in entries if one.code < 300]
+    return [one for one in scene.asked("create", "patch", since=since) if one.code < 300]
 
 
 def test_all_nodes_that_are_due_are_cordoned_before_the_first_pod_is_evicted(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from reconciler import USER_AGENT
 from tests.controlplane.workloads import deployment, pod
 from tests.passes.processes import ENFORCE, Done, Programs
 from tests.passes.scene import Scene
@@ -18,7 +17,7 @@ Object = dict[str, Any]
 
 def asked(scene: Scene, verb: str, resource: str, since: datetime) -> list[str]:
     """The names of what we asked one verb for."""
-    entries = scene.controlplane.audit_entries(USER_AGENT.split("/")[0], [verb], since)
+    entries = scene.asked(verb, since=since)
     return [one.name for one in entries if one.resource == resource and one.code < 300]
 
 
