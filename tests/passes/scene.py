@@ -36,23 +36,42 @@ MONDAY_NOON = datetime(2026, 5, 11, 12, tzinfo=UTC)
 LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
 
 
-class MovableClock:
-    """The system's clock, so far from its own time as a test has moved it; implements the Clock port."""
+class StandingClock:
+    """The passes' clock: it stands where a test has put it, however long the machine takes for a step.
+
+    What is told twice is then told of the same moment, as a platform does that names one.
+    """
 
     def __init__(self) -> None:
-        self._ahead = timedelta()
+        self.drainers = RunningClock()
+        self.set(datetime.now(UTC))
+
+    def now(self) -> datetime:
+        return self._moment
+
+    def set(self, moment: datetime) -> None:
+        self._moment = moment
+        self.drainers.start(moment)
+
+    def advance(self, **parts: float) -> None:
+        self.set(self._moment + timedelta(**parts))
+
+
+class RunningClock:
+    """The drainer's clock, which must go on for its pauses to end; implements the Clock port."""
+
+    def __init__(self) -> None:
+        self.start(datetime.now(UTC))
+
+    def start(self, moment: datetime) -> None:
+        """Be at this moment now."""
+        self._ahead = moment - datetime.now(UTC)
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self._ahead
 
     def wait(self, condition: Condition, timeout: float | None) -> None:
         condition.wait(timeout)
-
-    def set(self, moment: datetime) -> None:
-        self._ahead = moment - datetime.now(UTC)
-
-    def advance(self, **parts: float) -> None:
-        self._ahead += timedelta(**parts)
 
 
 class Told:
@@ -84,7 +103,7 @@ class Scene:
     def __init__(self, controlplane: ControlPlane) -> None:
         self.controlplane = controlplane
         self.api: Api = controlplane.api
-        self.clock = MovableClock()
+        self.clock = StandingClock()
         self.settings = parse_settings("mode: Enforce", "maintenance.yaml")
         self.connection = Connection(str(controlplane.kubeconfig))
         self.cluster = Cluster(self.connection, guard=lambda: None, agent_namespace="agents", agent="agent")
@@ -100,7 +119,7 @@ class Scene:
         """Of the process that runs: `new_process` ends it."""
         if self._drainer is None:
             evictions = Evictions(self.connection, guard=lambda: None, prefix=PREFIX)
-            self._drainer = Drainer(evictions, self.clock)
+            self._drainer = Drainer(evictions, self.clock.drainers)
         return self._drainer
 
     def new_process(self) -> None:
