@@ -118,12 +118,12 @@ class Agent:
         if self._node is None or self._vm is None:
             # Without the VM's name no event is ours, and off Azure nobody must be asked.
             return max(0.05, self._api_due - time.monotonic())
-        pause = self._poll()
+        again = self._poll(started)
         self._publish()
         # What IMDS does not tell now may have started since.
         if not self._imds_failures:
             self._acknowledge()
-        return max(0.0, started + pause - time.monotonic())
+        return max(0.0, again - time.monotonic())
 
     def _interval(self) -> float:
         if self._arguments.interval is not None:
@@ -168,8 +168,12 @@ class Agent:
         waiting = {one.id for one in told if one.status is Status.SCHEDULED and one.id}
         return not waiting <= self._acknowledged
 
-    def _poll(self) -> float:
-        """Ask IMDS and return the seconds until it should be asked again."""
+    def _poll(self, started: float) -> float:
+        """Ask IMDS in a step that began at `started` and return the moment to ask it again, both monotonic.
+
+        Good answers come at the interval's pace. What IMDS asks for, and the pause after a failure, count
+        from its answer: it may have taken two minutes.
+        """
         interval = self._interval()
         try:
             self._document = self._imds.scheduled_events()
@@ -181,7 +185,7 @@ class Agent:
             self._health.imds_says = str(error)
             pause = min(LONGEST_IMDS_PAUSE, interval * (1 << min(self._imds_failures - 1, 10)))
             wish = min(LONGEST_WISH, error.retry_after or 0.0)
-            return max(interval, pause, wish)
+            return time.monotonic() + max(interval, pause, wish)
         if self._imds_failures:
             _log("IMDS answers again", after=self._imds_failures)
         self._imds_failures = 0
@@ -189,7 +193,7 @@ class Agent:
             self._reread_due = min(self._reread_due, time.monotonic() + LISTEN)
         self._health.imds_says = ""
         self._health.answered_at = time.monotonic()
-        return interval
+        return started + interval
 
     def _publish(self) -> None:
         """Write this VM's events to the Node where they are not there yet; also after a poll that failed."""

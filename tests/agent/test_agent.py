@@ -95,17 +95,12 @@ def test_a_new_agent_takes_back_what_the_last_one_published_and_has_gone_since(
     api.wait_for_events()
 
 
-def test_from_imds_to_the_node_it_takes_one_interval(
-    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
-) -> None:
-    start_agent("--interval", "1").wait_until_ready()
-    imds.wait_for_requests(1)
+def test_one_answer_of_imds_is_enough(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
+    told = json.dumps({"DocumentIncarnation": 1, "Events": [event(VM, event_id="A")]}).encode()
+    imds.script(Answer(body=told), Answer(delay=60))
+    start_agent()
 
-    told = time.monotonic()
-    imds.tell(event(VM, event_id="A"))
     api.wait_for_events("A")
-
-    assert time.monotonic() - told < 1.5
 
 
 @pytest.mark.parametrize(
@@ -139,13 +134,18 @@ def test_a_bad_answer_changes_nothing_and_the_next_good_one_counts(
 
 def test_imds_is_left_alone_for_as_long_as_it_asks(imds: FakeImds, start_agent: StartAgent) -> None:
     imds.script(Answer(429, headers={"Retry-After": "1"}))
-    agent = start_agent()
-    imds.wait_until_script_is_over()
-    refused = time.monotonic()
+    start_agent().wait_until_ready()
 
-    agent.wait_until_ready()
+    first, second, *_ = imds.moments
+    assert second - first >= 1
 
-    assert 0.9 < time.monotonic() - refused < 5
+
+def test_the_pause_after_a_failure_counts_from_the_answer(imds: FakeImds, start_agent: StartAgent) -> None:
+    imds.script(Answer(500, delay=1))
+    start_agent("--interval", "0.5").wait_until_ready()
+
+    first, second, *_ = imds.moments
+    assert second - first >= 1.5
 
 
 def test_proxies_of_the_environment_are_passed_by(
@@ -307,16 +307,15 @@ def test_probes_that_talk_nonsense_or_leave_do_no_harm(imds: FakeImds, start_age
 
 
 @pytest.mark.parametrize("mood", [Answer(), Answer(delay=60)], ids=["at rest", "while IMDS keeps it waiting"])
-def test_sigterm_ends_it_within_a_second(imds: FakeImds, start_agent: StartAgent, mood: Answer) -> None:
+def test_sigterm_ends_it_whatever_it_waits_for(imds: FakeImds, start_agent: StartAgent, mood: Answer) -> None:
     imds.script(mood)
     agent = start_agent("--interval", "60")
     imds.wait_until_script_is_over()
 
-    asked = time.monotonic()
     agent.process.send_signal(signal.SIGTERM)
 
-    assert agent.process.wait(10) == 0
-    assert time.monotonic() - asked < 1
+    # Its own pause, and IMDS's, is a minute.
+    assert agent.process.wait(30) == 0
     assert agent.errors.read_text() == ""
 
 
@@ -370,11 +369,8 @@ def test_a_port_that_is_taken_is_told_of(start_agent: StartAgent, api: FakeNodeA
 
 def test_pauses_grow_while_imds_fails(imds: FakeImds, start_agent: StartAgent) -> None:
     imds.script(*[Answer(500)] * 5)
-    asked: list[float] = []
     start_agent("--interval", "0.1")
-    for _ in range(6):
-        wait_for("next request", lambda: len(imds.requests) > len(asked))
-        asked.append(time.monotonic())
+    imds.wait_for_requests(6)
 
-    pauses = [later - earlier for earlier, later in pairwise(asked)]
-    assert pauses[-1] > 1.2  # 0.1 doubled four times, less what a busy machine blurs
+    pauses = [later - earlier for earlier, later in pairwise(imds.moments[:6])]
+    assert all(pause >= 0.1 * 2**doubled for doubled, pause in enumerate(pauses))

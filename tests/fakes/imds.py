@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -63,13 +64,15 @@ def started(scheduled: Event) -> Event:
 class FakeImds(Loopback):
     """Serves the events it is told of, or the answers of a script first.
 
-    `requests` are what came, `violations` what Azure would have refused: every test should find it empty.
+    `requests` are what came, `moments` when (monotonic), `violations` what Azure would have refused: every
+    test should find those empty.
     What is acknowledged has started at once, unless `starts` is False.
     """
 
     def __init__(self, *, starts: bool = True) -> None:
         self.starts = starts
         self.requests: list[str] = []
+        self.moments: list[float] = []
         self.user_agents: list[str] = []
         self.violations: list[str] = []
         self.acknowledged: list[str] = []
@@ -162,6 +165,7 @@ class FakeImds(Loopback):
                 return self._send(fake._start(ids))
 
             def _note(self) -> str:
+                fake.moments.append(time.monotonic())
                 fake.requests.append(self.command)
                 fake.user_agents.append(self.headers.get("User-Agent", ""))
                 refusal = fake._refusal(self)
