@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -63,10 +62,8 @@ def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_le
     azure.uniform(1, scale_set=OTHER.scale_set)
     azure.refuse(THROTTLED)
 
-    began = time.monotonic()
     first, second = asked(azure).planned([SET, OTHER])
 
-    assert time.monotonic() - began < 10
     assert "429" in first.problem
     assert first.wait == 240
     assert not second.asked

@@ -20,7 +20,7 @@ from tests.controlplane.waiting import wait_for
 
 NAMESPACE = "node-maintenance"
 NAME = "reconciler-lock"
-DURATION = 3
+DURATION = 6
 Process = subprocess.Popen[str]
 Start = Callable[[str], Process]
 
@@ -33,7 +33,7 @@ def start(cluster: ControlPlane) -> Iterator[Start]:
     def run(identity: str) -> Process:
         command = [sys.executable, "-m", "tests.clients.lock_process", str(cluster.kubeconfig), identity]
         process = subprocess.Popen(
-            [*command, str(DURATION), "0.5"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*command, str(DURATION), "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         started.append(process)
         return process

@@ -131,7 +131,7 @@ def test_what_blocks_is_named_when_the_time_is_up_and_the_same_command_goes_on(
     scene.workload("web", node)
     cover(scene, "web")
 
-    blocked = programs.run("drain", node, "--timeout", "2s")
+    blocked = programs.run("drain", node, "--timeout", "5s")
 
     assert blocked.code == 1
     assert "waits for PDB default/web: needs 1 healthy, has 1" in blocked.err

@@ -111,7 +111,7 @@ def test_the_second_pass_writes_nothing_but_its_lock(scene: Scene, programs: Pro
     done = programs.sweep()
 
     assert done.code == 0
-    assert writes(scene, began) == [("update", "leases"), ("update", "leases")]
+    assert set(writes(scene, began)) == {("update", "leases")}
     assert done.document["outcomes"] == []
 
 
@@ -124,7 +124,7 @@ def test_what_is_held_is_written_once(scene: Scene, programs: Programs) -> None:
     done = programs.sweep()
 
     assert other in done.node(node)["holds"][0]["reason"]
-    assert writes(scene, began) == [("update", "leases"), ("update", "leases")]
+    assert set(writes(scene, began)) == {("update", "leases")}
 
 
 def test_nothing_to_do_needs_no_request_per_node(scene: Scene, programs: Programs) -> None:
@@ -135,4 +135,5 @@ def test_nothing_to_do_needs_no_request_per_node(scene: Scene, programs: Program
 
     assert programs.sweep().code == 0
 
-    assert len(asked(scene, began)) <= 7
+    # The lock is renewed as often as the time asks for it.
+    assert len([entry for entry in asked(scene, began) if entry.resource != "leases"]) <= 4
