@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.engine.situation import Situation
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT
 from reconciler.model.plan import CheckAnswer, Verdict
-from reconciler.settings.schema import AksRemediator
+from reconciler.settings.sections.others import AksRemediator
 
 
 def left_to_us(situation: Situation) -> CheckAnswer:

@@ -13,7 +13,7 @@ from reconciler.model.machine import Maker
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State
-from reconciler.settings.schema import PoolCount
+from reconciler.settings.sections.replace import PoolCount
 
 NAME = "surgeDue"
 PAUSE = timedelta(minutes=2)

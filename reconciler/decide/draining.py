@@ -26,7 +26,8 @@ from reconciler.model.plan import (
 )
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.snapshot import Snapshot
-from reconciler.settings.schema import Settings, Sign
+from reconciler.settings.schema import Settings
+from reconciler.settings.sections.others import Sign
 
 
 def follow_drain(

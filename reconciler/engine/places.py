@@ -15,7 +15,7 @@ from types import MappingProxyType
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
 from reconciler.model.snapshot import Replaced
-from reconciler.settings.schema import Budget as BudgetSettings
+from reconciler.settings.sections.budget import Budget as BudgetSettings
 from reconciler.settings.values import Limit
 
 _NAMED_AT_MOST = 3

@@ -11,7 +11,7 @@ import yaml
 
 from reconciler.engine.publishing import DRAINSAFE_KEYS, LIFECYCLE, Drainsafe
 from reconciler.settings.load import parse_settings
-from reconciler.settings.schema import Sign
+from reconciler.settings.sections.others import Sign
 from reconciler.sources.aws import CODES
 from tests.docs.test_headings import headings, written
 

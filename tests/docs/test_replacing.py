@@ -10,7 +10,7 @@ from reconciler.model.event import Kind
 from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE, Maker
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
 from reconciler.settings.load import parse_settings
-from reconciler.settings.schema import PoolCount
+from reconciler.settings.sections.replace import PoolCount
 
 PAGE = (Path(__file__).parents[2] / "docs" / "replacing.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.errors import SettingsError
 from reconciler.settings.load import parse_settings
-from reconciler.settings.schema import AzureCloud
+from reconciler.settings.sections.sources import AzureCloud
 
 
 def test_arm_is_off_and_starts_nothing_by_default() -> None:

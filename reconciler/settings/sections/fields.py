@@ -1,0 +1,121 @@
+"""The types of single values in the settings file, and what each admits."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import PlainValidator, Strict, WithJsonSchema
+
+from reconciler.settings.selectors import LabelSelector, parse_selector
+from reconciler.settings.values import (
+    Limit,
+    TimeOfDay,
+    parse_days,
+    parse_duration,
+    parse_limit,
+    parse_time_or_moment,
+    parse_zone,
+    shown,
+)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{shown(value)} is not text; write it in quotes")
+    if not value.strip():
+        raise ValueError("is empty")
+    return value
+
+
+_CLUSTER_ID = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ContainerService/managedClusters/[^/]+",
+    re.IGNORECASE,
+)
+
+
+def _cluster_id(value: object) -> str:
+    text = _text(value)
+    if not _CLUSTER_ID.fullmatch(text):
+        raise ValueError(
+            f"{shown(value)} is no managed cluster's resource id; `az aks show --query id` prints it"
+        )
+    return text
+
+
+def _prefix(value: object) -> str:
+    text = _text(value)
+    label = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+    if len(text) > 253 or not re.fullmatch(rf"{label}(?:\.{label})*", text):
+        raise ValueError(f"{shown(text)} is not a DNS name in small letters, like node-maintenance.dev")
+    return text
+
+
+def _condition_type(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9./_-]{0,314}[A-Za-z0-9])?", text):
+        raise ValueError(f"{shown(text)} is not the type of a node condition")
+    if text == "Ready":
+        # True is the healthy answer here: it would drain every node that is well.
+        raise ValueError(
+            "a node is Ready when it is well; name a condition that is True when something is wrong"
+        )
+    return text
+
+
+def _positive(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{shown(value)} is not a whole number from 1 on")
+    return value
+
+
+def _namespaces(value: object) -> tuple[str, ...] | LabelSelector:
+    if isinstance(value, list | tuple):
+        return tuple(_text(name) for name in value)
+    return parse_selector(value)
+
+
+_DURATION = {
+    "type": ["string", "integer"],
+    "pattern": "^(0|([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
+}
+_TEXT = {"type": "string", "minLength": 1}
+_SELECTOR = {
+    "anyOf": [
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {
+            "type": "object",
+            "properties": {
+                "matchLabels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "matchExpressions": {"type": "array", "items": {"type": "object"}},
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+_DAYS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["string", "integer"]}}]}
+
+Flag = Annotated[bool, Strict()]
+Whole = Annotated[int, Strict()]
+Duration = Annotated[timedelta, PlainValidator(parse_duration), WithJsonSchema(_DURATION)]
+Text = Annotated[str, PlainValidator(_text), WithJsonSchema(_TEXT)]
+Zone = Annotated[ZoneInfo, PlainValidator(parse_zone), WithJsonSchema(_TEXT)]
+Selector = Annotated[LabelSelector, PlainValidator(parse_selector), WithJsonSchema(_SELECTOR)]
+Days = Annotated[frozenset[int], PlainValidator(parse_days), WithJsonSchema(_DAYS)]
+TimeOrMoment = Annotated[
+    TimeOfDay | datetime, PlainValidator(parse_time_or_moment), WithJsonSchema({"type": "string"})
+]
+Share = Annotated[
+    Limit, PlainValidator(parse_limit), WithJsonSchema({"type": ["integer", "string"], "minimum": 0})
+]
+Count = Annotated[int, PlainValidator(_positive), WithJsonSchema({"type": "integer", "minimum": 1})]
+ClusterId = Annotated[str, PlainValidator(_cluster_id), WithJsonSchema(_TEXT)]
+Prefix = Annotated[str, PlainValidator(_prefix), WithJsonSchema(_TEXT)]
+ConditionType = Annotated[str, PlainValidator(_condition_type), WithJsonSchema(_TEXT)]
+Namespaces = Annotated[
+    tuple[str, ...] | LabelSelector,
+    PlainValidator(_namespaces),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": _TEXT}, _SELECTOR]}),
+]

@@ -1,0 +1,39 @@
+"""What every section of the settings file has in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic.alias_generators import to_camel
+
+from reconciler.settings.selectors import LabelSelector
+
+
+class Section(BaseModel):
+    """A mapping of the file. Unknown keys are mistakes; a section left empty is as if it weren't there."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_sections(cls, data: Any) -> Any:
+        """Drop `budget:` with nothing below it, as Kubernetes does: its keys were all commented out."""
+        if data is None:
+            return {}
+        if not isinstance(data, dict) or None not in data.values():
+            return data
+        sections = {
+            field.alias
+            for field in cls.model_fields.values()
+            if isinstance(
+                field.get_default(call_default_factory=True), Section | tuple | dict | LabelSelector
+            )
+        }
+        return {key: value for key, value in data.items() if value is not None or key not in sections}
