@@ -13,7 +13,7 @@ from reconciler import __version__
 from reconciler.errors import ReconcilerError
 
 if TYPE_CHECKING:
-    from reconciler.model.pod import Selector
+    from reconciler.model.selector import LabelSelector
 
 SETTINGS_FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -293,7 +293,7 @@ def agent(arguments: tuple[str, ...]) -> int:
     return job(list(arguments))
 
 
-def _selector(option: str, text: str | None) -> Selector | None:
+def _selector(option: str, text: str | None) -> LabelSelector | None:
     from reconciler.model.selector_text import parse_selector_text
 
     if not text:

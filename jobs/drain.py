@@ -26,7 +26,7 @@ from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drain import DrainOptions, DrainOrder, DrainProgress, Phase
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import PodVerdict
-from reconciler.model.pod import Selector
+from reconciler.model.selector import LabelSelector
 from reconciler.report.document import Document, as_json
 
 
@@ -35,7 +35,7 @@ class Asked:
     """Which nodes, and how: `timeout` None waits without end."""
 
     names: tuple[str, ...]
-    selector: Selector | None
+    selector: LabelSelector | None
     options: DrainOptions
     timeout: timedelta | None
     dry_run: bool

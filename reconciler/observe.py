@@ -18,10 +18,10 @@ from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.pod import Pod
 from reconciler.model.ports import CloudReader, ClusterReader, InstanceReader, MachineReader
 from reconciler.model.record import Record, from_annotation
+from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Agents, Remediator, Snapshot
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.others import Sign
-from reconciler.settings.selectors import LabelSelector
 from reconciler.sources import arm, aws, node_condition, published, request
 
 

@@ -15,7 +15,8 @@ import msgspec
 from reconciler.clients.reducing import interned
 from reconciler.errors import Rejected
 from reconciler.model.node import Condition, Node, Taint, Wanted
-from reconciler.model.pod import NodeSelectorRequirement, Owner, Placement, Pod, Toleration
+from reconciler.model.pod import Owner, Placement, Pod, Toleration
+from reconciler.model.selector import Requirement
 
 # The attributes are spelt as in the API, so that no table of names is needed.
 # ruff: noqa: N815
@@ -49,7 +50,6 @@ class ObjectMeta(msgspec.Struct):
     resourceVersion: str = ""
     creationTimestamp: datetime | None = None
     deletionTimestamp: datetime | None = None
-    deletionGracePeriodSeconds: int | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     ownerReferences: list[OwnerReference] | None = None
@@ -134,7 +134,7 @@ class Container(msgspec.Struct):
     restartPolicy: str = ""
 
 
-class Requirement(msgspec.Struct):
+class Expression(msgspec.Struct):
     """core/v1 NodeSelectorRequirement."""
 
     key: str = ""
@@ -145,8 +145,8 @@ class Requirement(msgspec.Struct):
 class Term(msgspec.Struct):
     """core/v1 NodeSelectorTerm."""
 
-    matchExpressions: list[Requirement] | None = None
-    matchFields: list[Requirement] | None = None
+    matchExpressions: list[Expression] | None = None
+    matchFields: list[Expression] | None = None
 
 
 class Terms(msgspec.Struct):
@@ -300,7 +300,6 @@ def to_pod(found: PodObject, *, placement: bool) -> Pod:
         priority=spec.priority or 0,
         priority_class=intern(spec.priorityClassName),
         grace=30 if grace is None else grace,
-        grace_left=meta.deletionGracePeriodSeconds,
         deleting_until=_moment(meta.deletionTimestamp),
         empty_dir=any(volume.emptyDir is not None for volume in volumes),
         claims=tuple(
@@ -343,7 +342,7 @@ def _placement(spec: PodSpec) -> Placement:
         node_selector=interned(spec.nodeSelector or {}),
         affinity=tuple(
             tuple(
-                NodeSelectorRequirement(intern(one.key), intern(one.operator), tuple(one.values or ()))
+                Requirement(intern(one.key), intern(one.operator), tuple(one.values or ()))
                 for one in (*(term.matchExpressions or ()), *(term.matchFields or ()))
             )
             for term in required.nodeSelectorTerms or ()

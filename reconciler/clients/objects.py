@@ -9,7 +9,8 @@ import msgspec
 from reconciler.clients.connection import Connection, Request
 from reconciler.clients.jsonlists import ListMeta, ObjectMeta, decode
 from reconciler.clients.retrying import PATIENCE, patiently
-from reconciler.model.pod import Budget, NodeSelectorRequirement, Selector
+from reconciler.model.pod import Budget
+from reconciler.model.selector import LabelSelector, Requirement
 
 # The attributes are spelt as in the API, so that no table of names is needed.
 # ruff: noqa: N815
@@ -25,7 +26,7 @@ class Expression(msgspec.Struct):
     values: list[str] | None = None
 
 
-class LabelSelector(msgspec.Struct):
+class Selector(msgspec.Struct):
     """metav1.LabelSelector."""
 
     matchLabels: dict[str, str] | None = None
@@ -35,7 +36,7 @@ class LabelSelector(msgspec.Struct):
 class BudgetSpec(msgspec.Struct):
     """policy/v1 PodDisruptionBudgetSpec."""
 
-    selector: LabelSelector | None = None
+    selector: Selector | None = None
     unhealthyPodEvictionPolicy: str | None = None
 
 
@@ -203,13 +204,13 @@ def to_budget(found: BudgetObject) -> Budget:
     )
 
 
-def _selector(found: LabelSelector | None) -> Selector | None:
+def _selector(found: Selector | None) -> LabelSelector | None:
     if found is None:
         return None
-    return Selector(
+    return LabelSelector.of(
         found.matchLabels or {},
-        tuple(
-            NodeSelectorRequirement(one.key, one.operator, tuple(one.values or ()))
+        *(
+            Requirement(one.key, one.operator, tuple(one.values or ()))
             for one in found.matchExpressions or ()
         ),
     )

@@ -10,7 +10,8 @@ from typing import Any
 from reconciler.clients import messages
 from reconciler.clients.protobuf import parse
 from reconciler.model.node import Condition, Node, Taint, Wanted
-from reconciler.model.pod import NodeSelectorRequirement, Owner, Placement, Pod, Toleration
+from reconciler.model.pod import Owner, Placement, Pod, Toleration
+from reconciler.model.selector import Requirement
 
 
 def node_reader(wanted: Wanted) -> Callable[[bytes | memoryview], Node]:
@@ -89,9 +90,6 @@ def pod_reader(*, placement: bool) -> Callable[[bytes | memoryview], Pod]:
             grace=(
                 spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else 30
             ),
-            grace_left=(
-                meta.deletionGracePeriodSeconds if meta.HasField("deletionGracePeriodSeconds") else None
-            ),
             deleting_until=_moment(meta.deletionTimestamp),
             empty_dir=any(volume.HasField("emptyDir") for volume in volumes),
             claims=tuple(
@@ -143,7 +141,7 @@ def _placement(spec: Any) -> Placement:
         node_selector=interned(spec.nodeSelector),
         affinity=tuple(
             tuple(
-                NodeSelectorRequirement(intern(one.key), intern(one.operator), tuple(one.values))
+                Requirement(intern(one.key), intern(one.operator), tuple(one.values))
                 for one in (*term.matchExpressions, *term.matchFields)
             )
             for term in required.nodeSelectorTerms

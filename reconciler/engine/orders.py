@@ -7,12 +7,11 @@ from datetime import datetime
 
 from reconciler.model.drain import Behavior, DrainOptions, DrainOrder, Escalation, PodRule
 from reconciler.model.node import Node
-from reconciler.model.pod import NodeSelectorRequirement, Selector
 from reconciler.model.record import KnownEvent
+from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.policies import EventPolicy, Treatment
 from reconciler.settings.schema import Settings
-from reconciler.settings.selectors import LabelSelector
 
 
 def drain_options(
@@ -42,7 +41,7 @@ def pod_rules(settings: Settings) -> tuple[PodRule, ...]:
     skips = tuple(
         PodRule(
             name=f"drain.skipPods[{number}]",
-            pods=_selector(chosen.selector),
+            pods=chosen.selector,
             namespaces=frozenset(chosen.namespaces) or None,
             behavior=Behavior.SKIP,
         )
@@ -51,9 +50,9 @@ def pod_rules(settings: Settings) -> tuple[PodRule, ...]:
     rules = tuple(
         PodRule(
             name=rule.name,
-            pods=_selector(rule.pods),
+            pods=rule.pods,
             namespaces=frozenset(rule.namespaces) if isinstance(rule.namespaces, tuple) else None,
-            namespace_selector=_selector(rule.namespaces)
+            namespace_selector=rule.namespaces
             if isinstance(rule.namespaces, LabelSelector) and not rule.namespaces.selects_all
             else None,
             behavior=rule.behavior,
@@ -62,15 +61,6 @@ def pod_rules(settings: Settings) -> tuple[PodRule, ...]:
         for rule in settings.drain.rules
     )
     return (*skips, *rules)
-
-
-def _selector(selector: LabelSelector) -> Selector:
-    return Selector(
-        expressions=tuple(
-            NodeSelectorRequirement(one.key, one.operator.value, tuple(one.values))
-            for one in selector.requirements
-        )
-    )
 
 
 def drain_order(

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from reconciler.eviction.quantities import quantity, total
 from reconciler.model.node import Node, Taint
-from reconciler.model.pod import Placement, Pod, Toleration, requirement_holds
+from reconciler.model.pod import Placement, Pod, Toleration
 
 _NAMED = 5
 
@@ -75,8 +75,7 @@ def _selects(placement: Placement, node: Node) -> bool:
         return False
     # A term without expressions selects nothing (metav1's rule for NodeSelectorTerm).
     return not placement.affinity or any(
-        term and all(requirement_holds(requirement, node.labels) for requirement in term)
-        for term in placement.affinity
+        term and all(requirement.matches(node.labels) for requirement in term) for term in placement.affinity
     )
 
 

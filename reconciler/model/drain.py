@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from reconciler.model.pod import Selector
+from reconciler.model.selector import EVERYTHING, LabelSelector
 
 
 class Behavior(StrEnum):
@@ -26,9 +26,9 @@ class PodRule:
     """
 
     name: str
-    pods: Selector = Selector()
+    pods: LabelSelector = EVERYTHING
     namespaces: frozenset[str] | None = None
-    namespace_selector: Selector | None = None
+    namespace_selector: LabelSelector | None = None
     behavior: Behavior = Behavior.DRAIN
     order: int = 0
 
@@ -51,7 +51,7 @@ class DrainOptions:
     grace: int | None = None
     max_grace: timedelta | None = None
     skip_terminating_after: timedelta | None = None
-    pod_selector: Selector | None = None
+    pod_selector: LabelSelector | None = None
     use_delete: bool = False
     rules: tuple[PodRule, ...] = ()
     gone_daemonsets: frozenset[str] = frozenset()

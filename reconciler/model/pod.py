@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from reconciler.model.selector import LabelSelector, Requirement
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -28,15 +30,6 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSelectorRequirement:
-    """One expression of a required node affinity term: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Placement:
     """What decides where else a pod may run; read only where a preview asks for it.
 
@@ -47,7 +40,7 @@ class Placement:
 
     requests: tuple[Mapping[str, str], ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict)
-    affinity: tuple[tuple[NodeSelectorRequirement, ...], ...] = ()
+    affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     topology: bool = False
 
@@ -72,7 +65,6 @@ class Pod:
     priority: int = 0
     priority_class: str = ""
     grace: int = 30
-    grace_left: int | None = None
     deleting_until: datetime | None = None
     empty_dir: bool = False
     claims: tuple[str, ...] = ()
@@ -96,43 +88,6 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
-    """A label selector: all of `labels`, and all of `expressions` (key, operator, values)."""
-
-    labels: Mapping[str, str] = field(default_factory=dict)
-    expressions: tuple[NodeSelectorRequirement, ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels satisfy every part; an empty selector matches everything (metav1)."""
-        return all(labels.get(key) == value for key, value in self.labels.items()) and all(
-            requirement_holds(requirement, labels) for requirement in self.expressions
-        )
-
-
-def requirement_holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
-    """Whether one requirement holds, as k8s.io/apimachinery's labels.Requirement.Matches has it."""
-    present = requirement.key in labels
-    value = labels.get(requirement.key, "")
-    match requirement.operator:
-        case "In":
-            return present and value in requirement.values
-        case "NotIn":
-            return not present or value not in requirement.values
-        case "Exists":
-            return present
-        case "DoesNotExist":
-            return not present
-        case "Gt" | "Lt":
-            try:
-                difference = int(value) - int(requirement.values[0])
-            except (ValueError, IndexError):
-                return False
-            return difference > 0 if requirement.operator == "Gt" else difference < 0
-        case _:
-            return False
-
-
-@dataclass(frozen=True, slots=True)
 class Budget:
     """A PodDisruptionBudget (policy/v1); `selector` None selects nothing.
 
@@ -142,7 +97,7 @@ class Budget:
 
     namespace: str
     name: str
-    selector: Selector | None
+    selector: LabelSelector | None
     allowed: int = 0
     desired: int = 0
     healthy: int = 0

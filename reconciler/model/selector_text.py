@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reconciler.model.pod import NodeSelectorRequirement, Selector
+from reconciler.model.selector import LabelSelector, Operator, Requirement
 
 _KEY = r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
@@ -13,12 +13,12 @@ _EQUAL = re.compile(rf"\s*({_KEY})\s*(==|=|!=)\s*({_VALUE})\s*")
 _BARE = re.compile(rf"\s*(!?)\s*({_KEY})\s*")
 
 
-def parse_selector_text(text: str) -> Selector:
+def parse_selector_text(text: str) -> LabelSelector:
     """Read a selector (k8s.io/apimachinery pkg/labels, Parse); an empty text selects everything.
 
     Raises ValueError that says what could not be read.
     """
-    requirements: list[NodeSelectorRequirement] = []
+    requirements: list[Requirement] = []
     rest = text
     while rest.strip():
         requirement, end = _one(rest, text)
@@ -27,20 +27,22 @@ def parse_selector_text(text: str) -> Selector:
         if rest and (rest[0] != "," or not rest[1:].strip()):
             raise ValueError(f"selector {text!r}: {rest!r} was not expected")
         rest = rest[1:]
-    return Selector(expressions=tuple(requirements))
+    return LabelSelector(tuple(requirements))
 
 
-def _one(rest: str, text: str) -> tuple[NodeSelectorRequirement, int]:
+def _one(rest: str, text: str) -> tuple[Requirement, int]:
     if found := _SET.match(rest):
         values = tuple(part.strip() for part in found[3].split(","))
         if not all(re.fullmatch(_VALUE, value) for value in values):
             raise ValueError(f"selector {text!r}: ({found[3]}) is no list of label values")
-        return NodeSelectorRequirement(found[1], "In" if found[2] == "in" else "NotIn", values), found.end()
+        return Requirement(
+            found[1], Operator.IN if found[2] == "in" else Operator.NOT_IN, values
+        ), found.end()
     if found := _EQUAL.match(rest):
-        operator = "NotIn" if found[2] == "!=" else "In"
-        return NodeSelectorRequirement(found[1], operator, (found[3],)), found.end()
+        operator = Operator.NOT_IN if found[2] == "!=" else Operator.IN
+        return Requirement(found[1], operator, (found[3],)), found.end()
     if found := _BARE.match(rest):
-        return NodeSelectorRequirement(found[2], "DoesNotExist" if found[1] else "Exists"), found.end()
+        return Requirement(found[2], Operator.DOES_NOT_EXIST if found[1] else Operator.EXISTS), found.end()
     raise ValueError(
         f"selector {text!r}: {rest!r} can't be read; write key=value, key!=value or key in (a,b)"
     )

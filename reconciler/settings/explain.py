@@ -8,9 +8,9 @@ from typing import TypedDict
 
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
+from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.selectors import LabelSelector, Operator
 from reconciler.settings.telling import tell
 from reconciler.settings.values import Limit, format_duration, parse_moment, to_utc
 
@@ -67,9 +67,9 @@ def _labels_for(selector: LabelSelector) -> dict[str, str] | None:
     """Return labels that a selector selects, made from its own words; None where there are none to be had."""
     labels = {}
     for requirement in selector.requirements:
-        if requirement.operator is Operator.IN:
+        if requirement.operator == Operator.IN:
             labels[requirement.key] = requirement.values[0]
-        elif requirement.operator is Operator.EXISTS:
+        elif requirement.operator == Operator.EXISTS:
             labels.setdefault(requirement.key, "")
     return labels if selector.matches(labels) else None
 

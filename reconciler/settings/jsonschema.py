@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from reconciler.model.selector import LabelSelector
 from reconciler.settings.schema import Settings
-from reconciler.settings.selectors import LabelSelector
 from reconciler.settings.values import Limit, format_duration
 
 

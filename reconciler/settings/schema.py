@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, model_validator
 
 from reconciler.model.event import Kind
+from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
 from reconciler.settings.sections.budget import Budget
@@ -23,7 +24,6 @@ from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.section import Section
 from reconciler.settings.sections.sources import Sources
 from reconciler.settings.sections.times import NotAllowedSettings, WindowSettings
-from reconciler.settings.selectors import EVERYTHING
 from reconciler.settings.times import ends_before_it_starts, times_of
 from reconciler.settings.windows import Calendar, NotAllowed, Window
 

@@ -1,12 +1,11 @@
-"""Label selectors: which nodes, pods or namespaces a setting is about."""
+"""Label selectors as the settings write them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
+from reconciler.model.selector import LabelSelector, Operator, Requirement
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.values import near, shown
 
@@ -15,65 +14,8 @@ _KEY = re.compile(
     r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 )
 
-
-class Operator(StrEnum):
-    """What a requirement asks of a label; the API server's four."""
-
-    IN = "In"
-    NOT_IN = "NotIn"
-    EXISTS = "Exists"
-    DOES_NOT_EXIST = "DoesNotExist"
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One condition on one label."""
-
-    key: str
-    operator: Operator
-    values: tuple[str, ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether the labels meet this; as the API server has it, NotIn is met by a missing label."""
-        if self.operator is Operator.IN:
-            return labels.get(self.key) in self.values
-        if self.operator is Operator.NOT_IN:
-            return labels.get(self.key) not in self.values
-        return (self.key in labels) is (self.operator is Operator.EXISTS)
-
-    def __str__(self) -> str:
-        """Write it as kubectl's `--selector` reads it."""
-        if self.operator is Operator.EXISTS:
-            return self.key
-        if self.operator is Operator.DOES_NOT_EXIST:
-            return f"!{self.key}"
-        if self.operator is Operator.IN and len(self.values) == 1:
-            return f"{self.key}={self.values[0]}"
-        word = "in" if self.operator is Operator.IN else "notin"
-        return f"{self.key} {word} ({','.join(self.values)})"
-
-
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
-    """All requirements together; none selects everything."""
-
-    requirements: tuple[Requirement, ...] = ()
-
-    @property
-    def selects_all(self) -> bool:
-        """Whether nothing is asked."""
-        return not self.requirements
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether the labels meet every requirement."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
-
-    def __str__(self) -> str:
-        """Write it as kubectl's `--selector` reads it; empty selects all."""
-        return ",".join(str(requirement) for requirement in self.requirements)
-
-
-EVERYTHING = LabelSelector()
+# The API server's, for metav1.LabelSelector.
+_OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
 
 
 def parse_selector(value: object) -> LabelSelector:
@@ -142,9 +84,9 @@ def _expression(value: object, path: tuple[str | int, ...], mistakes: list[Mista
     key, operator, values = value.get("key"), value.get("operator"), value.get("values") or []
     if not isinstance(key, str) or _wrong_key(key):
         mistakes.append(Mistake((*path, "key"), f"{shown(key)} is not a label"))
-    if operator not in list(Operator):
-        hint = near(str(operator), [str(name) for name in Operator])
-        said = f"{shown(operator)} is not one of {', '.join(Operator)}{hint}"
+    if operator not in _OPERATORS:
+        hint = near(str(operator), list(_OPERATORS))
+        said = f"{shown(operator)} is not one of {', '.join(_OPERATORS)}{hint}"
         mistakes.append(Mistake((*path, "operator"), said))
     elif not isinstance(values, list) or any(_wrong_value(each) for each in values):
         mistakes.append(Mistake((*path, "values"), "is not a list of values, each of them text"))

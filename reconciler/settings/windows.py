@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from threading import Lock
 
+from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.intervals import Span, subtract, union
 from reconciler.settings.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Run, Times
-from reconciler.settings.selectors import EVERYTHING, LabelSelector
 from reconciler.settings.telling import tell
 
 ANY_TIME = "any time"

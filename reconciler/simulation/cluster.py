@@ -235,7 +235,7 @@ class SimulatedCluster:
             self._remove(pod, actor)
             self.settle()
             return
-        self._put(replace(pod, deleting_until=until, grace_left=seconds))
+        self._put(replace(pod, deleting_until=until))
         workload = self.workloads.get(self._made_by[uid])
         pause = workload.stops_after if workload else timedelta(seconds=seconds)
         self.clock.at(min(now + pause, until), lambda: self._stopped(uid))

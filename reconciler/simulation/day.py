@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
-from reconciler.model.pod import Selector
+from reconciler.model.selector import LabelSelector
 from reconciler.simulation.aks import Pool
 from reconciler.simulation.platform import Told, VmEvent
 from reconciler.simulation.workloads import BudgetSpec, Workload
@@ -169,8 +169,8 @@ def _announce(world: World, node: str, kind: Kind, *, minutes: int, seconds: int
     world.platform.announce(VmEvent(node, kind, world.now + timedelta(minutes=minutes), seconds=seconds))
 
 
-def _app(name: str) -> Selector:
-    return Selector({"app": name})
+def _app(name: str) -> LabelSelector:
+    return LabelSelector.of({"app": name})
 
 
 def _at(hour: int, minute: int) -> datetime:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import blake2b
 
-from reconciler.model.pod import Budget, Owner, Pod, Selector
+from reconciler.model.pod import Budget, Owner, Pod
+from reconciler.model.selector import LabelSelector
 
 # The letters that Kubernetes makes names of: no vowels, nothing that looks like something else.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -83,7 +84,7 @@ class BudgetSpec:
 
     namespace: str
     name: str
-    selector: Selector | None
+    selector: LabelSelector | None
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
     unhealthy_always: bool = False

@@ -36,7 +36,6 @@ metadata = sometimes(
     resourceVersion=texts,
     creationTimestamp=moments | st.none(),
     deletionTimestamp=moments,
-    deletionGracePeriodSeconds=st.integers(0, 2**40),
     labels=st.dictionaries(names, texts, max_size=4),
     annotations=st.dictionaries(names, texts, max_size=4),
     ownerReferences=some(

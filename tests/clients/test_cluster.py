@@ -12,7 +12,7 @@ from reconciler.clients.cluster import Cluster
 from reconciler.clients.connection import Connection
 from reconciler.errors import Rejected, Unauthorized
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.pod import NodeSelectorRequirement, Selector
+from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from tests.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.clients.stub import Answer, json_answer, status
@@ -56,7 +56,7 @@ def test_budgets_and_namespaces(cluster: ControlPlane, ours: Cluster) -> None:
 
     (found,) = ours.budgets()
     assert (found.key, found.unhealthy_always) == ("shop/web", True)
-    assert found.selector == Selector({"app": "web"}, (NodeSelectorRequirement("x", "Exists"),))
+    assert found.selector == LabelSelector.of({"app": "web"}, Requirement("x", "Exists"))
     assert ours.namespaces()["shop"]["team"] == "a"
 
 

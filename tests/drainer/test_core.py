@@ -25,7 +25,8 @@ from reconciler.errors import (
 )
 from reconciler.model.drain import Behavior, DrainOptions, DrainProgress, Escalation, Phase, PodRule
 from reconciler.model.node import Condition
-from reconciler.model.pod import Owner, Pod, Selector
+from reconciler.model.pod import Owner, Pod
+from reconciler.model.selector import LabelSelector
 from tests.drainer.driving import Drive
 from tests.fakes.evictor import START, FakeEvictor
 
@@ -541,7 +542,7 @@ def test_the_next_order_goes_when_the_former_is_gone() -> None:
     cluster = _cluster()
     cluster.deployment("first", "a", 2)
     cluster.deployment("second", "a", 2)
-    rule = PodRule("second", pods=Selector({"app": "second"}), order=1)
+    rule = PodRule("second", pods=LabelSelector.of({"app": "second"}), order=1)
     drive = Drive(cluster)
     drive.start("a", options=DrainOptions(rules=(rule,)))
     drive.run()
@@ -558,7 +559,7 @@ def test_the_next_order_goes_when_the_former_is_gone() -> None:
 def test_a_pod_told_to_complete_is_waited_for_and_not_evicted() -> None:
     cluster = _cluster()
     job = cluster.deployment("job", "a")[0]
-    rule = PodRule("jobs", behavior=Behavior.WAIT_COMPLETED, pods=Selector({"app": "job"}))
+    rule = PodRule("jobs", behavior=Behavior.WAIT_COMPLETED, pods=LabelSelector.of({"app": "job"}))
     drive = Drive(cluster)
     drive.start("a", options=DrainOptions(rules=(rule,)))
     drive.at(100, lambda: _tell(cluster, replace(job, phase="Succeeded", ready=False)))

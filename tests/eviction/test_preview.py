@@ -14,7 +14,8 @@ from reconciler.eviction.quantities import quantity
 from reconciler.eviction.room import room
 from reconciler.model.drain import DrainOptions
 from reconciler.model.node import Condition, Node, Taint
-from reconciler.model.pod import Budget, NodeSelectorRequirement, Owner, Placement, Pod, Selector, Toleration
+from reconciler.model.pod import Budget, Owner, Placement, Pod, Toleration
+from reconciler.model.selector import LabelSelector, Requirement
 from tests.fakes.evictor import START
 
 ROOMY = Node(
@@ -37,7 +38,7 @@ WEB = Pod(
     ready=True,
     placement=Placement(requests=({"cpu": "500m", "memory": "1Gi"}, {"cpu": "500m"})),
 )
-BUDGET = Budget("shop", "web", Selector({"app": "web"}), allowed=0, desired=3, healthy=3, expected=4)
+BUDGET = Budget("shop", "web", LabelSelector.of({"app": "web"}), allowed=0, desired=3, healthy=3, expected=4)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +160,8 @@ def test_room_is_judged_by_requests_and_taints(node: Node, words: str | None) ->
 
 def test_room_is_judged_by_selectors_and_affinity() -> None:
     there = Placement(node_selector={"pool": "a"})
-    other = Placement(affinity=((NodeSelectorRequirement("pool", "NotIn", ("a",)),),))
-    either = Placement(affinity=(*other.affinity, (NodeSelectorRequirement("pool", "Exists"),)))
+    other = Placement(affinity=((Requirement("pool", "NotIn", ("a",)),),))
+    either = Placement(affinity=(*other.affinity, (Requirement("pool", "Exists"),)))
 
     def told(placement: Placement) -> bool:
         return bool(room([ROOMY], [], [replace(WEB, placement=placement)]))

@@ -18,7 +18,8 @@ from reconciler.eviction.filters import (
     UNMANAGED_REFUSED,
 )
 from reconciler.model.drain import Behavior, DrainOptions, PodRule
-from reconciler.model.pod import NodeSelectorRequirement, Owner, Pod, Selector
+from reconciler.model.pod import Owner, Pod
+from reconciler.model.selector import LabelSelector, Requirement
 from tests.fakes.evictor import START
 
 WEB = Pod("shop", "web", "u1", "n", labels={"app": "web"}, owner=Owner("ReplicaSet", "web"), phase="Running")
@@ -82,7 +83,7 @@ def test_a_pod_that_waits_for_its_end_goes_when_it_has_ended() -> None:
 def test_of_several_rules_the_first_by_name_wins() -> None:
     rules = (
         PodRule("b-drain", behavior=Behavior.DRAIN, order=7),
-        PodRule("a-wait", behavior=Behavior.WAIT_COMPLETED, pods=Selector({"app": "web"})),
+        PodRule("a-wait", behavior=Behavior.WAIT_COMPLETED, pods=LabelSelector.of({"app": "web"})),
         PodRule("0-elsewhere", behavior=Behavior.SKIP, namespaces=frozenset({"other"})),
     )
 
@@ -94,7 +95,7 @@ def test_a_rule_selects_by_the_labels_of_namespaces() -> None:
     rule = PodRule(
         "keep",
         behavior=Behavior.SKIP,
-        namespace_selector=Selector(expressions=(NodeSelectorRequirement("team", "In", ("shop",)),)),
+        namespace_selector=LabelSelector((Requirement("team", "In", ("shop",)),)),
     )
     options = DrainOptions(rules=(rule,))
 
@@ -128,7 +129,7 @@ def test_tiers_then_rules_then_the_lowest_priority_and_we_go_last() -> None:
         replace(WEB, name="important", uid="5", priority=1000),
         replace(WEB, name="plain", uid="6"),
     ]
-    late = PodRule("late", pods=Selector(expressions=(NodeSelectorRequirement("late", "Exists"),)), order=3)
+    late = PodRule("late", pods=LabelSelector((Requirement("late", "Exists"),)), order=3)
     seen = survey(pods, DrainOptions(rules=(late,)), now=START, own_pod="shop/us")
 
     names = [one.pod.name for one in seen.to_go]

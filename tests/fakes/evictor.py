@@ -17,8 +17,9 @@ from typing import Generic, Self, TypeVar
 
 from reconciler.errors import Conflict, NotFound, ReconcilerError, Rejected, TooManyRequests
 from reconciler.model.node import Node
-from reconciler.model.pod import Budget, Owner, Pod, Selector
+from reconciler.model.pod import Budget, Owner, Pod
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
+from reconciler.model.selector import LabelSelector
 
 START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 _TWO_BUDGETS = (
@@ -196,7 +197,7 @@ class FakeEvictor:
         min_available: int | None = None,
     ) -> None:
         """Add a budget for the pods labelled `app` (its own name if not told), counted at once."""
-        budget = Budget(namespace, name, Selector({"app": app or name}))
+        budget = Budget(namespace, name, LabelSelector.of({"app": app or name}))
         with self.lock:
             expected = sum(budget.covers(pod) for pod in self._pods.values())
             self._budgets[budget.key] = _BudgetSpec(budget, max_unavailable, min_available, expected)
@@ -370,7 +371,7 @@ class FakeEvictor:
             return
         until = self.now + timedelta(seconds=grace)
         if pod.deleting_until is None:
-            self._pods[uid] = replace(pod, deleting_until=until, grace_left=grace, ready=False)
+            self._pods[uid] = replace(pod, deleting_until=until, ready=False)
             self._check_budgets(pod)
             if pod.owner is not None and pod.owner.kind == "ReplicaSet" and not self._replaced(pod):
                 self._replace_pod(pod)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistakes
-from reconciler.settings.selectors import EVERYTHING, parse_selector
+from reconciler.settings.selectors import parse_selector
 
 POOL = {"agentpool": "batch"}
 

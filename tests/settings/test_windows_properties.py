@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.model.selector import LabelSelector
 from reconciler.settings.crons import firings
 from reconciler.settings.intervals import Span, subtract, union
 from reconciler.settings.occurrences import Cron, Once, Run, Times, Weekly
-from reconciler.settings.selectors import LabelSelector, parse_selector
+from reconciler.settings.selectors import parse_selector
 from reconciler.settings.values import TimeOfDay
 from reconciler.settings.windows import Calendar, NotAllowed, Openness, Window
 

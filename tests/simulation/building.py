@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from reconciler.model.node import Node
 from reconciler.model.own import own_keys
 from reconciler.model.plan import NodeWrite
-from reconciler.model.pod import Pod, Selector
+from reconciler.model.pod import Pod
+from reconciler.model.selector import LabelSelector
 from reconciler.simulation.aks import Pool
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
@@ -37,7 +38,7 @@ def web(replicas: int = 3) -> Workload:
 
 def budget(**limit: int | str) -> BudgetSpec:
     """Return a budget of that Deployment."""
-    return BudgetSpec("shop", "web", Selector({"app": "web"}), **limit)  # type: ignore[arg-type]  # one of two
+    return BudgetSpec("shop", "web", LabelSelector.of({"app": "web"}), **limit)  # type: ignore[arg-type]  # one of two
 
 
 def name(instance: int) -> str:

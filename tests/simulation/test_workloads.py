@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.pod import Pod, Selector
+from reconciler.model.pod import Pod
+from reconciler.model.selector import LabelSelector
 from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
 from tests.simulation.building import START
 
@@ -47,7 +48,7 @@ def pods(ready: int, unready: int = 0, leaving: int = 0) -> list[Pod]:
 def test_a_budget_allows_what_the_disruption_controller_would(
     limit: dict[str, int | str], there: list[Pod], desired: int, healthy: int, allowed: int
 ) -> None:
-    spec = BudgetSpec("shop", "web", Selector({"app": "web"}), **limit)  # type: ignore[arg-type]  # one of two
+    spec = BudgetSpec("shop", "web", LabelSelector.of({"app": "web"}), **limit)  # type: ignore[arg-type]  # one of two
 
     status = budget_status(spec, there, lambda _: (WEB.key, WEB.replicas))
 
@@ -55,7 +56,7 @@ def test_a_budget_allows_what_the_disruption_controller_would(
 
 
 def test_pods_without_a_controller_count_for_a_number_but_want_nothing_for_a_percentage() -> None:
-    number = BudgetSpec("shop", "web", Selector({"app": "web"}), min_available=1)
+    number = BudgetSpec("shop", "web", LabelSelector.of({"app": "web"}), min_available=1)
     percent = replace(number, min_available="50%")
 
     assert budget_status(number, pods(2), lambda _: None).expected == 2
@@ -63,7 +64,7 @@ def test_pods_without_a_controller_count_for_a_number_but_want_nothing_for_a_per
 
 
 def test_a_budget_covers_its_own_namespace_only() -> None:
-    spec = BudgetSpec("other", "web", Selector({"app": "web"}), max_unavailable=1)
+    spec = BudgetSpec("other", "web", LabelSelector.of({"app": "web"}), max_unavailable=1)
 
     assert budget_status(spec, pods(3), lambda _: (WEB.key, 3)).expected == 0
 

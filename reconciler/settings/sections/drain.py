@@ -7,9 +7,9 @@ from datetime import timedelta
 from pydantic import Field
 
 from reconciler.model.drain import Behavior
+from reconciler.model.selector import EVERYTHING
 from reconciler.settings.sections.fields import Count, Duration, Flag, Namespaces, Selector, Text, Whole
 from reconciler.settings.sections.section import Section
-from reconciler.settings.selectors import EVERYTHING
 
 
 class PodSelector(Section):

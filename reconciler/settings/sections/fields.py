@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import PlainValidator, Strict, WithJsonSchema
 
-from reconciler.settings.selectors import LabelSelector, parse_selector
+from reconciler.model.selector import LabelSelector
+from reconciler.settings.selectors import parse_selector
 from reconciler.settings.values import (
     Limit,
     TimeOfDay,

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
-from reconciler.settings.selectors import LabelSelector
+from reconciler.model.selector import LabelSelector
 
 
 class Section(BaseModel):

@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, model_validator
 
+from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistakes
 from reconciler.settings.sections.fields import Days, Duration, Flag, Selector, Text, TimeOrMoment, Zone
 from reconciler.settings.sections.section import Section
-from reconciler.settings.selectors import EVERYTHING
 from reconciler.settings.times import mistakes_in, times_of
 
 
