@@ -116,7 +116,9 @@ class DrainCore:
                     self._dirty_waiting({key})
             case WatchEnded():
                 self._watch_ended(event, now)
-            case NodeSeen() | PodsSeen() | AttachmentsSeen() | WriteDone():
+            case WriteDone():
+                self._written(event, now)
+            case NodeSeen() | PodsSeen() | AttachmentsSeen():
                 self._answered(event, now)
             case Tick():
                 pass
@@ -136,11 +138,8 @@ class DrainCore:
         self._watches[order.node] = self._number
         commands.append(WatchPods(order.node, self._number))
 
-    def _answered(self, event: NodeSeen | PodsSeen | AttachmentsSeen | WriteDone, now: datetime) -> None:
+    def _answered(self, event: NodeSeen | PodsSeen | AttachmentsSeen, now: datetime) -> None:
         drain = self._drains.get(event.node)
-        if isinstance(event, WriteDone):
-            self._written(event, drain, now)
-            return
         if drain is None or drain.number != event.drain:
             return
         self._dirty.add(event.node)
@@ -161,19 +160,21 @@ class DrainCore:
                 else:
                     drain.attachments_unread(error, now)
 
-    def _written(self, event: WriteDone, drain: NodeDrain | None, now: datetime) -> None:
-        released = self._lanes.held_by(event.uid)
-        if drain is None or drain.number != event.drain:
-            self._lanes.release(event.uid)
+    def _written(self, event: WriteDone, now: datetime) -> None:
+        write = event.write
+        drain = self._drains.get(write.node)
+        released = self._lanes.held_by(write.pod.uid)
+        if drain is None or drain.number != write.drain:
+            self._lanes.release(write.pod.uid)
         else:
             full = self._in_flight() >= self._limits.parallel
-            stopped = drain.written(event.uid, event.error, event.said, self._lanes, now)
+            stopped = drain.written(event, self._lanes, now)
             if stopped:
                 for one in self._drains.values():
                     one.end(Phase.STOPPED, now, stopped)
             if full:
                 self._dirty.update(node for node, one in self._drains.items() if one.starved)
-            self._dirty.add(event.node)
+            self._dirty.add(write.node)
             if (
                 isinstance(event.error, TooManyRequests)
                 and event.error.retry_after

@@ -34,109 +34,6 @@ class Limits:
     budgets_from: int = 5
 
 
-# What the core is told.
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Drain this node; the same order again changes nothing but timeout, deadline and options."""
-
-    order: DrainOrder
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """No more evictions there."""
-
-    node: str
-    because: str = "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class PodNews:
-    """One item of a node's watch; `watch` is the number that WatchPods gave it."""
-
-    node: str
-    watch: int
-    change: PodChange
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetNews:
-    """One item of the watch of budgets."""
-
-    change: BudgetChange
-
-
-@dataclass(frozen=True, slots=True)
-class WatchEnded:
-    """A watch ended although nobody left it; `node` None is that of the budgets."""
-
-    node: str | None
-    watch: int
-    error: ReconcilerError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSeen:
-    """The answer to CheckNode."""
-
-    node: str
-    drain: int
-    found: Node | None = None
-    error: ReconcilerError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PodsSeen:
-    """The answer to ListPods."""
-
-    node: str
-    drain: int
-    pods: tuple[Pod, ...] = ()
-    error: ReconcilerError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AttachmentsSeen:
-    """The answer to ListAttachments."""
-
-    node: str
-    drain: int
-    names: tuple[str, ...] = ()
-    error: ReconcilerError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WriteDone:
-    """The answer to Evict, Delete or Restart; `said` is what Restart returned."""
-
-    node: str
-    drain: int
-    uid: str
-    error: ReconcilerError | None = None
-    said: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Time has passed."""
-
-
-Event = (
-    Start
-    | Stop
-    | PodNews
-    | BudgetNews
-    | WatchEnded
-    | NodeSeen
-    | PodsSeen
-    | AttachmentsSeen
-    | WriteDone
-    | Tick
-)
-
-
 # What the core asks for. `drain` numbers the attempt, so that a late answer is never taken for a new one's.
 
 
@@ -218,4 +115,96 @@ class Restart:
 
 
 Write = Evict | Delete | Restart
-Command = CheckNode | WatchPods | WatchBudgets | Unwatch | ListPods | ListAttachments | Write
+Request = CheckNode | ListPods | ListAttachments | Write
+Command = WatchPods | WatchBudgets | Unwatch | Request
+
+
+# What the core is told.
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Drain this node; the same order again changes nothing but timeout, deadline and options."""
+
+    order: DrainOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """No more evictions there."""
+
+    node: str
+    because: str = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class PodNews:
+    """One item of a node's watch; `watch` is the number that WatchPods gave it."""
+
+    node: str
+    watch: int
+    change: PodChange
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetNews:
+    """One item of the watch of budgets."""
+
+    change: BudgetChange
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnded:
+    """A watch ended although nobody left it; `node` None is that of the budgets."""
+
+    node: str | None
+    watch: int
+    error: ReconcilerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """The answer to CheckNode."""
+
+    node: str
+    drain: int
+    found: Node | None = None
+    error: ReconcilerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodsSeen:
+    """The answer to ListPods."""
+
+    node: str
+    drain: int
+    pods: tuple[Pod, ...] = ()
+    error: ReconcilerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentsSeen:
+    """The answer to ListAttachments."""
+
+    node: str
+    drain: int
+    names: tuple[str, ...] = ()
+    error: ReconcilerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDone:
+    """The answer to a write; `said` is what Restart returned."""
+
+    write: Write
+    error: ReconcilerError | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+Answer = NodeSeen | PodsSeen | AttachmentsSeen | WriteDone
+Event = Start | Stop | PodNews | BudgetNews | WatchEnded | Answer | Tick

@@ -18,6 +18,7 @@ from reconciler.drainer.messages import (
     ListPods,
     Restart,
     Write,
+    WriteDone,
 )
 from reconciler.drainer.refusals import Meaning, read_refusal, two_budgets, waits_for
 from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
@@ -56,7 +57,6 @@ class Tracked:
     because: str = ""
     budget: str = ""
     asked_at: datetime | None = None
-    restarting: bool = False
     no_restart: str = ""
     hastened: bool = False
     forced: bool = False
@@ -183,8 +183,9 @@ class NodeDrain:
         """What is attached can't be read: the bound on this wait holds all the same."""
         self.see_attachments((f"unknown ({error})",), now)
 
-    def written(self, uid: str, error: ReconcilerError | None, said: str, lanes: Lanes, now: datetime) -> str:
+    def written(self, answer: WriteDone, lanes: Lanes, now: datetime) -> str:
         """Take the answer to a write; returns what stops every drain, empty for nothing."""
+        uid, error, said = answer.write.pod.uid, answer.error, answer.said
         self.in_flight -= 1
         lanes.release(uid)
         tracked = self._pods.get(uid)
@@ -197,9 +198,9 @@ class NodeDrain:
                 self._evicted.add(uid)
             return ""
         if error is not None:
-            return self._refused(tracked, error, lanes, now)
+            return self._refused(tracked, answer.write, error, lanes, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
-        tracked.asked_at, tracked.restarting = now, False
+        tracked.asked_at = now
         if said:
             tracked.stage = Stage.RESTARTED
             tracked.because = f"{said} is restarted: the new pod comes up elsewhere before this one goes"
@@ -354,7 +355,6 @@ class NodeDrain:
                     prefix=self.order.options.prefix,
                     everywhere=self.order.restart_singletons,
                 ):
-                    tracked.restarting = True
                     return Restart(node, number, pod)
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
                 return None
@@ -403,10 +403,12 @@ class NodeDrain:
         self._stages[pod.uid] = f"{pod.key} {told}"
         return Delete(self.order.node, self.number, pod, grace)
 
-    def _refused(self, tracked: Tracked, error: ReconcilerError, lanes: Lanes, now: datetime) -> str:
+    def _refused(
+        self, tracked: Tracked, write: Write, error: ReconcilerError, lanes: Lanes, now: datetime
+    ) -> str:
         limits, pod = self.limits, tracked.pod
         refusal = read_refusal(error, pod, lanes.covering(pod))
-        restarting, tracked.restarting = tracked.restarting, False
+        restarting = isinstance(write, Restart)
         tracked.stage = Stage.QUEUED
         if restarting and isinstance(error, NotFound | Forbidden | Rejected):
             # A workload that can't be restarted is evicted as any other, at once, with the reason told.
@@ -447,7 +449,7 @@ class NodeDrain:
             lanes.release(write.pod.uid)
             tracked = self._pods[write.pod.uid]
             tracked.stage = Stage.LEAVING if write.pod.uid in self._evicted else Stage.QUEUED
-            tracked.hastened = tracked.forced = tracked.restarting = False
+            tracked.hastened = tracked.forced = False
             self._stages.pop(write.pod.uid, None)
 
     # Small questions.

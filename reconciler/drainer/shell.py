@@ -12,20 +12,14 @@ from typing import TypeVar
 
 from reconciler.drainer.core import DrainCore
 from reconciler.drainer.messages import (
-    AttachmentsSeen,
     BudgetNews,
-    CheckNode,
     Command,
     Delete,
     Event,
     Evict,
     Limits,
-    ListAttachments,
-    ListPods,
-    NodeSeen,
     PodNews,
-    PodsSeen,
-    Restart,
+    Request,
     Start,
     Stop,
     Tick,
@@ -33,9 +27,8 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchEnded,
     WatchPods,
-    Write,
-    WriteDone,
 )
+from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError
 from reconciler.model.drain import DrainOrder, DrainProgress
 from reconciler.model.ports import Clock, Evictor
@@ -197,33 +190,17 @@ class Drainer:
                 assert self._pool is not None
                 self._pool.submit(self._ask, command)
 
-    def _ask(self, command: CheckNode | ListPods | ListAttachments | Write) -> None:
+    def _ask(self, command: Request) -> None:
         try:
-            answer = self._answer(command)
+            if isinstance(command, Evict | Delete) and command.own and self._before_own_pod is not None:
+                self._before_own_pod()
+            answer = ask(self._evictor, command, self._clock.now())
         except ReconcilerError as error:
-            answer = _failed(command, error)
+            answer = failed(command, error)
         except Exception as error:  # noqa: BLE001 - a bug must not leave the drain waiting for ever
             _log.exception("a request of the drainer failed", extra={"node": command.node})
-            answer = _failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
+            answer = failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
         self._put(answer)
-
-    def _answer(self, command: CheckNode | ListPods | ListAttachments | Write) -> Event:
-        node, number = command.node, command.drain
-        match command:
-            case CheckNode():
-                return NodeSeen(node, number, self._evictor.node(node))
-            case ListPods():
-                return PodsSeen(node, number, self._evictor.pods(node))
-            case ListAttachments():
-                return AttachmentsSeen(node, number, self._evictor.attachments(node))
-            case Restart(pod=pod):
-                return WriteDone(node, number, pod.uid, said=self._evictor.restart(pod, self._clock.now()))
-            case Evict(pod=pod, grace=grace, own=own) | Delete(pod=pod, grace=grace, own=own):
-                if own and self._before_own_pod is not None:
-                    self._before_own_pod()
-                write = self._evictor.evict if isinstance(command, Evict) else self._evictor.delete
-                write(pod, grace=grace)
-                return WriteDone(node, number, pod.uid)
 
     def _watch(self, number: int, node: str | None) -> None:
         Thread(
@@ -273,16 +250,3 @@ class Drainer:
             watch = self._watches.pop(number, None)
         if watch is not None:
             watch.__exit__(None, None, None)
-
-
-def _failed(command: CheckNode | ListPods | ListAttachments | Write, error: ReconcilerError) -> Event:
-    node, number = command.node, command.drain
-    match command:
-        case CheckNode():
-            return NodeSeen(node, number, error=error)
-        case ListPods():
-            return PodsSeen(node, number, error=error)
-        case ListAttachments():
-            return AttachmentsSeen(node, number, error=error)
-        case _:
-            return WriteDone(node, number, command.pod.uid, error=error)

@@ -8,20 +8,11 @@ from typing import TypeVar
 
 from reconciler.drainer.core import DrainCore
 from reconciler.drainer.messages import (
-    AttachmentsSeen,
     BudgetNews,
-    CheckNode,
     Command,
-    Delete,
     Event,
-    Evict,
     Limits,
-    ListAttachments,
-    ListPods,
-    NodeSeen,
     PodNews,
-    PodsSeen,
-    Restart,
     Start,
     Stop,
     Tick,
@@ -29,8 +20,8 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchEnded,
     WatchPods,
-    WriteDone,
 )
+from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError
 from reconciler.model.drain import DrainOrder, DrainProgress
 from reconciler.model.ports import BudgetChange, PodChange
@@ -137,20 +128,10 @@ class SteppedDrainer:
                 budgets = api.watch_budgets()
                 self._watches[number] = budgets
                 self._listen(budgets, BudgetNews)
-            case CheckNode(node, number):
-                return NodeSeen(node, number, api.node(node))
-            case ListPods(node, number):
-                return PodsSeen(node, number, api.pods(node))
-            case ListAttachments(node, number):
-                return AttachmentsSeen(node, number, api.attachments(node))
-            case Restart(node, number, pod):
-                return WriteDone(node, number, pod.uid, said=api.restart(pod, self._clock.now()))
-            case Evict(node, number, pod, grace):
-                api.evict(pod, grace=grace)
-                return WriteDone(node, number, pod.uid)
-            case Delete(node, number, pod, grace):
-                api.delete(pod, grace=grace)
-                return WriteDone(node, number, pod.uid)
+            case Unwatch():
+                pass
+            case _:
+                return ask(api, command, self._clock.now())
         return None
 
     def _listen(self, watch: SimulatedWatch[_Item], told: Callable[[_Item], Event]) -> None:
@@ -169,13 +150,7 @@ def _failed(command: Command, error: ReconcilerError) -> Event | None:
             return WatchEnded(node, number, error)
         case WatchBudgets(number):
             return WatchEnded(None, number, error)
-        case CheckNode(node, number):
-            return NodeSeen(node, number, error=error)
-        case ListPods(node, number):
-            return PodsSeen(node, number, error=error)
-        case ListAttachments(node, number):
-            return AttachmentsSeen(node, number, error=error)
-        case Evict(node, number, pod) | Delete(node, number, pod) | Restart(node, number, pod):
-            return WriteDone(node, number, pod.uid, error=error)
         case Unwatch():
             return None
+        case _:
+            return failed(command, error)

@@ -8,19 +8,10 @@ from datetime import datetime, timedelta
 
 from reconciler.drainer import DrainCore, Limits
 from reconciler.drainer.messages import (
-    AttachmentsSeen,
     BudgetNews,
-    CheckNode,
     Command,
-    Delete,
     Event,
-    Evict,
-    ListAttachments,
-    ListPods,
-    NodeSeen,
     PodNews,
-    PodsSeen,
-    Restart,
     Start,
     Stop,
     Tick,
@@ -28,8 +19,8 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchEnded,
     WatchPods,
-    WriteDone,
 )
+from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError, Unreachable
 from reconciler.model.drain import DrainOptions, DrainOrder, DrainProgress
 from reconciler.model.ports import BudgetChange, PodChange
@@ -124,20 +115,10 @@ class Drive:
                     self._budgets[number] = budgets
                     budgets.on_item = lambda: self._news(number)
                     self._drain_budgets(number)
-                case CheckNode(node, number):
-                    return NodeSeen(node, number, cluster.node(node))
-                case ListPods(node, number):
-                    return PodsSeen(node, number, cluster.pods(node))
-                case ListAttachments(node, number):
-                    return AttachmentsSeen(node, number, cluster.attachments(node))
-                case Restart(node, number, pod):
-                    return WriteDone(node, number, pod.uid, said=cluster.restart(pod, self.now))
-                case Evict(node, number, pod, grace):
-                    cluster.evict(pod, grace=grace)
-                    return WriteDone(node, number, pod.uid)
-                case Delete(node, number, pod, grace):
-                    cluster.delete(pod, grace=grace)
-                    return WriteDone(node, number, pod.uid)
+                case Unwatch():
+                    pass
+                case _:
+                    return ask(cluster, command, self.now)
         except ReconcilerError as error:
             return _failed(command, error)
         return None
@@ -193,13 +174,7 @@ def _failed(command: Command, error: ReconcilerError) -> Event | None:
             return WatchEnded(node, number, error)
         case WatchBudgets(number):
             return WatchEnded(None, number, error)
-        case CheckNode(node, number):
-            return NodeSeen(node, number, error=error)
-        case ListPods(node, number):
-            return PodsSeen(node, number, error=error)
-        case ListAttachments(node, number):
-            return AttachmentsSeen(node, number, error=error)
-        case Evict(node, number, pod) | Delete(node, number, pod) | Restart(node, number, pod):
-            return WriteDone(node, number, pod.uid, error=error)
         case Unwatch():
             return None
+        case _:
+            return failed(command, error)
