@@ -59,8 +59,8 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure passes and drains beside curl and kubectl; `-- pass` or `-- drain` for one of them."""
-    chosen = session.posargs or ["pass", "drain"]
+    """Measure passes, drains and the time to a cordon; `-- pass`, `-- drain` or `-- wake` for one of them."""
+    chosen = session.posargs or ["pass", "drain", "wake"]
     for name in chosen:
         session.run(PYTHON, "-m", f"tests.bench.{'sweep' if name == 'pass' else name}")
 
