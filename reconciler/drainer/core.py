@@ -10,14 +10,11 @@ from reconciler.drainer.messages import (
     AttachmentsSeen,
     BudgetNews,
     Command,
-    Delete,
     Event,
-    Evict,
     Limits,
     NodeSeen,
     PodNews,
     PodsSeen,
-    Restart,
     Start,
     Stop,
     Tick,
@@ -25,6 +22,7 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchEnded,
     WatchPods,
+    Write,
     WriteDone,
 )
 from reconciler.drainer.one import NodeDrain
@@ -216,7 +214,7 @@ class DrainCore:
             if node not in self._dirty:
                 continue
             wanted = drain.advance(self._lanes, free, now)
-            free -= sum(isinstance(command, Evict | Delete | Restart) for command in wanted)
+            free -= sum(isinstance(command, Write) for command in wanted)
             commands += wanted
         self._touched |= self._dirty
         self._dirty.clear()
