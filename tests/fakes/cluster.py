@@ -22,6 +22,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.own import is_as_seen
 from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice, Plan
 from reconciler.model.pod import Budget, Pod
+from reconciler.model.ports import CloudReader
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.observe import observe
 from reconciler.run import Machines
@@ -257,9 +258,18 @@ def one_pass(
     now: datetime,
     own_node: str | None = None,
     machines: Machines | None = None,
+    cloud: CloudReader | None = None,
 ) -> tuple[Plan, tuple[Outcome, ...]]:
     """Observe, assess, decide and act: `run_pass` with the plan in sight also when it is killed."""
-    seen = observe(cluster, settings, drains=drains.progress(), own_node=own_node, machines=machines)
+    seen = observe(
+        cluster,
+        settings,
+        drains=drains.progress(),
+        own_node=own_node,
+        cloud=cloud,
+        machines=machines,
+        now=now,
+    )
     events = assess(seen, settings.sources.node_conditions.stale_after, now)
     plan = decide(seen, events, settings, now)
     return plan, act(plan, cluster, drains, machines=machines)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodeWrite, Plan
+from reconciler.model.ports import CloudReader
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds
@@ -28,6 +29,7 @@ class History:
     cluster: FakeCluster
     settings: Settings
     now: datetime = NOW
+    cloud: CloudReader | None = None
     drains: FakeDrains = field(init=False)
     silent: set[str] = field(default_factory=set)
 
@@ -45,7 +47,7 @@ class History:
 
     def look(self) -> tuple[Plan, tuple[Outcome, ...]]:
         """One pass, and what its drains do after it."""
-        done = one_pass(self.cluster, self.drains, self.settings, self.now)
+        done = one_pass(self.cluster, self.drains, self.settings, self.now, cloud=self.cloud)
         self.drains.carry_on(self.now)
         return done
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reconciler.assess import assess
 from reconciler.decide import decide
 from reconciler.model.event import Answer, Reading
+from reconciler.model.moments import to_text
 from reconciler.model.record import State
 from reconciler.model.snapshot import Agents
 from reconciler.observe import observe
@@ -20,8 +21,9 @@ from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
 from tests import builders, strategies
-from tests.builders import IMDS, NOW, REQUEST, STATE, minutes
+from tests.builders import IMDS, NOW, REQUEST, SCALE_SET, STATE, minutes
 from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.fakes.listed_vms import ListedVms
 from tests.laws.histories import MAIN, History
 
 REBOOT = builders.condition(MAIN, "True", "Reboot Started. DurationInSeconds: -1.")
@@ -189,3 +191,71 @@ def test_no_agent_installed_is_one_line_in_the_report_and_no_unknown_on_any_node
     assert plan.nodes == ()
     assert text.count("no node agent is installed") == 1
     assert f"({count} of {count} nodes)" in text
+
+
+def _refused(listed: ListedVms) -> None:
+    listed.problems[SCALE_SET] = "403 AuthorizationFailed"
+
+
+def _vm_missing(listed: ListedVms) -> None:
+    del listed.statuses[SCALE_SET]["0"]
+
+
+def _status_garbled(listed: ListedVms) -> None:
+    listed.statuses[SCALE_SET]["0"] = {"maintenanceWindowStartTime": "soon"}
+
+
+def _throttled(listed: ListedVms) -> None:
+    listed.patience = 6 * 3600
+
+
+@pytest.mark.parametrize(
+    "goes_silent",
+    [
+        pytest.param(_refused, id="its list is refused"),
+        pytest.param(_vm_missing, id="its list misses the VM"),
+        pytest.param(_status_garbled, id="the VM's status can't be parsed"),
+        pytest.param(_throttled, id="it asks for patience with everything"),
+    ],
+)
+def test_a_cloud_that_told_of_the_event_and_is_silent_now_holds_the_uncordon(
+    goes_silent: Callable[[ListedVms], None],
+) -> None:
+    history, listed = _planned_by_arm()
+    goes_silent(listed)
+    for time in (minutes(6), *[timedelta(hours=1)] * 5):
+        history.wait(time)
+        plan, _ = history.look()
+
+    assert history.cluster.objects["n0"].unschedulable
+    assert "eventsGone" in builders.codes(builders.plan_of(plan, "n0"))
+
+
+def test_a_cloud_that_tells_of_no_event_any_more_lets_the_node_go() -> None:
+    history, listed = _planned_by_arm()
+    listed.statuses[SCALE_SET]["0"] = {}
+    for _ in range(5):
+        history.wait(timedelta(hours=1))
+        history.look()
+
+    assert not history.cluster.objects["n0"].unschedulable
+
+
+def _planned_by_arm() -> tuple[History, ListedVms]:
+    """A node that is drained for what ARM told of it; another scale set is asked for again before long."""
+    nodes = [
+        builders.on_vm(builders.node("n0", conditions=(builders.quiet(),)), 0),
+        builders.on_vm(builders.node("n1", conditions=(builders.quiet(),)), 1),
+    ]
+    nodes[1] = replace(nodes[1], provider_id=nodes[1].provider_id.replace(SCALE_SET, "aks-a"))
+    # What is silent after the window's end has not said that it is over.
+    window: dict[str, object] = {
+        "maintenanceWindowStartTime": to_text(NOW + timedelta(hours=1)),
+        "maintenanceWindowEndTime": to_text(NOW + timedelta(hours=3)),
+    }
+    listed = ListedVms({SCALE_SET: {"0": window}}, problems={"aks-a": "500 InternalServerError"})
+    history = History(cluster_of(nodes), builders.settings("sources: {arm: {enabled: true}}"), cloud=listed)
+    history.until_still()
+    assert history.cluster.objects["n0"].unschedulable
+    assert not history.cluster.objects["n1"].unschedulable
+    return history, listed
