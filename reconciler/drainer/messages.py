@@ -115,8 +115,9 @@ class Restart:
 
 
 Write = Evict | Delete | Restart
+Watch = WatchPods | WatchBudgets
 Request = CheckNode | ListPods | ListAttachments | Write
-Command = WatchPods | WatchBudgets | Unwatch | Request
+Command = Watch | Unwatch | Request
 
 
 # What the core is told.

@@ -1,4 +1,4 @@
-"""The commands of the core that are one request each: made of the evictor, and answered."""
+"""From commands of the core to what it is told of them: requests that are made, and whatever failed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from reconciler.drainer.messages import (
     PodsSeen,
     Request,
     Restart,
+    Watch,
+    WatchBudgets,
+    WatchEnded,
+    WatchPods,
     WriteDone,
 )
 from reconciler.errors import ReconcilerError
@@ -42,15 +46,18 @@ def ask(evictor: Evictor, command: Request, now: datetime) -> Answer:
             return WriteDone(command)
 
 
-def failed(command: Request, error: ReconcilerError) -> Answer:
-    """Return what the core is told of a request that raised."""
-    node, number = command.node, command.drain
+def failed(command: Watch | Request, error: ReconcilerError) -> Answer | WatchEnded:
+    """Return what the core is told of a request that raised, or of a watch that could not be opened."""
     match command:
-        case CheckNode():
-            return NodeSeen(node, number, error=error)
-        case ListPods():
-            return PodsSeen(node, number, error=error)
-        case ListAttachments():
-            return AttachmentsSeen(node, number, error=error)
+        case WatchPods(node, watch):
+            return WatchEnded(node, watch, error)
+        case WatchBudgets(watch):
+            return WatchEnded(None, watch, error)
+        case CheckNode(node, drain):
+            return NodeSeen(node, drain, error=error)
+        case ListPods(node, drain):
+            return PodsSeen(node, drain, error=error)
+        case ListAttachments(node, drain):
+            return AttachmentsSeen(node, drain, error=error)
         case _:
             return WriteDone(command, error=error)

@@ -194,7 +194,7 @@ class Drainer:
         try:
             if isinstance(command, Evict | Delete) and command.own and self._before_own_pod is not None:
                 self._before_own_pod()
-            answer = ask(self._evictor, command, self._clock.now())
+            answer: Event = ask(self._evictor, command, self._clock.now())
         except ReconcilerError as error:
             answer = failed(command, error)
         except Exception as error:  # noqa: BLE001 - a bug must not leave the drain waiting for ever

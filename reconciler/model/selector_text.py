@@ -35,9 +35,8 @@ def _one(rest: str, text: str) -> tuple[Requirement, int]:
         values = tuple(part.strip() for part in found[3].split(","))
         if not all(re.fullmatch(_VALUE, value) for value in values):
             raise ValueError(f"selector {text!r}: ({found[3]}) is no list of label values")
-        return Requirement(
-            found[1], Operator.IN if found[2] == "in" else Operator.NOT_IN, values
-        ), found.end()
+        operator = Operator.IN if found[2] == "in" else Operator.NOT_IN
+        return Requirement(found[1], operator, values), found.end()
     if found := _EQUAL.match(rest):
         operator = Operator.NOT_IN if found[2] == "!=" else Operator.IN
         return Requirement(found[1], operator, (found[3],)), found.end()

@@ -13,12 +13,13 @@ from reconciler.drainer.messages import (
     Event,
     Limits,
     PodNews,
+    Request,
     Start,
     Stop,
     Tick,
     Unwatch,
+    Watch,
     WatchBudgets,
-    WatchEnded,
     WatchPods,
 )
 from reconciler.drainer.requests import ask, failed
@@ -104,7 +105,7 @@ class SteppedDrainer:
             return
         self._clock.after(self._latency, lambda: self._arrive(command))
 
-    def _arrive(self, command: Command) -> None:
+    def _arrive(self, command: Watch | Request) -> None:
         if self._dead:
             return
         if isinstance(command, WatchPods | WatchBudgets) and command.watch in self._unwanted:
@@ -112,12 +113,12 @@ class SteppedDrainer:
         try:
             answer = self._answer(command)
         except ReconcilerError as error:
-            answer = _failed(command, error)
+            answer = failed(command, error)
         if answer is not None:
             heard: Event = answer
             self._clock.after(self._latency, lambda: self._feed(heard))
 
-    def _answer(self, command: Command) -> Event | None:
+    def _answer(self, command: Watch | Request) -> Event | None:
         api = self._api
         match command:
             case WatchPods(node, number):
@@ -128,8 +129,6 @@ class SteppedDrainer:
                 budgets = api.watch_budgets()
                 self._watches[number] = budgets
                 self._listen(budgets, BudgetNews)
-            case Unwatch():
-                pass
             case _:
                 return ask(api, command, self._clock.now())
         return None
@@ -142,15 +141,3 @@ class SteppedDrainer:
 
         watch.listener = hear
         hear()
-
-
-def _failed(command: Command, error: ReconcilerError) -> Event | None:
-    match command:
-        case WatchPods(node, number):
-            return WatchEnded(node, number, error)
-        case WatchBudgets(number):
-            return WatchEnded(None, number, error)
-        case Unwatch():
-            return None
-        case _:
-            return failed(command, error)

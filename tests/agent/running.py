@@ -13,10 +13,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import yaml
+
 from tests.controlplane.processes import _LAUNCH
+from tests.controlplane.server import ControlPlane
 from tests.controlplane.waiting import wait_for
 
 _SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NODE_NAME", "IMDS_ADDRESS")
+
+
+def as_admin(server: ControlPlane, folder: Path) -> tuple[str, ...]:
+    """The arguments by which an agent speaks to a real API server as its admin; a token is written."""
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    token = folder / "token"
+    token.write_text(config["users"][0]["user"]["token"])
+    authority = config["clusters"][0]["cluster"]["certificate-authority"]
+    return "--server", server.url, "--token-file", str(token), "--ca-file", authority
 
 
 class AgentProcess:

@@ -16,21 +16,22 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from contextlib import closing
+from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
-import yaml
-
-from tests.agent.running import AgentProcess
-from tests.controlplane.api import Api
-from tests.controlplane.fill import Pool, fill, no_vm_event, patch_conditions, vm_event
+from reconciler.model.node import SPOT_LABEL
+from tests.agent.running import AgentProcess, as_admin
+from tests.controlplane.fill import Pool, fill
 from tests.controlplane.server import ControlPlane
 from tests.controlplane.waiting import wait_for
 from tests.fakes import imds
-from tests.passes.processes import ENFORCE, Programs
+from tests.passes.processes import Programs
+from tests.passes.scene import Scene
+from tests.passes.test_serving import serving, until_cordoned
 
-_SPOT = Pool("spot", spot=True)
-_OTHERS = Pool("np")
+_OTHERS = Pool("others")
 
 
 def main() -> None:
@@ -54,68 +55,34 @@ def measure(
 ) -> dict[str, list[float]]:
     """Return the seconds of each round by who told."""
     fill(server.kubeconfig, nodes=nodes, pools=[_OTHERS])
-    api = server.api
-    node = str(api.create("nodes", _SPOT.node(0))["metadata"]["name"])
-    config = yaml.safe_load(server.kubeconfig.read_text())
-    token = folder / "token"
-    token.write_text(config["users"][0]["user"]["token"])
-    agent = (
-        *("--node", node, "--imds-address", fake.address, "--server", server.url),
-        *("--token-file", str(token)),
-        *("--ca-file", config["clusters"][0]["cluster"]["certificate-authority"]),
-    )
-    words: tuple[tuple[str, Callable[[], None], Callable[[], None]], ...] = (
-        ("node condition", lambda: _condition(api, node), lambda: _no_condition(api, node)),
-        ("IMDS, through the agent", lambda: _imds(fake), fake.tell),
-    )
     took: dict[str, list[float]] = defaultdict(list)
-    with AgentProcess(folder, *agent) as running, Programs(server.kubeconfig, folder) as programs:
-        programs.configure(ENFORCE)
-        running.wait_for_line("watching")
-        programs.start("serve", "--every", "1h").wait_for("leading")
-        for number in range(rounds + 1):
-            for source, tell, silence in words:
+    with closing(Scene(server)) as scene, Programs(server.kubeconfig, folder) as programs:
+        node = scene.node(labels={SPOT_LABEL: "spot"})
+        words: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
+            "node condition": (
+                lambda: scene.condition_tells(node, "Preempt", minutes=0.5),
+                lambda: scene.condition_silent(node),
+            ),
+            "IMDS, through the agent": (
+                lambda: fake.tell(scene.event(0, "Preempt", minutes=0.5)),
+                fake.tell,
+            ),
+        }
+        agent = ("--node", node, "--imds-address", fake.address, *as_admin(server, folder))
+        with AgentProcess(folder, *agent) as running:
+            running.wait_for_line("watching")
+            serving(programs)
+            for number, source in product(range(rounds + 1), words):
+                tell, silence = words[source]
                 time.sleep(random.uniform(0, 1))
-                seconds = _until_cordoned(api, node, tell)
+                scene.clock.set(datetime.now(UTC))
+                seconds = until_cordoned(scene, node, tell)
                 silence()
-                wait_for("the uncordon", lambda: not _is_cordoned(api, node), seconds=60)
+                wait_for("the uncordon", lambda: not scene.cordoned(node), seconds=60)
                 # The first round finds no watch, maybe.
                 if number:
                     took[source].append(seconds)
     return took
-
-
-def _until_cordoned(api: Api, node: str, tell: Callable[[], None]) -> float:
-    tell()
-    began = time.perf_counter()
-    wait_for("a cordon", lambda: _is_cordoned(api, node), seconds=60, every=0.005)
-    return time.perf_counter() - began
-
-
-def _is_cordoned(api: Api, node: str) -> bool:
-    return bool(api.get("nodes", node)["spec"].get("unschedulable", False))
-
-
-def _condition(api: Api, node: str) -> None:
-    now = datetime.now(UTC)
-    patch_conditions(api, node, vm_event("Preempt", now + timedelta(seconds=30), now=now))
-
-
-def _no_condition(api: Api, node: str) -> None:
-    patch_conditions(api, node, no_vm_event(now=datetime.now(UTC)))
-
-
-def _imds(fake: imds.FakeImds) -> None:
-    when = datetime.now(UTC) + timedelta(seconds=30)
-    fake.tell(
-        imds.event(
-            _SPOT.vm_name(0),
-            "Preempt",
-            event_id=f"{random.getrandbits(128):032X}",
-            not_before=when.strftime("%a, %d %b %Y %H:%M:%S GMT"),
-            duration=-1,
-        )
-    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,17 @@ from reconciler.clients.arm import Arm, connect
 from reconciler.errors import CloudError
 from reconciler.model.cloud import PerformMaintenance, Planned, Scope, Vm
 from tests.fakes import arm
-from tests.fakes.arm import BROKEN, FORBIDDEN, GROUP, NO_TOKEN, SCALE_SET, SUBSCRIPTION, THROTTLED, FakeArm
+from tests.fakes.arm import (
+    BROKEN,
+    FORBIDDEN,
+    GROUP,
+    NO_TOKEN,
+    SCALE_SET,
+    SUBSCRIPTION,
+    THROTTLED,
+    FakeArm,
+    Refusal,
+)
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 WINDOW = (NOON, NOON + timedelta(days=7))
@@ -60,12 +70,13 @@ def test_single_vms_of_every_kind_are_one_list_of_the_subscription(azure: FakeAr
 def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_left(azure: FakeArm) -> None:
     azure.uniform(1)
     azure.uniform(1, scale_set=OTHER.scale_set)
-    azure.refuse(THROTTLED)
+    # Whoever slept so long would be ended by the limit on a test.
+    azure.refuse(Refusal(429, headers={"Retry-After": "3600"}))
 
     first, second = asked(azure).planned([SET, OTHER])
 
     assert "429" in first.problem
-    assert first.wait == 240
+    assert first.wait == 3600
     assert not second.asked
     assert second.problem == first.problem
     assert azure.lists == []

@@ -9,7 +9,7 @@ from reconciler.clients.connection import Connection
 from reconciler.clients.node_writing import TRIES
 from reconciler.errors import Conflict, LockLost, NotFound, Unreachable
 from reconciler.model.node import Node
-from reconciler.model.own import own_keys
+from reconciler.model.own import node_write, own_keys
 from reconciler.model.plan import NodeWrite
 from tests.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.clients.stub import Answer, Asked, json_answer, status
@@ -24,17 +24,7 @@ STATE = f"{PREFIX}/state"
 def cordon(node: Node) -> NodeWrite:
     """A cordon with label and record, decided upon the node as given."""
     labels: dict[str, str | None] = {STATE: "in-maintenance", "mechanic.cordoned": None}
-    return NodeWrite(
-        node=node.name,
-        uid=node.uid,
-        resource_version=node.resource_version,
-        seen_unschedulable=node.unschedulable,
-        seen_own=own_keys(node, PREFIX, labels),
-        own_prefix=PREFIX,
-        unschedulable=True,
-        labels=labels,
-        annotations={RECORD: "{}"},
-    )
+    return node_write(node, PREFIX, unschedulable=True, labels=labels, annotations={RECORD: "{}"})
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.agent.running import AgentProcess
+from tests.agent.running import AgentProcess, as_admin
 from tests.controlplane.waiting import wait_for
 from tests.controlplane.workloads import budget
 from tests.fakes.imds import FakeImds
@@ -36,9 +35,6 @@ def imds() -> Iterator[FakeImds]:
 @pytest.fixture
 def agents(scene: Scene, imds: FakeImds, tmp_path: Path) -> Iterator[list[AgentProcess]]:
     """An agent on each of the two nodes, as the cluster's admin."""
-    config = yaml.safe_load(scene.controlplane.kubeconfig.read_text())
-    token = tmp_path / "token"
-    token.write_text(config["users"][0]["user"]["token"])
     with ExitStack() as stack:
         started = []
         for instance in INSTANCES:
@@ -47,8 +43,7 @@ def agents(scene: Scene, imds: FakeImds, tmp_path: Path) -> Iterator[list[AgentP
             process = AgentProcess(
                 folder,
                 *("--node", scene.node(instance), "--imds-address", imds.address, "--interval", "0.2"),
-                *("--reread", "0.2", "--server", scene.controlplane.url, "--token-file", str(token)),
-                *("--ca-file", config["clusters"][0]["cluster"]["certificate-authority"]),
+                *("--reread", "0.2", *as_admin(scene.controlplane, folder)),
             )
             started.append(stack.enter_context(process))
         yield started

@@ -14,9 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.agent.running import AgentProcess
+from tests.agent.running import AgentProcess, as_admin
 from tests.controlplane.waiting import wait_for
 from tests.fakes.imds import Event, FakeImds, event, started
 from tests.passes.scene import LIVE_MIGRATION, POOL, PREFIX, Scene
@@ -57,14 +56,10 @@ def node(scene: Scene, imds: FakeImds, tmp_path: Path) -> Iterator[str]:
     """A node with a workload, whose agent asks the IMDS."""
     name = scene.node(INSTANCE)
     scene.workload("web", name)
-    config = yaml.safe_load(scene.controlplane.kubeconfig.read_text())
-    token = tmp_path / "token"
-    token.write_text(config["users"][0]["user"]["token"])
     with AgentProcess(
         tmp_path,
         *("--node", name, "--imds-address", imds.address, "--interval", "0.2"),
-        *("--server", scene.controlplane.url, "--token-file", str(token)),
-        *("--ca-file", config["clusters"][0]["cluster"]["certificate-authority"]),
+        *as_admin(scene.controlplane, tmp_path),
     ):
         yield name
 

@@ -12,10 +12,12 @@ from reconciler.drainer.messages import (
     Command,
     Event,
     PodNews,
+    Request,
     Start,
     Stop,
     Tick,
     Unwatch,
+    Watch,
     WatchBudgets,
     WatchEnded,
     WatchPods,
@@ -96,12 +98,12 @@ class Drive:
             case _:
                 self._plan(self.now + self._half, lambda: self._arrive(command))
 
-    def _arrive(self, command: Command) -> None:
+    def _arrive(self, command: Watch | Request) -> None:
         answer = self._answer(command)
         if answer is not None:
             self._plan(self.now + self._half, lambda: self.feed(answer))
 
-    def _answer(self, command: Command) -> Event | None:
+    def _answer(self, command: Watch | Request) -> Event | None:
         cluster = self.cluster
         try:
             match command:
@@ -115,12 +117,10 @@ class Drive:
                     self._budgets[number] = budgets
                     budgets.on_item = lambda: self._news(number)
                     self._drain_budgets(number)
-                case Unwatch():
-                    pass
                 case _:
                     return ask(cluster, command, self.now)
         except ReconcilerError as error:
-            return _failed(command, error)
+            return failed(command, error)
         return None
 
     def _news(self, number: int) -> None:
@@ -166,15 +166,3 @@ def order_for(node: str, **order: object) -> DrainOrder:
     }
     told.update(order)
     return DrainOrder(node=node, **told)  # type: ignore[arg-type]  # the tests' keywords are the fields
-
-
-def _failed(command: Command, error: ReconcilerError) -> Event | None:
-    match command:
-        case WatchPods(node, number):
-            return WatchEnded(node, number, error)
-        case WatchBudgets(number):
-            return WatchEnded(None, number, error)
-        case Unwatch():
-            return None
-        case _:
-            return failed(command, error)

@@ -24,12 +24,12 @@ class ListedVms:
     def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
         """Answer as ARM does at the moment."""
         listings: list[Listing] = []
+        refused = ""
         for scope in scopes:
-            problem = self.problems.get(scope.scale_set, "")
-            if self.patience is not None and any(one.problem for one in listings):
-                listings.append(Listing(scope, problem=listings[0].problem, asked=False))
-            elif problem:
-                listings.append(Listing(scope, problem=problem, wait=self.patience))
+            if refused and self.patience is not None:
+                listings.append(Listing(scope, problem=refused, asked=False))
+            elif refused := self.problems.get(scope.scale_set, ""):
+                listings.append(Listing(scope, problem=refused, wait=self.patience))
             else:
                 listings.append(arm.listing(scope, self._documents(scope)))
         return tuple(listings)

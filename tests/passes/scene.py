@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Condition
 from typing import Any
 
 from reconciler import USER_AGENT
@@ -27,6 +26,7 @@ from tests.controlplane.server import ControlPlane
 from tests.controlplane.waiting import wait_for
 from tests.controlplane.workloads import deployment
 from tests.fakes import imds
+from tests.fakes.clock import SystemClock
 
 Object = dict[str, Any]
 
@@ -57,21 +57,19 @@ class StandingClock:
         self.set(self._moment + timedelta(**parts))
 
 
-class RunningClock:
-    """The drainer's clock, which must go on for its pauses to end; implements the Clock port."""
+class RunningClock(SystemClock):
+    """The drainer's clock, which must go on for its pauses to end."""
 
     def __init__(self) -> None:
-        self.start(datetime.now(UTC))
+        self._ahead = timedelta()
 
     def start(self, moment: datetime) -> None:
         """Be at this moment now."""
-        self._ahead = moment - datetime.now(UTC)
+        self._ahead = moment - super().now()
 
     def now(self) -> datetime:
-        return datetime.now(UTC) + self._ahead
-
-    def wait(self, condition: Condition, timeout: float | None) -> None:
-        condition.wait(timeout)
+        """See the port."""
+        return super().now() + self._ahead
 
 
 class Told:

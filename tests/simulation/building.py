@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.node import Node
-from reconciler.model.own import own_keys
+from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
@@ -53,6 +53,4 @@ def pods_of(there: World, app: str) -> list[Pod]:
 
 def cordoning(node: Node, *, on: bool = True) -> NodeWrite:
     """Return a write that cordons a node as it is now, or uncordons it."""
-    return NodeWrite(
-        node.name, node.uid, node.resource_version, node.unschedulable, own_keys(node, PREFIX), PREFIX, on
-    )
+    return node_write(node, PREFIX, unschedulable=on)
