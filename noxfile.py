@@ -48,7 +48,7 @@ def tests(session: nox.Session) -> None:
 @nox.session(default=False)
 def cluster(session: nox.Session) -> None:
     """Start a real API server with an AKS-shaped cluster, for a person, until Ctrl-C."""
-    session.run(PYTHON, "-m", "tests.controlplane", *session.posargs)
+    session.run(PYTHON, "-m", "tests.support.controlplane", *session.posargs)
 
 
 @nox.session(default=False)

@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Run the command that the arguments name; `agent` has 25 MiB to live in, so click is not for it."""
     if sys.argv[1:2] == ["agent"]:
-        from jobs.agent import main as agent
+        from jobs.agent.program import main as agent
 
         return agent(sys.argv[2:])
     import gc

@@ -76,8 +76,8 @@ def sweep(
     output: str,
 ) -> int:
     """One pass over all nodes, as a CronJob runs it."""
-    from jobs.environment import Target
-    from jobs.sweep import sweep as job
+    from jobs.commands.sweep import sweep as job
+    from jobs.runtime.environment import Target
 
     target = Target(kubeconfig, context, namespace)
     return job(config, target, dry_run=dry_run, patience=_duration("--for", for_), output=output)
@@ -97,8 +97,8 @@ def serve(
     every: str,
 ) -> int:
     """Passes without end, as a Deployment runs them: on a schedule, and at once when a node changes."""
-    from jobs.environment import Target
-    from jobs.serve import serve as job
+    from jobs.commands.serve import serve as job
+    from jobs.runtime.environment import Target
 
     target = Target(kubeconfig, context, namespace)
     return job(config, target, listen=_address(listen), every=_duration("--every", every))
@@ -122,8 +122,8 @@ def report(
     out: Path | None,
 ) -> int:
     """What a pass would do, and why, with each drain previewed; writes nothing to the cluster."""
-    from jobs.environment import Target
-    from jobs.report import report as job
+    from jobs.commands.report import report as job
+    from jobs.runtime.environment import Target
 
     return job(config, Target(kubeconfig, context, namespace), form=format_, out=out)
 
@@ -148,8 +148,8 @@ def release(
     namespace: str,
 ) -> int:
     """Undo what is ours on nodes: uncordon, and take label and record away."""
-    from jobs.environment import Target
-    from jobs.operate import release as job
+    from jobs.commands.release import release as job
+    from jobs.runtime.environment import Target
 
     if bool(nodes) == everything:
         raise click.UsageError("name the nodes, or say --all")
@@ -209,10 +209,10 @@ def drain(
     """
     from datetime import timedelta
 
-    from jobs.drain import Asked
-    from jobs.drain import drain as job
-    from jobs.environment import Target
-    from reconciler.model.drain import DrainOptions
+    from jobs.commands.drain import Asked
+    from jobs.commands.drain import drain as job
+    from jobs.runtime.environment import Target
+    from reconciler.model.drains import DrainOptions
 
     if bool(nodes) == bool(selector):
         raise click.UsageError("name the nodes, or give --selector")
@@ -271,7 +271,7 @@ def schema() -> int:
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def windows(file: Path, at: str | None, labels: tuple[str, ...], output: str) -> int:
     """Say whether a drain may start at a moment, why, and when windows open next."""
-    from jobs.operate import windows as job
+    from jobs.commands.windows import windows as job
 
     return job(file, at=at, labels=labels, output=output)
 
@@ -279,7 +279,7 @@ def windows(file: Path, at: str | None, labels: tuple[str, ...], output: str) ->
 @commands.command()
 def demo() -> int:
     """A day of a simulated AKS cluster, in seconds."""
-    from jobs.demo import run
+    from jobs.commands.demo import run
 
     return run()
 
@@ -288,7 +288,7 @@ def demo() -> int:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def agent(arguments: tuple[str, ...]) -> int:
     """Publish what IMDS tells of this node's VM; a DaemonSet runs it."""
-    from jobs.agent import main as job
+    from jobs.agent.program import main as job
 
     return job(list(arguments))
 
@@ -305,7 +305,7 @@ def _selector(option: str, text: str | None) -> LabelSelector | None:
 
 
 def _duration(option: str, text: str) -> float:
-    from reconciler.settings.values import parse_duration
+    from reconciler.calendar.values import parse_duration
 
     try:
         return parse_duration(text).total_seconds()

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
 from reconciler.model.cloud import PerformMaintenance
-from reconciler.model.drain import DrainOrder
+from reconciler.model.drains import DrainOrder
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
@@ -118,7 +118,7 @@ def _perform(action: PerformMaintenance, cloud: CloudWriter | None) -> Outcome:
 
 
 def _ask_for_machine(action: Raise | Remove, machines: MachineWriter | None) -> Outcome:
-    """Ask a machine's maker; the record says already that it was asked, so a later pass asks again."""
+    """Ask a machine provider; the record says already that it was asked, so a later pass asks again."""
     name = "raise pool" if isinstance(action, Raise) else "replace machine"
     if machines is None:
         return Outcome(action.node, name, Result.LATER, "this process does not replace machines")

@@ -15,13 +15,13 @@ _PROFILE = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ClaimRefused:
     """Why a node can't be drained by hand now, and what to do about it."""
 
     because: str
 
 
-def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Refusal | None:
+def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | ClaimRefused | None:
     """Return the patch that cordons and claims the node, None where that is done already, or a refusal.
 
     A node that a pass has taken, or somebody else's hand, is theirs until it is released.
@@ -31,11 +31,11 @@ def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Refus
     try:
         before = from_annotation(text, node.uid) if text else None
     except RecordUnreadable as error:
-        return Refusal(f"its record is left alone: {error}; {undo} with --reset")
+        return ClaimRefused(f"its record is left alone: {error}; {undo} with --reset")
     if before is not None and before.claimed_by and before.claimed_by != who:
-        return Refusal(f"{before.claimed_by} drains it by hand; {undo}")
+        return ClaimRefused(f"{before.claimed_by} drains it by hand; {undo}")
     if before is not None and not before.claimed_by and before.state(_PROFILE) is State.IN_MAINTENANCE:
-        return Refusal(f"a pass has taken it and drains it itself; {undo}")
+        return ClaimRefused(f"a pass has taken it and drains it itself; {undo}")
     if before is not None and before.claimed_by and node.unschedulable:
         return None
     # A cordon that was there before ours stays after us; what an earlier claim knew of it is kept.

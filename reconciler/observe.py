@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from reconciler.engine.publishing import DRAINSAFE_KEYS, LIFECYCLE
 from reconciler.errors import ClusterError, RecordUnreadable
 from reconciler.model.aws import AwsMemory
 from reconciler.model.cloud import CloudMemory
-from reconciler.model.drain import DrainProgress
+from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import OWNER_KEYS, Machine, machine_of
 from reconciler.model.maintenance import Maintenance
@@ -20,6 +19,7 @@ from reconciler.model.ports import CloudReader, ClusterReader, InstanceReader, M
 from reconciler.model.record import Record, from_annotation
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Agents, Remediator, Snapshot
+from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.others import Sign
 from reconciler.sources import arm, aws, node_condition, published, request

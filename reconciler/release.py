@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reconciler.engine.publishing import without_signs
 from reconciler.errors import RecordUnreadable
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.record import Record, from_annotation
+from reconciler.publishing.signs import without_signs
 
 
 def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from reconciler.act import Drains, act
 from reconciler.assess import assess
 from reconciler.decide import decide
-from reconciler.model.drain import DrainProgress
+from reconciler.model.drains import DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.ports import (

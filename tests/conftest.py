@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.controlplane.binaries import NoControlPlane, find_binaries
-from tests.controlplane.cleaning import clean
-from tests.controlplane.server import ControlPlane
+from tests.support.controlplane.binaries import NoControlPlane, find_binaries
+from tests.support.controlplane.cleaning import clean
+from tests.support.controlplane.server import ControlPlane
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from reconciler.checks.surge_due import PAUSE, wants_surge
 from reconciler.engine.situation import Situation
-from reconciler.model.machine import Maker
+from reconciler.model.machine import MachineProvider
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Verdict
 
@@ -40,7 +40,7 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         return "it can't be replaced: nothing on the node says who owns its VM", None
     if machine.pool is None:
         return "it is not replaced: nothing would bring a new machine", None
-    if machine.ref.maker is Maker.AKS and machine.pool.wanted is None:
+    if machine.ref.provider is MachineProvider.AKS and machine.pool.wanted is None:
         return f"it is not replaced: {machine.pool} keeps no single number that could be restored", None
     if machine.deleting:
         return "its machine is being deleted", None
@@ -50,7 +50,7 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         again = before.asked + PAUSE * before.removals
         if situation.now < again:
             return f"its machine was asked to be deleted at {to_text(before.asked)}", again
-    elif machine.ref.maker is Maker.AKS and wants_surge(situation) and machine.pool.scales:
+    elif machine.ref.provider is MachineProvider.AKS and wants_surge(situation) and machine.pool.scales:
         # Deleting lowers the pool: without the one more first, the place would be gone for good.
         wanted = before.wanted if before is not None else None
         if wanted is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from reconciler.engine.situation import Situation
-from reconciler.model.machine import Maker
+from reconciler.model.machine import MachineProvider
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State
@@ -51,7 +51,7 @@ def wants_surge(situation: Situation) -> bool:
     wishes = situation.settings.replace
     if situation.state is not State.IN_MAINTENANCE:
         return wishes.surge
-    of_aks = situation.machine is not None and situation.machine.ref.maker is Maker.AKS
+    of_aks = situation.machine is not None and situation.machine.ref.provider is MachineProvider.AKS
     return of_aks and wishes.aks.count is PoolCount.RESTORE
 
 

@@ -19,7 +19,7 @@ from reconciler.decide.telling import (
     strays,
     worth_telling,
 )
-from reconciler.engine.places import count_places, still_missing
+from reconciler.engine.budget import count_places, still_missing
 from reconciler.model.assessment import Assessment
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot

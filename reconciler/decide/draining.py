@@ -11,11 +11,10 @@ from reconciler.decide.planned import node_patch, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
-from reconciler.engine import publishing
 from reconciler.engine.machine import Walk
 from reconciler.engine.orders import drain_order
 from reconciler.eviction.survey import Survey, survey
-from reconciler.model.drain import Blocker, DrainOptions, DrainProgress, Phase
+from reconciler.model.drains import Blocker, DrainOptions, DrainProgress, Phase
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import (
     ConditionsWrite,
@@ -26,6 +25,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.snapshot import Snapshot
+from reconciler.publishing import signs as publishing
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.others import Sign
 

@@ -8,7 +8,7 @@ from reconciler.decide.seen import DEFAULT, Seen
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
 from reconciler.model.cloud import PerformMaintenance
-from reconciler.model.drain import Blocker, DrainOrder, DrainProgress
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.own import node_write

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.decide.replacing import PoolKey
-from reconciler.engine.places import Places
+from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.plan import NodePlan
 from reconciler.model.snapshot import Ledger
@@ -16,7 +16,7 @@ from reconciler.model.snapshot import Ledger
 class Progress:
     """What one decision leaves behind for the next: places, the last start, drains under way."""
 
-    places: Places
+    places: DisruptionBudget
     ledger: Ledger
     acknowledgements: Mapping[str, tuple[Acknowledgement, ...]] = field(default_factory=dict)
     pools: dict[PoolKey, str] = field(default_factory=dict)

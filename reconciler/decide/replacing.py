@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from reconciler.decide.seen import Seen
-from reconciler.model.machine import Machine, Maker, Remove
+from reconciler.model.machine import Machine, MachineProvider, Remove
 from reconciler.model.node import Node
 from reconciler.model.record import Record
 from reconciler.model.snapshot import Replaced
 
-PoolKey = tuple[Maker, str, str, str]
+PoolKey = tuple[MachineProvider, str, str, str]
 
 
 def pool_key(machine: Machine | None) -> PoolKey | None:
     """Return what tells the machine's pool from others, None where it has none that is known."""
     if machine is None or machine.pool is None:
         return None
-    return (machine.ref.maker, machine.pool.kind, machine.pool.namespace, machine.pool.name)
+    return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
 
 
 def pools_in_hand(seen: Iterable[Seen], machines: Mapping[str, Machine]) -> dict[PoolKey, str]:

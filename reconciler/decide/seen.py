@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.checks.cordon_adopted import is_adoptable
-from reconciler.engine import publishing
 from reconciler.engine.judging import judge
 from reconciler.errors import RecordUnreadable
 from reconciler.model.assessment import NodeAssessment
@@ -19,6 +18,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.record import Record, State, from_annotation
 from reconciler.model.snapshot import Snapshot
+from reconciler.publishing import signs as publishing
 from reconciler.settings.schema import Settings
 
 DEFAULT = "default"

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from reconciler.decide.draining import running
 from reconciler.decide.seen import Seen
-from reconciler.engine.maintenances import maintenances
 from reconciler.model.event import Answer
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import REMEDIATOR_TAINT, Node
@@ -16,6 +15,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.record import State
 from reconciler.model.snapshot import Snapshot
+from reconciler.publishing.maintenances import maintenances
 from reconciler.settings.schema import Settings
 from reconciler.sources import aws
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from reconciler.drainer.lanes import Lanes, backoff
 from reconciler.drainer.messages import (
     AttachmentsSeen,
     BudgetNews,
@@ -26,8 +25,9 @@ from reconciler.drainer.messages import (
     WriteDone,
 )
 from reconciler.drainer.one import NodeDrain
+from reconciler.drainer.pdb_tracker import PdbTracker, backoff
 from reconciler.errors import TooManyRequests
-from reconciler.model.drain import DrainProgress, Phase
+from reconciler.model.drains import DrainProgress, Phase
 
 
 class DrainCore:
@@ -37,7 +37,7 @@ class DrainCore:
         """Take the limits."""
         self._limits = limits or Limits()
         self._drains: dict[str, NodeDrain] = {}
-        self._lanes = Lanes()
+        self._pdbs = PdbTracker()
         self._number = 0
         self._watches: dict[str, int] = {}
         self._budget_watch: int | None = None
@@ -105,10 +105,10 @@ class DrainCore:
                     self._drains[node].see(change, now)
                     self._dirty.add(node)
             case BudgetNews(change):
-                known = self._lanes.known
-                key = self._lanes.see(change)
+                known = self._pdbs.known
+                key = self._pdbs.see(change)
                 self._breaks.pop(None, None)
-                if not known and self._lanes.known:
+                if not known and self._pdbs.known:
                     self._dirty.update(self._drains)
                 elif key is not None:
                     self._dirty_waiting({key})
@@ -161,12 +161,12 @@ class DrainCore:
     def _written(self, event: WriteDone, now: datetime) -> None:
         write = event.write
         drain = self._drains.get(write.node)
-        released = self._lanes.held_by(write.pod.uid)
+        released = self._pdbs.held_by(write.pod.uid)
         if drain is None or drain.number != write.drain:
-            self._lanes.release(write.pod.uid)
+            self._pdbs.release(write.pod.uid)
         else:
             full = self._in_flight() >= self._limits.parallel
-            stopped = drain.written(event, self._lanes, now)
+            stopped = drain.written(event, self._pdbs, now)
             if stopped:
                 for one in self._drains.values():
                     one.end(Phase.STOPPED, now, stopped)
@@ -186,7 +186,7 @@ class DrainCore:
             if event.watch != self._budget_watch:
                 return
             self._budget_watch = None
-            self._lanes.forget(broken=True)
+            self._pdbs.forget(broken=True)
             self._dirty.update(self._drains)
         elif self._watches.get(event.node) != event.watch:
             return
@@ -213,7 +213,7 @@ class DrainCore:
         for node, drain in self._drains.items():
             if node not in self._dirty:
                 continue
-            wanted = drain.advance(self._lanes, free, now)
+            wanted = drain.advance(self._pdbs, free, now)
             free -= sum(isinstance(command, Write) for command in wanted)
             commands += wanted
         self._touched |= self._dirty
@@ -251,7 +251,7 @@ class DrainCore:
         if not self.running() and self._budget_watch is not None:
             commands.append(Unwatch(self._budget_watch))
             self._budget_watch = None
-            self._lanes.forget()
+            self._pdbs.forget()
 
     def _unwatch(self, node: str, commands: list[Command]) -> None:
         self._reopen.pop(node, None)
@@ -270,7 +270,7 @@ class DrainCore:
         return sum(drain.in_flight for drain in self._drains.values())
 
     def _clock_went_back(self, now: datetime) -> None:
-        self._lanes.hurry(now)
+        self._pdbs.hurry(now)
         self._quiet_until = None
         self._reopen = {node: min(at, now) for node, at in self._reopen.items()}
         for drain in self._drains.values():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.drain import DrainOrder
+from reconciler.model.drains import DrainOrder
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from reconciler.drainer.lanes import Lanes, backoff
 from reconciler.drainer.messages import (
     CheckNode,
     Command,
@@ -20,14 +19,15 @@ from reconciler.drainer.messages import (
     Write,
     WriteDone,
 )
-from reconciler.drainer.refusals import Meaning, read_refusal, two_budgets, waits_for
+from reconciler.drainer.pdb_tracker import PdbTracker, backoff
+from reconciler.drainer.refusals import RefusalMeaning, read_refusal, two_budgets, waits_for
 from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
 from reconciler.eviction.budgets import asks
-from reconciler.eviction.filters import Action, Judged, judge
+from reconciler.eviction.filters import Action, PodDeleteStatus, judge
 from reconciler.eviction.order import Tier
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import queue_key, summarise
-from reconciler.model.drain import Blocker, DrainOrder, DrainProgress, Phase
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
@@ -50,7 +50,7 @@ class Stage(Enum):
 class Tracked:
     """One pod of the node, and what came of asking for it."""
 
-    judged: Judged
+    judged: PodDeleteStatus
     stage: Stage = Stage.QUEUED
     retry_at: datetime | None = None
     failures: int = 0
@@ -183,11 +183,11 @@ class NodeDrain:
         """What is attached can't be read: the bound on this wait holds all the same."""
         self.see_attachments((f"unknown ({error})",), now)
 
-    def written(self, answer: WriteDone, lanes: Lanes, now: datetime) -> str:
+    def written(self, answer: WriteDone, pdbs: PdbTracker, now: datetime) -> str:
         """Take the answer to a write; returns what stops every drain, empty for nothing."""
         uid, error, said = answer.write.pod.uid, answer.error, answer.said
         self.in_flight -= 1
-        lanes.release(uid)
+        pdbs.release(uid)
         tracked = self._pods.get(uid)
         if error is not None and not isinstance(error, Unreachable):
             # Where no answer came it may have been done all the same.
@@ -198,7 +198,7 @@ class NodeDrain:
                 self._evicted.add(uid)
             return ""
         if error is not None:
-            return self._refused(tracked, answer.write, error, lanes, now)
+            return self._refused(tracked, answer.write, error, pdbs, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
         tracked.asked_at = now
         if said:
@@ -206,7 +206,7 @@ class NodeDrain:
             tracked.because = f"{said} is restarted: the new pod comes up elsewhere before this one goes"
         else:
             if uid not in self._evicted:
-                lanes.spent(tracked.pod)
+                pdbs.spent(tracked.pod)
             tracked.stage = Stage.LEAVING
             self._evicted.add(uid)
         return ""
@@ -226,7 +226,7 @@ class NodeDrain:
 
     # What it wants.
 
-    def advance(self, lanes: Lanes, free: int, now: datetime) -> list[Command]:
+    def advance(self, pdbs: PdbTracker, free: int, now: datetime) -> list[Command]:
         """Tell what to do now, with at most `free` writes; sets `wake`, `waits_on` and `starved`."""
         self.now = now
         if not self.running:
@@ -234,7 +234,7 @@ class NodeDrain:
         self._wakes.clear()
         self.waits_on.clear()
         self.starved = False
-        commands = list(self._advance(lanes, free, now))
+        commands = list(self._advance(pdbs, free, now))
         self.wake = min(self._wakes, default=None) if self.running else None
         return commands
 
@@ -259,7 +259,7 @@ class NodeDrain:
             finished=self.finished,
         )
 
-    def _advance(self, lanes: Lanes, free: int, now: datetime) -> Iterator[Command]:
+    def _advance(self, pdbs: PdbTracker, free: int, now: datetime) -> Iterator[Command]:
         timeout = self.order.timeout
         if timeout is not None and self._due(self.order.since + timeout, now):
             self.end(Phase.TIMED_OUT, now, f"not drained within {timeout}")
@@ -285,9 +285,9 @@ class NodeDrain:
         self._confirmed, self._empty_since = False, None
         if self._due(self._cordoned_at + self.limits.check_idle, now):
             yield from self._check(now)
-        writes = list(self._writes(remaining, lanes, free, now))
+        writes = list(self._writes(remaining, pdbs, free, now))
         if writes and now - self._cordoned_at > self.limits.check_every:
-            self._take_back(writes, lanes)
+            self._take_back(writes, pdbs)
             yield from self._check(now)
             return
         self.in_flight += len(writes)
@@ -311,15 +311,17 @@ class NodeDrain:
             self._attachments_asked = True
             yield ListAttachments(self.order.node, self.number)
 
-    def _writes(self, remaining: list[Tracked], lanes: Lanes, free: int, now: datetime) -> Iterator[Write]:
+    def _writes(
+        self, remaining: list[Tracked], pdbs: PdbTracker, free: int, now: datetime
+    ) -> Iterator[Write]:
         room = min(free, self.limits.per_node - self.in_flight)
         group = min(tracked.judged.group for tracked in remaining)
         here = [tracked for tracked in remaining if tracked.judged.group == group]
         queued = sum(tracked.stage is Stage.QUEUED and tracked.judged.goes for tracked in here)
-        if not lanes.known and queued >= self.limits.budgets_from:
+        if not pdbs.known and queued >= self.limits.budgets_from:
             self.wants_budgets = True
         # Without knowing the budgets many would be refused; where they can't be read, refusals must do.
-        waiting_for_budgets = self.wants_budgets and not lanes.known and not lanes.broken
+        waiting_for_budgets = self.wants_budgets and not pdbs.known and not pdbs.broken
         for tracked in remaining:
             if room <= 0:
                 self.starved = True
@@ -330,22 +332,22 @@ class NodeDrain:
                 continue
             write = self._escalated(tracked, now)
             if write is None and tracked.judged.group == group and not waiting_for_budgets:
-                write = self._ordinary(tracked, lanes, now)
+                write = self._ordinary(tracked, pdbs, now)
             if write is not None:
                 room -= 1
                 tracked.stage = Stage.IN_FLIGHT
                 yield write
 
-    def _ordinary(self, tracked: Tracked, lanes: Lanes, now: datetime) -> Write | None:
+    def _ordinary(self, tracked: Tracked, pdbs: PdbTracker, now: datetime) -> Write | None:
         if tracked.stage is not Stage.QUEUED or not tracked.judged.goes:
             return None
         node, number, pod = self.order.node, self.number, tracked.pod
         own = tracked.judged.tier is Tier.OWN
         if self.order.options.use_delete:
             return Delete(node, number, pod, self._grace(pod), own)
-        budgets = lanes.covering(pod)
+        budgets = pdbs.covering(pod)
         if len(budgets) == 1:
-            closed = lanes.closed_until(budgets[0], pod, now, self.limits.backoff_last)
+            closed = pdbs.closed_until(budgets[0], pod, now, self.limits.backoff_last)
             if closed is not None:
                 self.waits_on.add(budgets[0].key)
                 self._wakes.append(closed)
@@ -361,7 +363,7 @@ class NodeDrain:
         elif budgets and not tracked.because:
             tracked.because = two_budgets(budgets)
         counted = tuple(budget for budget in budgets if asks(budget, pod))
-        if not lanes.take(counted, pod.uid):
+        if not pdbs.take(counted, pod.uid):
             self.waits_on.update(budget.key for budget in counted)
             return None
         return Evict(node, number, pod, self._grace(pod), own)
@@ -404,10 +406,10 @@ class NodeDrain:
         return Delete(self.order.node, self.number, pod, grace)
 
     def _refused(
-        self, tracked: Tracked, write: Write, error: ReconcilerError, lanes: Lanes, now: datetime
+        self, tracked: Tracked, write: Write, error: ReconcilerError, pdbs: PdbTracker, now: datetime
     ) -> str:
         limits, pod = self.limits, tracked.pod
-        refusal = read_refusal(error, pod, lanes.covering(pod))
+        refusal = read_refusal(error, pod, pdbs.covering(pod))
         restarting = isinstance(write, Restart)
         tracked.stage = Stage.QUEUED
         if restarting and isinstance(error, NotFound | Forbidden | Rejected):
@@ -417,36 +419,36 @@ class NodeDrain:
         tracked.because, tracked.budget = refusal.because, refusal.budget
         pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
         match refusal.meaning:
-            case Meaning.GONE if restarting:
+            case RefusalMeaning.GONE if restarting:
                 # Of the Deployment, not of the pod: somebody else keeps changing it.
                 tracked.because = str(error)
-            case Meaning.GONE:
+            case RefusalMeaning.GONE:
                 # The watch is about to say the same. Should it not, the pod is asked for again after a while.
                 tracked.stage, tracked.asked_at, tracked.because = Stage.LEAVING, now, ""
                 return ""
-            case Meaning.STOP:
+            case RefusalMeaning.STOP:
                 return refusal.because
-            case Meaning.BUDGET:
-                if not lanes.known:
+            case RefusalMeaning.BUDGET:
+                if not pdbs.known:
                     self.wants_budgets = True
                 if refusal.budget:
-                    lanes.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
-                if refusal.budget in lanes.all and refusal.wait is None:
+                    pdbs.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
+                if refusal.budget in pdbs.all and refusal.wait is None:
                     # The budget's own clock and its watch say when to ask again, for all of its pods.
                     tracked.retry_at = None
                     return ""
-            case Meaning.DYING | Meaning.SLOWLY:
+            case RefusalMeaning.DYING | RefusalMeaning.SLOWLY:
                 pause = backoff(tracked.failures, limits.slow, limits.slow * 4)
-            case Meaning.LATER:
+            case RefusalMeaning.LATER:
                 pass
         tracked.failures += 1
         tracked.hastened = tracked.forced = False
         tracked.retry_at = now + max(pause, timedelta(seconds=refusal.wait or 0))
         return ""
 
-    def _take_back(self, writes: list[Write], lanes: Lanes) -> None:
+    def _take_back(self, writes: list[Write], pdbs: PdbTracker) -> None:
         for write in writes:
-            lanes.release(write.pod.uid)
+            pdbs.release(write.pod.uid)
             tracked = self._pods[write.pod.uid]
             tracked.stage = Stage.LEAVING if write.pod.uid in self._evicted else Stage.QUEUED
             tracked.hastened = tracked.forced = False
@@ -472,7 +474,7 @@ class NodeDrain:
         for uid in [uid for uid in self._pods if uid not in there]:
             del self._pods[uid]
 
-    def _judge(self, pod: Pod, now: datetime) -> Judged:
+    def _judge(self, pod: Pod, now: datetime) -> PodDeleteStatus:
         order = self.order
         return judge(pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
 

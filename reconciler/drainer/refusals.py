@@ -21,12 +21,12 @@ from reconciler.errors import (
     TooManyRequests,
     Unreachable,
 )
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 
 _NEEDS = re.compile(r"disruption budget (\S+) needs (\d+) healthy pods and has (\d+)")
 
 
-class Meaning(Enum):
+class RefusalMeaning(Enum):
     """What to do about a refusal."""
 
     GONE = auto()
@@ -38,57 +38,59 @@ class Meaning(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class EvictionRefusal:
     """One refusal: `budget` is `namespace/name` where the server named one, `wait` its wish in seconds."""
 
-    meaning: Meaning
+    meaning: RefusalMeaning
     because: str
     budget: str = ""
     wait: float | None = None
 
 
-def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[Budget]) -> Refusal:
+def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> EvictionRefusal:
     """Tell what an error means for a pod that these budgets cover."""
     match error:
         case NotFound() | Conflict():
             # 409 is the UID precondition: the name is another pod's by now, so ours is no more.
-            return Refusal(Meaning.GONE, "gone")
+            return EvictionRefusal(RefusalMeaning.GONE, "gone")
         case TooManyRequests():
             return _refused(error, pod, tuple(budgets))
         case Forbidden() if _namespace_terminates(error):
-            return Refusal(Meaning.DYING, f"namespace {pod.namespace} is being deleted")
+            return EvictionRefusal(RefusalMeaning.DYING, f"namespace {pod.namespace} is being deleted")
         case Forbidden():
-            return Refusal(Meaning.SLOWLY, f"not allowed: {error}")
+            return EvictionRefusal(RefusalMeaning.SLOWLY, f"not allowed: {error}")
         case Unreachable():
-            return Refusal(Meaning.LATER, f"the API server did not answer: {error}", wait=error.retry_after)
+            return EvictionRefusal(
+                RefusalMeaning.LATER, f"the API server did not answer: {error}", wait=error.retry_after
+            )
         case Rejected():
-            return Refusal(Meaning.SLOWLY, _rejected(error, tuple(budgets)))
+            return EvictionRefusal(RefusalMeaning.SLOWLY, _rejected(error, tuple(budgets)))
         case LockLost():
-            return Refusal(Meaning.STOP, f"the lock is no longer ours: {error}")
+            return EvictionRefusal(RefusalMeaning.STOP, f"the lock is no longer ours: {error}")
         case _:
-            return Refusal(Meaning.SLOWLY, str(error))
+            return EvictionRefusal(RefusalMeaning.SLOWLY, str(error))
 
 
-def waits_for(budget: Budget) -> str:
+def waits_for(budget: PodDisruptionBudget) -> str:
     """Say what a pod waits for: `waits for PDB shop/web: needs 3 healthy, has 3`."""
     return f"waits for PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"
 
 
-def two_budgets(budgets: Iterable[Budget]) -> str:
+def two_budgets(budgets: Iterable[PodDisruptionBudget]) -> str:
     """Say why a pod under two budgets can't be evicted."""
     names = ", ".join(sorted(budget.key for budget in budgets))
     return f"several PDBs cover it ({names}): the API server evicts no pod that has more than one"
 
 
-def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[Budget, ...]) -> Refusal:
+def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudget, ...]) -> EvictionRefusal:
     words = (str(error), *error.causes)
     for text in words:
         found = _NEEDS.search(text)
         if found:
             name, needs, has = found.groups()
             key = f"{pod.namespace}/{name}"
-            return Refusal(
-                Meaning.BUDGET,
+            return EvictionRefusal(
+                RefusalMeaning.BUDGET,
                 f"waits for PDB {key}: needs {needs} healthy, has {has}",
                 key,
                 error.retry_after,
@@ -97,9 +99,11 @@ def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[Budget, ...]) -> R
         named = next((budget for budget in budgets if budget.name in error.causes), None)
         named = named or (budgets[0] if len(budgets) == 1 else None)
         if named is not None:
-            return Refusal(Meaning.BUDGET, waits_for(named), named.key, error.retry_after)
-        return Refusal(Meaning.BUDGET, f"a PDB refuses: {error}", wait=error.retry_after)
-    return Refusal(Meaning.LATER, f"the API server asks for patience: {error}", wait=error.retry_after)
+            return EvictionRefusal(RefusalMeaning.BUDGET, waits_for(named), named.key, error.retry_after)
+        return EvictionRefusal(RefusalMeaning.BUDGET, f"a PDB refuses: {error}", wait=error.retry_after)
+    return EvictionRefusal(
+        RefusalMeaning.LATER, f"the API server asks for patience: {error}", wait=error.retry_after
+    )
 
 
 def _namespace_terminates(error: Forbidden) -> bool:
@@ -107,7 +111,7 @@ def _namespace_terminates(error: Forbidden) -> bool:
     return any("NamespaceTerminating" in word for word in words) or "it is being terminated" in str(error)
 
 
-def _rejected(error: Rejected, budgets: tuple[Budget, ...]) -> str:
+def _rejected(error: Rejected, budgets: tuple[PodDisruptionBudget, ...]) -> str:
     if "more than one PodDisruptionBudget" in str(error):
         return two_budgets(budgets) if len(budgets) > 1 else f"several PDBs cover it: {error}"
     return f"refused: {error}"

@@ -30,7 +30,7 @@ from reconciler.drainer.messages import (
 )
 from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError
-from reconciler.model.drain import DrainOrder, DrainProgress
+from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ports import Clock, Evictor
 
 _log = logging.getLogger(__name__)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from reconciler.calendar.values import format_duration
+from reconciler.calendar.windows import Openness
 from reconciler.model.event import Initiator, Kind, MaintenanceEvent, Status
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -16,8 +18,6 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.snapshot import Remediator
 from reconciler.settings.policies import EventPolicy, OutsideWindow, UserInitiated
 from reconciler.settings.schema import Settings
-from reconciler.settings.values import format_duration
-from reconciler.settings.windows import Openness
 
 
 def judge(

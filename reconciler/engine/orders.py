@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from reconciler.model.drain import Behavior, DrainOptions, DrainOrder, Escalation, PodRule
+from reconciler.model.drains import Behavior, DrainOptions, DrainOrder, Escalation, PodRule
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.case import CaseView
-from reconciler.engine.places import Places
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.machine import Machine, Raise, Remove
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
@@ -41,7 +41,7 @@ class Situation:
     judged: tuple[JudgedEvent, ...]
     case: CaseView
     settings: Settings
-    places: Places
+    places: DisruptionBudget
     ledger: Ledger
     now: datetime
     skew: timedelta | None = None

@@ -5,7 +5,7 @@ Source: kubernetes pkg/registry/core/pod/storage/eviction.go.
 
 from __future__ import annotations
 
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
 def asks_none(pod: Pod) -> bool:
@@ -13,7 +13,7 @@ def asks_none(pod: Pod) -> bool:
     return pod.finished or pod.phase == "Pending" or pod.deleting_until is not None
 
 
-def asks(budget: Budget, pod: Pod) -> bool:
+def asks(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """Whether evicting the pod needs one of the budget's allowed disruptions.
 
     An unready pod needs none under AlwaysAllow, nor where enough others are healthy (IfHealthyBudget, and
@@ -24,6 +24,6 @@ def asks(budget: Budget, pod: Pod) -> bool:
     return not (budget.unhealthy_always or (budget.healthy >= budget.desired > 0))
 
 
-def would_refuse(budget: Budget, pod: Pod) -> bool:
+def would_refuse(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """Whether the server would refuse the eviction now in this budget's name."""
     return budget.allowed <= 0 and asks(budget, pod)

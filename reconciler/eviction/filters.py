@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from reconciler.eviction.order import Tier, tier_of
 from reconciler.eviction.rules import own_word, rule_for
-from reconciler.model.drain import Behavior, DrainOptions
+from reconciler.model.drains import Behavior, DrainOptions
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 
@@ -39,7 +39,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PodDeleteStatus:
     """A pod with all that is known about its part in the drain.
 
     `reasons` say why it stays or what it waits for, `warnings` what is lost when it goes, both in kubectl's
@@ -96,7 +96,7 @@ def judge(
     now: datetime,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     own_pod: str | None = None,
-) -> Judged:
+) -> PodDeleteStatus:
     """Tell what a drain does with a pod at a moment (UTC), and every reason for it."""
     gone = pod.owner is not None and f"{pod.namespace}/{pod.owner.name}" in options.gone_daemonsets
     around = _Circumstances(options, now, namespaces or {}, gone)
@@ -117,7 +117,7 @@ def judge(
         # A pod that nobody would have been allowed to evict goes all the same once somebody deleted it.
         action, because, refusals = Action.WAIT, "is already terminating", []
     rule = rule_for(pod, options.rules, around.namespaces)
-    return Judged(
+    return PodDeleteStatus(
         pod,
         action,
         reasons=(*refusals, *([because] if because else [])),

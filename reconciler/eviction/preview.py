@@ -9,17 +9,17 @@ from reconciler.eviction.budgets import asks, asks_none
 from reconciler.eviction.room import room
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import survey
-from reconciler.model.drain import Blocker, DrainOptions
+from reconciler.model.drains import Blocker, DrainOptions
 from reconciler.model.node import Node
 from reconciler.model.plan import Preview
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
 def preview(
     node: str,
     nodes: Iterable[Node],
     pods: Sequence[Pod],
-    budgets: Iterable[Budget],
+    budgets: Iterable[PodDisruptionBudget],
     options: DrainOptions,
     *,
     now: datetime,
@@ -41,7 +41,9 @@ def preview(
     )
 
 
-def _blocker(pod: Pod, budgets: Sequence[Budget], prefix: str, *, restart_singletons: bool) -> Blocker | None:
+def _blocker(
+    pod: Pod, budgets: Sequence[PodDisruptionBudget], prefix: str, *, restart_singletons: bool
+) -> Blocker | None:
     """Say why a budget would refuse the pod now, and whether waiting can help.
 
     Follows pkg/registry/core/pod/storage/eviction.go: pods that ended or never started are asked no budget,
@@ -69,7 +71,7 @@ def _blocker(pod: Pod, budgets: Sequence[Budget], prefix: str, *, restart_single
     return None
 
 
-def _refusal(pod: Pod, budget: Budget) -> str:
+def _refusal(pod: Pod, budget: PodDisruptionBudget) -> str:
     counts = f"PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"
     if not asks(budget, pod) or budget.allowed > 0:
         return ""

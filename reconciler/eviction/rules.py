@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.model.drain import Behavior, PodRule
+from reconciler.model.drains import Behavior, PodRule
 from reconciler.model.pod import Pod
 
 CAPI_LABEL = "cluster.x-k8s.io/drain"

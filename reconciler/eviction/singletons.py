@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
-def may_be_restarted(pod: Pod, covering: Sequence[Budget], *, prefix: str, everywhere: bool) -> bool:
+def may_be_restarted(
+    pod: Pod, covering: Sequence[PodDisruptionBudget], *, prefix: str, everywhere: bool
+) -> bool:
     """Whether the pod's Deployment may be restarted in place of an eviction that its budgets refuse.
 
     `everywhere` is the settings' word; the pod's own label `<prefix>/restart: "true"` is as good. Whether

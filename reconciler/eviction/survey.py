@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconciler.eviction.filters import Action, Judged, judge
-from reconciler.model.drain import Blocker, DrainOptions
+from reconciler.eviction.filters import Action, PodDeleteStatus, judge
+from reconciler.model.drains import Blocker, DrainOptions
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 
@@ -21,8 +21,8 @@ class Survey:
     and then nothing at all may be evicted.
     """
 
-    to_go: tuple[Judged, ...] = ()
-    waiting: tuple[Judged, ...] = ()
+    to_go: tuple[PodDeleteStatus, ...] = ()
+    waiting: tuple[PodDeleteStatus, ...] = ()
     kept: tuple[Blocker, ...] = ()
     refused: tuple[Blocker, ...] = ()
     verdicts: tuple[PodVerdict, ...] = ()
@@ -46,7 +46,7 @@ def survey(
     return summarise(judge(pod, options, now=now, namespaces=namespaces, own_pod=own_pod) for pod in pods)
 
 
-def summarise(pods: Iterable[Judged]) -> Survey:
+def summarise(pods: Iterable[PodDeleteStatus]) -> Survey:
     """Sort judged pods by what happens to them."""
     judged = sorted(pods, key=queue_key)
     return Survey(
@@ -59,17 +59,17 @@ def summarise(pods: Iterable[Judged]) -> Survey:
     )
 
 
-def queue_key(judged: Judged) -> tuple[tuple[int, int], int, str, str, str]:
+def queue_key(judged: PodDeleteStatus) -> tuple[tuple[int, int], int, str, str, str]:
     """Sort key: tier and order, then the lowest priority first, then by name."""
     pod = judged.pod
     return (judged.group, pod.priority, pod.namespace, pod.name, pod.uid)
 
 
-def _blockers(judged: Iterable[Judged], action: Action) -> tuple[Blocker, ...]:
+def _blockers(judged: Iterable[PodDeleteStatus], action: Action) -> tuple[Blocker, ...]:
     return tuple(Blocker(one.pod.key, "; ".join(one.reasons)) for one in judged if one.action is action)
 
 
-def _warnings(judged: Iterable[Judged]) -> tuple[str, ...]:
+def _warnings(judged: Iterable[PodDeleteStatus]) -> tuple[str, ...]:
     """One line for each kind of warning, with its pods, as kubectl prints them."""
     lines: dict[str, list[str]] = {}
     for one in judged:

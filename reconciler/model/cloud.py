@@ -69,7 +69,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScopeAnswer:
     """The answer for one scope that was `asked` for last, in force until it is asked for `again` (UTC).
 
     `unseen` are VMs behind nodes of ours that the answer did not hold. With a `problem` nothing is known of
@@ -88,10 +88,10 @@ class Answer:
 class CloudMemory:
     """All answers in force; `not_before` (UTC) is until when the cloud asked not to be asked at all."""
 
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ScopeAnswer, ...] = ()
     not_before: datetime | None = None
 
-    def of(self, scope: Scope) -> Answer | None:
+    def of(self, scope: Scope) -> ScopeAnswer | None:
         """The answer for a scope, None where it was never asked for."""
         return next((one for one in self.answers if one.scope == scope), None)
 

@@ -22,7 +22,7 @@ OWNER_KEYS = frozenset({CLUSTER_API_MACHINE, CLUSTER_API_NAMESPACE, OPENSHIFT_MA
 """The annotations by which a node names its machine."""
 
 
-class Maker(StrEnum):
+class MachineProvider(StrEnum):
     """Who makes machines, in the words of a report."""
 
     KARPENTER = "Karpenter"
@@ -41,7 +41,7 @@ class MachineRef:
 
     node: str
     uid: str
-    maker: Maker
+    provider: MachineProvider
     name: str
     namespace: str = ""
     pool: str = ""
@@ -73,7 +73,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine behind a node as its maker shows it now.
+    """The machine behind a node as its provider shows it now.
 
     `pool` is what brings a new one once this one goes, None where nothing does. `uid` is the object's own,
     empty for AKS. `deleting` is whether it is on its way out. `control_plane` is whether it carries one.
@@ -103,7 +103,7 @@ class Remove:
     """Have a machine deleted.
 
     With `lower` the pool was raised for it before: it is deleted by lowering the pool to that number again,
-    this machine first, so that no third one comes. Without, its maker brings a new one by itself.
+    this machine first, so that no third one comes. Without, its provider brings a new one by itself.
     """
 
     node: str
@@ -114,13 +114,15 @@ class Remove:
 def machine_of(node: Node) -> MachineRef | None:
     """Return the machine behind a node; None where nothing on the node says whose it is."""
     if node.is_karpenter:
-        return MachineRef(node.name, node.uid, Maker.KARPENTER, node.name)
+        return MachineRef(node.name, node.uid, MachineProvider.KARPENTER, node.name)
     if named := node.annotations.get(OPENSHIFT_MACHINE):
         namespace, _, name = named.rpartition("/")
-        return MachineRef(node.name, node.uid, Maker.OPENSHIFT, name, namespace) if namespace else None
+        return (
+            MachineRef(node.name, node.uid, MachineProvider.OPENSHIFT, name, namespace) if namespace else None
+        )
     if named := node.annotations.get(CLUSTER_API_MACHINE):
         namespace = node.annotations.get(CLUSTER_API_NAMESPACE, "default")
-        return MachineRef(node.name, node.uid, Maker.CLUSTER_API, named, namespace)
+        return MachineRef(node.name, node.uid, MachineProvider.CLUSTER_API, named, namespace)
     if node.pool and vm_of(node.provider_id) is not None:
-        return MachineRef(node.name, node.uid, Maker.AKS, node.name, pool=node.pool)
+        return MachineRef(node.name, node.uid, MachineProvider.AKS, node.name, pool=node.pool)
     return None

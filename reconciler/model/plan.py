@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from reconciler.model.cloud import PerformMaintenance
-from reconciler.model.drain import Blocker, DrainOrder, DrainProgress
+from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.maintenance import MaintenanceWrite

@@ -88,7 +88,7 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PodDisruptionBudget:
     """A PodDisruptionBudget (policy/v1); `selector` None selects nothing.
 
     `desired`, `healthy`, `expected` and `allowed` are its status; `unhealthy_always` is

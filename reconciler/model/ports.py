@@ -18,7 +18,7 @@ from reconciler.model.machine import Machine, MachineRef, Raise, Remove
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 
 
@@ -31,7 +31,7 @@ class ClusterReader(Protocol):
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of one node, or of all."""
 
-    def budgets(self) -> tuple[Budget, ...]:
+    def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Every PodDisruptionBudget."""
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
@@ -146,7 +146,7 @@ class Listed:
 
 
 PodChange = Pod | PodGone | Listed
-BudgetChange = Budget | BudgetGone | Listed
+BudgetChange = PodDisruptionBudget | BudgetGone | Listed
 
 
 class Clock(Protocol):

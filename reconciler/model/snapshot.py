@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 from reconciler.model.aws import AwsMemory
 from reconciler.model.cloud import CloudMemory
-from reconciler.model.drain import DrainProgress
+from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Snapshot:
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
     pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()
     agents: Agents = Agents()
     remediator: Remediator = Remediator()
     drains: Mapping[str, DrainProgress] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler import __version__
-from reconciler.model.drain import Blocker, DrainProgress
+from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.machine import Raise
 from reconciler.model.moments import to_text

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TypedDict
 
+from reconciler.calendar.telling import tell
+from reconciler.calendar.values import Limit, format_duration, parse_moment, to_utc
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.telling import tell
-from reconciler.settings.values import Limit, format_duration, parse_moment, to_utc
 
 _MODES = {
     Mode.OBSERVE: "Observe: nothing at all is written; reports only",

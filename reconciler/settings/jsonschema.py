@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from reconciler.calendar.values import Limit, format_duration
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.schema import Settings
-from reconciler.settings.values import Limit, format_duration
 
 
 class _Generator(GenerateJsonSchema):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from reconciler.calendar.values import near, shown
 from reconciler.errors import SettingsError
 from reconciler.settings.mistakes import Mistake, Mistakes, Path
 from reconciler.settings.schema import Settings
 from reconciler.settings.tree import keys_at
-from reconciler.settings.values import near, shown
 from reconciler.settings.yaml import Place, read_yaml
 
 if TYPE_CHECKING:

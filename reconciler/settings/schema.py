@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, model_validator
 
+from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
 from reconciler.settings.sections.budget import Budget
-from reconciler.settings.sections.drain import Drain
+from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Prefix, Selector, Zone
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
 from reconciler.settings.sections.others import Adoptable, Coexist, Sign
@@ -25,7 +26,6 @@ from reconciler.settings.sections.section import Section
 from reconciler.settings.sections.sources import Sources
 from reconciler.settings.sections.times import NotAllowedSettings, WindowSettings
 from reconciler.settings.times import ends_before_it_starts, times_of
-from reconciler.settings.windows import Calendar, NotAllowed, Window
 
 _PUBLISHED = frozenset({"MaintenancePlanned", "MaintenanceInProgress", "DrainInProgress", "Drained"})
 

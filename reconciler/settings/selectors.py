@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from reconciler.calendar.values import near, shown
 from reconciler.model.selector import LabelSelector, Operator, Requirement
 from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.values import near, shown
 
 _VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 _KEY = re.compile(

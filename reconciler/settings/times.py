@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta, tzinfo
 from typing import Protocol
 
-from reconciler.settings.crons import check_schedule
+from reconciler.calendar.crons import check_schedule
+from reconciler.calendar.occurrences import Always, Cron, Once, Times, Weekly
+from reconciler.calendar.values import DAY_END, MIDNIGHT, TimeOfDay, format_moment, to_utc
 from reconciler.settings.mistakes import Mistake
-from reconciler.settings.occurrences import Always, Cron, Once, Times, Weekly
-from reconciler.settings.values import DAY_END, MIDNIGHT, TimeOfDay, format_moment, to_utc
 
 _EVERY_DAY = frozenset(range(7))
 

@@ -14,7 +14,7 @@ _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class SimulatedPool:
     """A node pool on a uniform scale set; `cluster` is the number that AKS gives it."""
 
     name: str

@@ -11,7 +11,7 @@ from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.own import is_as_seen, shows_intent
 from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, PodChange
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
@@ -73,7 +73,7 @@ class SimulatedApi:
             return self.cluster.pods_on(node)
         return tuple(sorted(self.cluster.pods.values(), key=lambda pod: (pod.key, pod.uid)))
 
-    def budgets(self) -> tuple[Budget, ...]:
+    def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Every budget."""
         self._read("budgets")
         return tuple(budget for _, budget in sorted(self.cluster.budgets.items()))

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
 from reconciler.model.plan import Notice
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.simulation.clock import VirtualClock
@@ -44,7 +44,7 @@ class SimulatedCluster:
         self.pods: dict[str, Pod] = {}
         self.workloads: dict[str, Workload] = {}
         self.budget_specs: dict[str, BudgetSpec] = {}
-        self.budgets: dict[str, Budget] = {}
+        self.budgets: dict[str, PodDisruptionBudget] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self.events: list[KubernetesEvent] = []
         self.attached: dict[str, tuple[str, ...]] = {}

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector
-from reconciler.simulation.aks import Pool
+from reconciler.simulation.aks import SimulatedPool
 from reconciler.simulation.platform import Told, VmEvent
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
@@ -39,7 +39,7 @@ ZONE = ZoneInfo("Europe/Berlin")
 START = datetime(2026, 12, 2, 8, 0, tzinfo=ZONE)
 END = datetime(2026, 12, 3, 0, 0, tzinfo=ZONE)
 
-WEB, CHAT, SPOT = Pool("web"), Pool("chat"), Pool("spot", spot=True)
+WEB, CHAT, SPOT = SimulatedPool("web"), SimulatedPool("chat"), SimulatedPool("spot", spot=True)
 
 
 @dataclass(frozen=True, slots=True)

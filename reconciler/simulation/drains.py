@@ -24,7 +24,7 @@ from reconciler.drainer.messages import (
 )
 from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError
-from reconciler.model.drain import DrainOrder, DrainProgress
+from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ports import BudgetChange, PodChange
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import VirtualClock

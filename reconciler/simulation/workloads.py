@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import blake2b
 
-from reconciler.model.pod import Budget, Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
 
 # The letters that Kubernetes makes names of: no vowels, nothing that looks like something else.
@@ -97,12 +97,14 @@ class BudgetSpec:
 
 def budget_status(
     spec: BudgetSpec, pods: Iterable[Pod], scale: Callable[[Pod], tuple[str, int] | None]
-) -> Budget:
+) -> PodDisruptionBudget:
     """Return the budget with its status, as kubernetes' pkg/controller/disruption works it out.
 
     `scale` gives a pod's controller and how many pods that wants; None for a pod that has none.
     """
-    bare = Budget(spec.namespace, spec.name, spec.selector, unhealthy_always=spec.unhealthy_always)
+    bare = PodDisruptionBudget(
+        spec.namespace, spec.name, spec.selector, unhealthy_always=spec.unhealthy_always
+    )
     covered = [pod for pod in pods if bare.covers(pod)]
     expected = sum(dict(found for pod in covered if (found := scale(pod)) is not None).values())
     if spec.max_unavailable is not None:
@@ -113,7 +115,7 @@ def budget_status(
         desired, expected = spec.min_available or 0, len(covered)
     healthy = sum(pod.ready and pod.deleting_until is None for pod in covered)
     allowed = max(0, healthy - desired) if expected > 0 else 0
-    return Budget(
+    return PodDisruptionBudget(
         spec.namespace,
         spec.name,
         spec.selector,

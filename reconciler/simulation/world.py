@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from reconciler.drainer.messages import Limits
-from reconciler.model.drain import DrainProgress
+from reconciler.model.drains import DrainProgress
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster

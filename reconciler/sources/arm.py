@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from reconciler.model.cloud import Answer, CloudMemory, Listing, Planned, Scope, vm_of
+from reconciler.model.cloud import CloudMemory, Listing, Planned, Scope, ScopeAnswer, vm_of
 from reconciler.model.event import Answer as Said
 from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
@@ -114,7 +114,7 @@ def due(
     return tuple(scope for scope in sorted(scopes(nodes)) if _is_due(memory.of(scope), now, scope in soon))
 
 
-def _is_due(answer: Answer | None, now: datetime, followed: bool) -> bool:
+def _is_due(answer: ScopeAnswer | None, now: datetime, followed: bool) -> bool:
     if answer is None or now >= answer.again:
         return True
     # A clock that was ahead when it was written must not silence us.
@@ -151,23 +151,23 @@ def remembered(
 
 def _answer(
     told: Listing,
-    before: Answer | None,
+    before: ScopeAnswer | None,
     expected: Collection[str],
     every: timedelta,
     now: datetime,
     not_before: datetime | None,
-) -> Answer:
+) -> ScopeAnswer:
     scope = told.scope
     if told.problem:
         again = max(now + min(every, RETRY), not_before or now)
-        return Answer(scope, now, again, problem=told.problem)
+        return ScopeAnswer(scope, now, again, problem=told.problem)
     if not told.asked:
         if before is not None and not before.problem:
-            return Answer(scope, before.asked, now + SPARE, before.planned, before.unseen)
-        return Answer(scope, now, now + SPARE, problem="few calls are left: it is asked a minute later")
+            return ScopeAnswer(scope, before.asked, now + SPARE, before.planned, before.unseen)
+        return ScopeAnswer(scope, now, now + SPARE, problem="few calls are left: it is asked a minute later")
     ours = tuple(pair for pair in told.planned if pair[0] in expected)
     unseen = tuple(sorted(set(expected) - told.seen))
-    return Answer(scope, now, now + every, ours, unseen)
+    return ScopeAnswer(scope, now, now + every, ours, unseen)
 
 
 def read(node: Node, memory: CloudMemory, now: datetime) -> Reading | None:

@@ -8,7 +8,7 @@ from reconciler.engine.situation import Effects, Situation
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import Notice
 from reconciler.model.record import Cordon
-from reconciler.triggers.drain import drain
+from reconciler.triggers.start_drain import drain
 
 
 def adopt(situation: Situation, effects: Effects) -> Effects:

@@ -9,11 +9,11 @@ from reconciler.triggers.acknowledge import acknowledge
 from reconciler.triggers.adopt import adopt
 from reconciler.triggers.cordon import cordon
 from reconciler.triggers.dismiss import dismiss
-from reconciler.triggers.drain import drain
 from reconciler.triggers.give_up import give_up
 from reconciler.triggers.leave_surge import leave_surge
 from reconciler.triggers.perform_maintenance import perform_maintenance
 from reconciler.triggers.replace import replace_machine
+from reconciler.triggers.start_drain import drain
 from reconciler.triggers.surge import surge
 from reconciler.triggers.uncordon import uncordon
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reconciler.engine.situation import Effects, Situation
-from reconciler.model.machine import Maker, Remove
+from reconciler.model.machine import MachineProvider, Remove
 from reconciler.model.plan import Notice
 from reconciler.model.record import Replacement
 
 
 def replace_machine(situation: Situation, effects: Effects) -> Effects:
-    """Write down that the machine is to go; then its maker is asked."""
+    """Write down that the machine is to go; then its provider is asked."""
     machine = situation.machine
     if machine is None or machine.pool is None:
         return effects
@@ -19,7 +19,7 @@ def replace_machine(situation: Situation, effects: Effects) -> Effects:
     asked = replace(before, asked=situation.now.replace(microsecond=0), removals=before.removals + 1)
     pool, lower = machine.pool, None
     # An agent pool is lowered by the deletion itself.
-    if before.wanted is not None and machine.ref.maker is not Maker.AKS:
+    if before.wanted is not None and machine.ref.provider is not MachineProvider.AKS:
         # A number that somebody else has changed since is theirs to lower.
         lower = before.wanted - 1 if pool.wanted == before.wanted else None
     effects = replace(

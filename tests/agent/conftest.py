@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.fake_node_api import NODE, FakeNodeApi
 from tests.agent.running import AgentProcess
-from tests.fakes.imds import FakeImds
+from tests.support.fakes.imds import FakeImds
 
 StartAgent = Callable[..., AgentProcess]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.controlplane.waiting import wait_for
-from tests.fakes.loopback import Loopback
+from tests.support.controlplane.waiting import wait_for
+from tests.support.fakes.loopback import Loopback
 
 Object = dict[str, Any]
 

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 import yaml
 
-from tests.controlplane.processes import _LAUNCH
-from tests.controlplane.server import ControlPlane
-from tests.controlplane.waiting import wait_for
+from tests.support.controlplane.processes import _LAUNCH
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
 
 _SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NODE_NAME", "IMDS_ADDRESS")
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jobs.agent import Agent, Arguments, Health
-from reconciler.clients.own_node import Access
+from jobs.agent.program import Agent, Arguments, Health
+from reconciler.clients.agent.own_node import Access
 from tests.agent.fake_node_api import NODE, FakeNodeApi
-from tests.fakes.imds import FakeImds
+from tests.support.fakes.imds import FakeImds
 
 ALWAYS = 1e-9
 """For `reread`: the agent looks at its Node at every step."""

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs import agent as program
+from jobs.agent import program
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import VM, Failure, FakeNodeApi
 from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
-from tests.controlplane.waiting import wait_for
-from tests.fakes.imds import Answer, FakeImds, event, started
+from tests.support.controlplane.waiting import wait_for
+from tests.support.fakes.imds import Answer, FakeImds, event, started
 
 REBOOT = event(VM, "Reboot", event_id="A")
 OTHERS = event("aks-np-12345678-vmss_10", "Reboot", event_id="B")

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.agent import SILENCE, Health
+from jobs.agent.program import SILENCE, Health
 from reconciler import USER_AGENT
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
 from tests.agent.running import AgentProcess
-from tests.controlplane.waiting import wait_for
-from tests.fakes.imds import Answer, FakeImds, event, started
+from tests.support.controlplane.waiting import wait_for
+from tests.support.fakes.imds import Answer, FakeImds, event, started
 
 
 def test_an_event_is_published_as_it_came_then_as_started_then_as_none(

@@ -7,16 +7,19 @@ import sys
 
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import VM, FakeNodeApi
-from tests.fakes.imds import FakeImds, event, started
+from tests.support.fakes.imds import FakeImds, event, started
 
 LIMIT_KIB = 25 * 1024
 OURS = {
     "jobs",
+    "jobs.agent",
+    "jobs.agent.program",
     "reconciler",
     "reconciler.clients",
-    "reconciler.clients.imds",
-    "reconciler.clients.own_node",
-    "reconciler.clients.plain_http",
+    "reconciler.clients.agent",
+    "reconciler.clients.agent.imds",
+    "reconciler.clients.agent.own_node",
+    "reconciler.clients.agent.plain_http",
     "reconciler.errors",
     "reconciler.model",
     "reconciler.model.event",

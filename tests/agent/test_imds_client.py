@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from reconciler.clients.imds import DEFAULT_ADDRESS, FIRST_TIMEOUT, TIMEOUT, Imds, ImdsError
+from reconciler.clients.agent.imds import DEFAULT_ADDRESS, FIRST_TIMEOUT, TIMEOUT, Imds, ImdsError
 from reconciler.errors import SourceError
-from tests.fakes.imds import Answer, FakeImds, event, started
+from tests.support.fakes.imds import Answer, FakeImds, event, started
 
 
 def test_azure_waits_are_kept_by_default() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.clients.own_node import Access, Annotations, OwnNode, OwnNodeClient, in_cluster
+from reconciler.clients.agent.own_node import Access, Annotations, OwnNode, OwnNodeClient, in_cluster
 from reconciler.errors import (
     ClusterError,
     Conflict,

@@ -11,14 +11,14 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from reconciler.clients import cloud_memory
-from reconciler.clients.arm import Arm
+from reconciler.clients.azure import cloud_memory
+from reconciler.clients.azure.arm import Arm
 from reconciler.model.cloud import CloudMemory
 from reconciler.model.node import Node
 from reconciler.sources import arm as source
-from tests import builders
-from tests.controlplane.fill import Pool
-from tests.fakes.arm import FakeArm, compute, provider_id, status
+from tests.support import builders
+from tests.support.controlplane.fill import Pool
+from tests.support.fakes.arm import FakeArm, compute, provider_id, status
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EVERY = timedelta(minutes=15)

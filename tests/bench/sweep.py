@@ -18,8 +18,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.controlplane.fill import Pool, fill
-from tests.controlplane.server import ControlPlane
+from tests.support.controlplane.fill import Pool, fill
+from tests.support.controlplane.server import ControlPlane
 
 POOLS = (Pool("np"), Pool("batch"))
 

@@ -23,13 +23,13 @@ from pathlib import Path
 
 from reconciler.model.node import SPOT_LABEL
 from tests.agent.running import AgentProcess, as_admin
-from tests.controlplane.fill import Pool, fill
-from tests.controlplane.server import ControlPlane
-from tests.controlplane.waiting import wait_for
-from tests.fakes import imds
-from tests.passes.processes import Programs
-from tests.passes.scene import Scene
-from tests.passes.test_serving import serving, until_cordoned
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import Scene
+from tests.real.passes.test_serving import serving, until_cordoned
+from tests.support.controlplane.fill import Pool, fill
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+from tests.support.fakes import imds
 
 _OTHERS = Pool("others")
 

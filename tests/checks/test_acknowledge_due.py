@@ -9,7 +9,7 @@ import pytest
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Record
-from tests.builders import NOW, ask, record, situation
+from tests.support.builders import NOW, ask, record, situation
 
 MAY = Acknowledgement("A1")
 MAY_NOT = Acknowledgement("B2", "node b is not drained for it yet")

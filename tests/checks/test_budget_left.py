@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model.event import Kind
 from reconciler.model.plan import Verdict
-from tests import builders
-from tests.builders import ask, event, judged, node, situation
+from tests.support import builders
+from tests.support.builders import ask, event, judged, node, situation
 
 FULL = (node(), node("b", unschedulable=True))
 

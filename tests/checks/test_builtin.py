@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reconciler.checks.builtin import CHECKS
 from reconciler.triggers.builtin import TRIGGERS
-from tests.builders import situation
+from tests.support.builders import situation
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,8 +21,9 @@ def test_every_check_answers_by_its_own_name_with_a_reason_where_it_does_not_pas
 
 def test_every_plugin_has_a_file_and_a_test_of_its_own() -> None:
     for folder, plugins in (("checks", CHECKS), ("triggers", TRIGGERS)):
-        for name in plugins:
-            file = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+        files = {plugin.__module__ for plugin in plugins.values()}
 
-            assert (ROOT / "reconciler" / folder / f"{file}.py").exists()
-            assert (ROOT / "tests" / folder / f"test_{file}.py").exists()
+        assert len(files) == len(plugins)
+        for file in files:
+            assert file.startswith(f"reconciler.{folder}.")
+            assert (ROOT / "tests" / folder / f"test_{file.rpartition('.')[2]}.py").exists()

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.plan import Verdict
-from tests.builders import ask, situation
+from tests.support.builders import ask, situation
 
 
 @pytest.mark.parametrize(

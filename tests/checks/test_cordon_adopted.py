@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import Verdict
-from tests import builders
-from tests.builders import ask, node, situation
+from tests.support import builders
+from tests.support.builders import ask, node, situation
 
 
 @pytest.mark.parametrize(

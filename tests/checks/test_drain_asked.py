@@ -7,8 +7,8 @@ import pytest
 from reconciler.engine.case import CaseView
 from reconciler.model.event import Kind, Status
 from reconciler.model.plan import JudgedEvent, Verdict
-from tests import builders
-from tests.builders import ask, event, judged, situation
+from tests.support import builders
+from tests.support.builders import ask, event, judged, situation
 
 PAUSES = builders.settings("events: {LiveMigration: {drain: true}}")
 

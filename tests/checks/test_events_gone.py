@@ -9,8 +9,8 @@ import pytest
 from reconciler.engine.case import CaseView
 from reconciler.model.event import Status
 from reconciler.model.plan import Verdict
-from tests import builders
-from tests.builders import NOW, ask, event, judged, minutes, situation
+from tests.support import builders
+from tests.support.builders import NOW, ask, event, judged, minutes, situation
 
 STARTED = judged(event(status=Status.STARTED))
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model.node import REMEDIATOR_TAINT
 from reconciler.model.plan import Verdict
-from tests.builders import ask, node, situation
+from tests.support.builders import ask, node, situation
 
 
 @pytest.mark.parametrize(("taints", "verdict"), [((), Verdict.PASSED), ((REMEDIATOR_TAINT,), Verdict.FAILED)])

@@ -10,8 +10,8 @@ import pytest
 from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Replacement
-from tests.builders import NOW, ask, minutes
-from tests.replacing import POOL, REF, machine, to_be_replaced
+from tests.support.builders import NOW, ask, minutes
+from tests.support.replacing import POOL, REF, machine, to_be_replaced
 
 ASKED = Replacement(NOW - minutes(5), removals=1)
 JUST_ASKED = Replacement(NOW - minutes(1), removals=1)

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from reconciler.model.plan import Verdict
-from tests.builders import NOW, ask, minutes, node, situation
+from tests.support.builders import NOW, ask, minutes, node, situation
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from reconciler.engine.case import CaseView
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.record import SelfService
-from tests.builders import NOW, ask, event, judged, situation
-from tests.planning import OFFER, TAKEN, azure_node, drained, judged_plan
+from tests.support.builders import NOW, ask, event, judged, situation
+from tests.support.planning import OFFER, TAKEN, azure_node, drained, judged_plan
 
 LATER = judged_plan(plan=replace(OFFER, offered=False))
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.machine import Machine, Maker
+from reconciler.model.machine import Machine, MachineProvider
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
-from tests import builders
-from tests.builders import NOW, ask, minutes, settings
-from tests.replacing import POOL, REF, machine, to_be_replaced
+from tests.support import builders
+from tests.support.builders import NOW, ask, minutes, settings
+from tests.support.replacing import POOL, REF, machine, to_be_replaced
 
-AKS = machine(replace(POOL, kind="agent pool"), maker=Maker.AKS)
+AKS = machine(replace(POOL, kind="agent pool"), provider=MachineProvider.AKS)
 
 
 def test_a_drained_node_with_a_machine_set_behind_it_is_due() -> None:

@@ -10,8 +10,8 @@ import pytest
 from reconciler.engine.situation import Situation
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Replacement, State
-from tests.builders import NOW, ask, minutes
-from tests.replacing import POOL, REPLACES, SURGES, machine, to_be_replaced
+from tests.support.builders import NOW, ask, minutes
+from tests.support.replacing import POOL, REPLACES, SURGES, machine, to_be_replaced
 
 BEFORE = State.REQUIRED
 ASKED = Replacement(NOW - minutes(3), 4)

@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.model.plan import Verdict
 from reconciler.model.record import SelfService
-from tests.builders import NOW, ask, minutes, situation
-from tests.planning import azure_node, drained
+from tests.support.builders import NOW, ask, minutes, situation
+from tests.support.planning import azure_node, drained
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from reconciler.model.event import PlatformPlan
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.record import DrainRecord, SelfService
-from tests.builders import NOW, ask, minutes, situation
-from tests.planning import OFFER, TAKEN, azure_node, drained, judged_plan
+from tests.support.builders import NOW, ask, minutes, situation
+from tests.support.planning import OFFER, TAKEN, azure_node, drained, judged_plan
 
 ASKED = SelfService(NOW - minutes(10), 1, "boot-1")
 

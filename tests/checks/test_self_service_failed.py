@@ -7,8 +7,8 @@ import pytest
 from reconciler.engine.case import CaseView
 from reconciler.model.plan import Verdict
 from reconciler.model.record import SelfService
-from tests.builders import NOW, ask, event, judged, minutes, situation
-from tests.planning import TAKEN, azure_node, drained, judged_plan
+from tests.support.builders import NOW, ask, event, judged, minutes, situation
+from tests.support.planning import TAKEN, azure_node, drained, judged_plan
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from reconciler.model.event import Kind
 from reconciler.model.plan import Verdict
 from reconciler.model.snapshot import Ledger
-from tests import builders
-from tests.builders import NOW, ask, event, judged, minutes, situation
+from tests.support import builders
+from tests.support.builders import NOW, ask, event, judged, minutes, situation
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.plan import Verdict
-from tests import builders
-from tests.builders import ask, situation
+from tests.support import builders
+from tests.support.builders import ask, situation
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from reconciler.engine.situation import Situation
-from reconciler.model.machine import Machine, Maker
+from reconciler.model.machine import Machine, MachineProvider
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
-from tests import builders
-from tests.builders import NOW, ask, minutes, settings
-from tests.replacing import POOL, REF, REPLACES, SURGES, machine, to_be_replaced
+from tests.support import builders
+from tests.support.builders import NOW, ask, minutes, settings
+from tests.support.replacing import POOL, REF, REPLACES, SURGES, machine, to_be_replaced
 
 BEFORE = State.REQUIRED
-AKS = machine(replace(POOL, kind="agent pool"), maker=Maker.AKS)
+AKS = machine(replace(POOL, kind="agent pool"), provider=MachineProvider.AKS)
 LATE = {"not_before": NOW + minutes(15)}
 TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count: TrustAutoscaler}}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.plan import Verdict
-from tests.builders import ask, node, situation
+from tests.support.builders import ask, node, situation
 
 
 @pytest.mark.parametrize(("cordoned", "verdict"), [(True, Verdict.FAILED), (False, Verdict.PASSED)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.plan import JudgedEvent, Verdict
-from tests import builders
-from tests.builders import NOW, ask, event, judged, minutes, situation
+from tests.support import builders
+from tests.support.builders import NOW, ask, event, judged, minutes, situation
 
 LATER = builders.settings('windows: [{name: later, start: "14:00", end: "15:00"}]')
 WAITS = judged(event(), LATER)

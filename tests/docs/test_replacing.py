@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from reconciler.model.event import Kind
-from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE, Maker
+from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE, MachineProvider
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.replace import PoolCount
@@ -28,9 +28,9 @@ def test_the_settings_of_the_page_are_good() -> None:
 
 
 def test_every_maker_and_whatever_tells_of_it_is_named() -> None:
-    table = PAGE.partition("| maker |")[2].partition("\n\n")[0]
+    table = PAGE.partition("| provider |")[2].partition("\n\n")[0]
 
-    assert [str(maker) for maker in Maker if str(maker) not in table] == []
+    assert [str(provider) for provider in MachineProvider if str(provider) not in table] == []
     for key in (KARPENTER_LABEL, CLUSTER_API_MACHINE, OPENSHIFT_MACHINE):
         assert f"`{key}`" in table
     assert f"`{CONTROL_PLANE_LABELS[0]}`" in PAGE

@@ -24,9 +24,9 @@ from reconciler.drainer.messages import (
 )
 from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError, Unreachable
-from reconciler.model.drain import DrainOptions, DrainOrder, DrainProgress
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress
 from reconciler.model.ports import BudgetChange, PodChange
-from tests.fakes.evictor import START, FakeEvictor, FakeWatch
+from tests.support.fakes.evictor import START, FakeEvictor, FakeWatch
 
 
 class Drive:

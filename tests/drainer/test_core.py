@@ -23,12 +23,12 @@ from reconciler.errors import (
     TooManyRequests,
     Unreachable,
 )
-from reconciler.model.drain import Behavior, DrainOptions, DrainProgress, Escalation, Phase, PodRule
+from reconciler.model.drains import Behavior, DrainOptions, DrainProgress, Escalation, Phase, PodRule
 from reconciler.model.node import Condition
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector
 from tests.drainer.driving import Drive
-from tests.fakes.evictor import START, FakeEvictor
+from tests.support.fakes.evictor import START, FakeEvictor
 
 
 def _cluster(**told: float) -> FakeEvictor:

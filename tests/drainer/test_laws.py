@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from reconciler.drainer import Limits
 from reconciler.errors import Conflict, NotFound, ReconcilerError, TooManyRequests, Unreachable
-from reconciler.model.drain import DrainProgress, Phase
+from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.pod import Owner, Pod
 from tests.drainer.driving import Drive
-from tests.fakes.evictor import START, FakeEvictor
+from tests.support.fakes.evictor import START, FakeEvictor
 
 _TROUBLES: tuple[Callable[[], ReconcilerError], ...] = (
     lambda: Unreachable("reset"),

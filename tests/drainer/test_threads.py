@@ -11,11 +11,11 @@ import pytest
 
 from reconciler.drainer import Drainer
 from reconciler.errors import ReconcilerError, Unreachable
-from reconciler.model.drain import DrainProgress, Phase
+from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.pod import Pod
 from tests.drainer.driving import order_for
-from tests.fakes.clock import SystemClock
-from tests.fakes.evictor import FakeEvictor
+from tests.support.fakes.clock import SystemClock
+from tests.support.fakes.evictor import FakeEvictor
 
 _PATIENCE = 60
 

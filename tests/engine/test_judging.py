@@ -10,8 +10,8 @@ import pytest
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.node import KARPENTER_LABEL
 from reconciler.model.snapshot import Remediator
-from tests import builders
-from tests.builders import NOW, event, judged, minutes
+from tests.support import builders
+from tests.support.builders import NOW, event, judged, minutes
 
 OPEN = 'windows: [{name: open, start: "11:00", end: "13:00"}]'
 TWO = 'windows: [{name: two, start: "14:00", end: "15:00"}]'  # opens in two hours

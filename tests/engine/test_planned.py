@@ -10,8 +10,8 @@ import pytest
 
 from reconciler.assess import join
 from reconciler.model.event import Kind, Signal, Status
-from tests.builders import NOW, minutes, settings
-from tests.planning import ASKED_FOR, DAY, OFFER, START, TAKEN, judged_plan
+from tests.support.builders import NOW, minutes, settings
+from tests.support.planning import ASKED_FOR, DAY, OFFER, START, TAKEN, judged_plan
 
 NIGHTS = 'windows: [{name: nights, start: "22:00", end: "02:00"}]'
 WITHOUT = replace(OFFER, offered=False)

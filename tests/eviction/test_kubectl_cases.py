@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from reconciler.eviction import judge, survey
-from reconciler.model.drain import DrainOptions, Phase
+from reconciler.model.drains import DrainOptions, Phase
 from reconciler.model.pod import Owner, Pod
 from tests.drainer.driving import Drive
-from tests.fakes.evictor import START, FakeEvictor
+from tests.support.fakes.evictor import START, FakeEvictor
 
 _CASES = Path(__file__).parent.parent / "cases"
 

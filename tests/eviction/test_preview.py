@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from reconciler.eviction.preview import preview
 from reconciler.eviction.quantities import quantity
 from reconciler.eviction.room import room
-from reconciler.model.drain import DrainOptions
+from reconciler.model.drains import DrainOptions
 from reconciler.model.node import Condition, Node, Taint
-from reconciler.model.pod import Budget, Owner, Placement, Pod, Toleration
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
-from tests.fakes.evictor import START
+from tests.support.fakes.evictor import START
 
 ROOMY = Node(
     "roomy",
@@ -38,7 +38,9 @@ WEB = Pod(
     ready=True,
     placement=Placement(requests=({"cpu": "500m", "memory": "1Gi"}, {"cpu": "500m"})),
 )
-BUDGET = Budget("shop", "web", LabelSelector.of({"app": "web"}), allowed=0, desired=3, healthy=3, expected=4)
+BUDGET = PodDisruptionBudget(
+    "shop", "web", LabelSelector.of({"app": "web"}), allowed=0, desired=3, healthy=3, expected=4
+)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_what_is_no_quantity_is_said_to_be_none(text: str) -> None:
 
 def _preview(
     pods: list[Pod],
-    budgets: list[Budget],
+    budgets: list[PodDisruptionBudget],
     nodes: tuple[Node, ...] = (LEAVING, ROOMY),
     *,
     restart_singletons: bool = False,
@@ -97,7 +99,7 @@ def _preview(
     ],
 )
 def test_what_would_block_is_named_before_anything_moves(
-    pod: Pod, budgets: list[Budget], words: str | None
+    pod: Pod, budgets: list[PodDisruptionBudget], words: str | None
 ) -> None:
     told = _preview([pod], budgets)
 
@@ -127,7 +129,7 @@ ALONE = replace(BUDGET, desired=1, healthy=1, expected=1)
     ],
 )
 def test_a_singleton_that_would_be_restarted_is_said_to_be(
-    pod: Pod, budget: Budget, everywhere: bool, restarted: bool
+    pod: Pod, budget: PodDisruptionBudget, everywhere: bool, restarted: bool
 ) -> None:
     (told,) = _preview([pod], [budget], restart_singletons=everywhere)
 

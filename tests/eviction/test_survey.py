@@ -17,10 +17,10 @@ from reconciler.eviction.filters import (
     UNMANAGED_DELETED,
     UNMANAGED_REFUSED,
 )
-from reconciler.model.drain import Behavior, DrainOptions, PodRule
+from reconciler.model.drains import Behavior, DrainOptions, PodRule
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector, Requirement
-from tests.fakes.evictor import START
+from tests.support.fakes.evictor import START
 
 WEB = Pod("shop", "web", "u1", "n", labels={"app": "web"}, owner=Owner("ReplicaSet", "web"), phase="Running")
 NAKED = replace(WEB, owner=None, empty_dir=True)

@@ -15,9 +15,9 @@ from reconciler.model.ports import CloudReader
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds
-from tests import builders, strategies
-from tests.builders import IMDS, NOW, REQUEST
-from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.support import builders, strategies
+from tests.support.builders import IMDS, NOW, REQUEST
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
 
 MAIN = "VMEventScheduled"
 

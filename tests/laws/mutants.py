@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     Mutant(3, "a start wants a place", "reconciler/checks/budget_left.py", "if not refusals:", "if True:"),
     Mutant(
-        3, "the limit", "reconciler/engine/places.py", "if len(held) < places:", "if len(held) <= places:"
+        3, "the limit", "reconciler/engine/budget.py", "if len(held) < places:", "if len(held) <= places:"
     ),
     Mutant(
         3,
@@ -99,7 +99,7 @@ MUTANTS = (
     Mutant(
         3,
         "NotReady counts",
-        "reconciler/engine/places.py",
+        "reconciler/engine/budget.py",
         "if node.ready and not node.unschedulable and",
         "if not node.unschedulable and",
     ),
@@ -411,7 +411,7 @@ MUTANTS = (
     Mutant(
         12,
         "the agent acknowledges what its Node names",
-        "jobs/agent.py",
+        "jobs/agent/program.py",
         "        named = scheduled_events.from_acknowledgement(annotation)\n",
         "        named = [str(one['EventId']) for one in self._document['Events']]  # type: ignore\n",
     ),
@@ -432,7 +432,7 @@ MUTANTS = (
     Mutant(
         12,
         "the Node is read again right before",
-        "jobs/agent.py",
+        "jobs/agent/program.py",
         "            now = self._client.read_annotations()\n        except ClusterError as error:\n"
         '            self._api_failed("cannot read the Node", error)\n            return\n        if now.uid',
         "            now = self._node\n        except ClusterError as error:\n"
@@ -441,14 +441,14 @@ MUTANTS = (
     Mutant(
         12,
         "what IMDS does not tell now is not posted",
-        "jobs/agent.py",
+        "jobs/agent/program.py",
         "        if not self._imds_failures:\n            self._ack",
         "        if True:\n            self._ack",
     ),
     Mutant(
         12,
         "what was posted is not posted again",
-        "jobs/agent.py",
+        "jobs/agent/program.py",
         "            self._acknowledged.add(event_id)\n",
         "",
     ),

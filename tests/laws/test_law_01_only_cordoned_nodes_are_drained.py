@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from reconciler.errors import Conflict, Forbidden, NotFound, Unreachable
 from reconciler.settings.schema import Settings
-from tests import strategies
-from tests.builders import NOW
-from tests.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from tests.support import strategies
+from tests.support.builders import NOW
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
 
 
 @settings(max_examples=200)

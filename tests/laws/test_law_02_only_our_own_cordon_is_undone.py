@@ -12,10 +12,10 @@ from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Cordon, from_annotation
 from reconciler.settings.schema import Settings
-from tests import builders, strategies
-from tests.builders import NOW, RECORD
-from tests.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from tests.support import builders, strategies
+from tests.support.builders import NOW, RECORD
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
 
 
 @settings(max_examples=200)

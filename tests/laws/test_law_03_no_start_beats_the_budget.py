@@ -8,16 +8,16 @@ from datetime import datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.machine import Maker
+from reconciler.calendar.values import Limit
+from reconciler.model.machine import MachineProvider
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import Cordon, State, from_annotation
 from reconciler.settings.schema import Settings
-from reconciler.settings.values import Limit
-from tests import builders, strategies
-from tests.builders import NOW, RECORD, REQUEST, minutes
-from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
-from tests.fakes.machines import FakePool, in_pool
+from tests.support import builders, strategies
+from tests.support.builders import NOW, RECORD, REQUEST, minutes
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.support.fakes.machines import FakePool, in_pool
 
 
 def _in_our_hands(node: Node) -> bool:
@@ -158,7 +158,7 @@ def test_a_node_that_was_replaced_holds_its_place_until_its_replacement_is_in_se
     cluster = FakeCluster()
 
     def shape(pool: FakePool) -> None:
-        pool.maker = Maker.AKS if of_aks else Maker.OPENSHIFT
+        pool.provider = MachineProvider.AKS if of_aks else MachineProvider.OPENSHIFT
 
     machines, _ = in_pool(cluster, *(f"n{number}" for number in range(count)), change=shape)
     machines.slow = True

@@ -14,9 +14,9 @@ from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
-from tests import strategies
-from tests.builders import NOW
-from tests.fakes.cluster import FakeCluster, FakeDrains, one_pass
+from tests.support import strategies
+from tests.support.builders import NOW
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, one_pass
 
 
 def _deadline_lets(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
@@ -61,7 +61,7 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
 @settings(max_examples=120)
 @given(strategies.clusters(), st.sampled_from(("Never", "AtDeadline", "Immediately")))
 def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(cluster: FakeCluster, outside: str) -> None:
-    from tests.builders import settings as policy_of
+    from tests.support.builders import settings as policy_of
 
     meanings = ", ".join(f"{kind}: {{outsideWindow: {outside}}}" for kind in strategies.ASKING)
     policy = policy_of(f"{strategies.NOT_ALLOWED[-1]}\nevents: {{{meanings}}}")
@@ -73,7 +73,7 @@ def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(cluster: FakeC
 @settings(max_examples=120)
 @given(strategies.clusters(fresh=True))
 def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(cluster: FakeCluster) -> None:
-    from tests.builders import settings as policy_of
+    from tests.support.builders import settings as policy_of
 
     meanings = ", ".join(f"{kind}: {{outsideWindow: Never}}" for kind in strategies.ASKING)
     policy = policy_of(f"{strategies.WINDOWS[3]}\nevents: {{{meanings}}}\nbudget: {{maxUnavailable: 100%}}")

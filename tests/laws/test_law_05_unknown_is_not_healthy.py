@@ -20,11 +20,11 @@ from reconciler.observe import observe
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
-from tests import builders, strategies
-from tests.builders import IMDS, NOW, REQUEST, SCALE_SET, STATE, minutes
-from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
-from tests.fakes.listed_vms import ListedVms
 from tests.laws.histories import MAIN, History
+from tests.support import builders, strategies
+from tests.support.builders import IMDS, NOW, REQUEST, SCALE_SET, STATE, minutes
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.support.fakes.listed_vms import ListedVms
 
 REBOOT = builders.condition(MAIN, "True", "Reboot Started. DurationInSeconds: -1.")
 

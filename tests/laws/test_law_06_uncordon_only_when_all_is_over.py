@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from reconciler.model.node import Condition
 from reconciler.model.plan import NodeWrite
 from reconciler.model.snapshot import Agents
-from tests import builders
-from tests.builders import IMDS, NOW, REQUEST, minutes
-from tests.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
-from tests.fakes.machines import in_pool
 from tests.laws.histories import MAIN, History
+from tests.support import builders
+from tests.support.builders import IMDS, NOW, REQUEST, minutes
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
+from tests.support.fakes.machines import in_pool
 
 STARTED = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
 SCHEDULED = {**STARTED, "EventStatus": "Scheduled", "NotBefore": "Sat, 21 Nov 2026 12:10:00 GMT"}

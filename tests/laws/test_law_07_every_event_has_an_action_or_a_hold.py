@@ -16,9 +16,9 @@ from reconciler.report.document import to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
-from tests import strategies
-from tests.builders import NOW
-from tests.fakes.cluster import FakeCluster
+from tests.support import strategies
+from tests.support.builders import NOW
+from tests.support.fakes.cluster import FakeCluster
 
 
 @settings(max_examples=300)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.settings.schema import Settings
-from tests import builders, strategies
-from tests.builders import NOW, REQUEST, minutes
-from tests.fakes.cluster import FakeCluster, cluster_of
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from tests.support import builders, strategies
+from tests.support.builders import NOW, REQUEST, minutes
+from tests.support.fakes.cluster import FakeCluster, cluster_of
 
 
 @settings(max_examples=250)

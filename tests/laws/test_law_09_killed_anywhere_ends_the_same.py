@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.settings.schema import Settings
-from tests import builders, strategies
-from tests.builders import NOW, REQUEST
-from tests.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from tests.support import builders, strategies
+from tests.support.builders import NOW, REQUEST
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 Happenings = list[tuple[Step, timedelta]]

@@ -1,4 +1,4 @@
-"""Law 10: a dry run writes nothing and takes no lock; the audit log has its say in tests/controlplane."""
+"""Law 10: a dry run writes nothing and takes no lock; tests/real look at the audit log, too."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from reconciler.model import ports
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
-from reconciler.model.pod import Budget, Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
-from tests import strategies
-from tests.builders import NOW
-from tests.fakes.cluster import FakeCluster, FakeDrains, one_pass
+from tests.support import strategies
+from tests.support.builders import NOW
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, one_pass
 
 
 class ReadOnly:
@@ -33,7 +33,7 @@ class ReadOnly:
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         return self._cluster.pods(node, placement=placement)
 
-    def budgets(self) -> tuple[Budget, ...]:
+    def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         return self._cluster.budgets()
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:

@@ -19,9 +19,9 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.observe import observe
 from reconciler.report.document import as_json, to_document
 from reconciler.settings.schema import Settings
-from tests import builders, strategies
-from tests.builders import IMDS, NOW, REQUEST
-from tests.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.support import builders, strategies
+from tests.support.builders import IMDS, NOW, REQUEST
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
 
 
 def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:

@@ -24,14 +24,14 @@ from reconciler.model.record import State, from_annotation
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds as scheduled_events
-from tests import builders
 from tests.agent.fake_node_api import VM
 from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
-from tests.builders import ACKNOWLEDGE, IMDS, NOW, RECORD, REQUEST, minutes, vm_name
-from tests.fakes.cluster import cluster_of
-from tests.fakes.imds import Answer, Event, event, started
 from tests.laws.histories import History, Step, agent_steps, people_steps, second_reasons, waits
-from tests.strategies import garbage, rfc1123
+from tests.support import builders
+from tests.support.builders import ACKNOWLEDGE, IMDS, NOW, RECORD, REQUEST, minutes, vm_name
+from tests.support.fakes.cluster import cluster_of
+from tests.support.fakes.imds import Answer, Event, event, started
+from tests.support.strategies import garbage, rfc1123
 
 NAMES = ("n0", "n1", "n2")
 OTHER = f"{VM}0"

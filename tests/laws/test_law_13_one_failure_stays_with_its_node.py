@@ -16,10 +16,10 @@ from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
-from tests import builders, strategies
-from tests.builders import IMDS, NOW, RECORD, REQUEST
-from tests.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
 from tests.laws.histories import MAIN
+from tests.support import builders, strategies
+from tests.support.builders import IMDS, NOW, RECORD, REQUEST
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
 
 
 def _plans(plan: Plan) -> list[NodePlan]:

@@ -20,8 +20,8 @@ from reconciler.model.record import (
     from_annotation,
     to_annotation,
 )
-from tests import builders, strategies
-from tests.builders import NOW, known, minutes
+from tests.support import builders, strategies
+from tests.support.builders import NOW, known, minutes
 
 
 @settings(max_examples=300, deadline=None)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from reconciler.model.drain import Blocker, DrainProgress, Phase
+from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan, PodVerdict, Preview
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.report.document import Document, to_document
-from tests import builders
-from tests.builders import NOW, known, minutes, reading, record, signal, told
+from tests.support import builders
+from tests.support.builders import NOW, known, minutes, reading, record, signal, told
 
 SETTINGS = """
 windows: [{name: night, start: "22:00", end: "05:00"}]

@@ -10,9 +10,9 @@ from reconciler.model.plan import BudgetUse, Plan
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
-from tests import builders
-from tests.builders import NOW
 from tests.report.scene import document
+from tests.support import builders
+from tests.support.builders import NOW
 
 BOTH = pytest.mark.parametrize("rehearsed", [False, True])
 

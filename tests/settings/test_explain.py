@@ -8,7 +8,7 @@ from reconciler.settings.explain import explain_settings, parse_at, windows_as_d
 from reconciler.settings.jsonschema import json_schema
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from tests.settings.test_windows import EXAMPLE
+from tests.calendar.test_windows import EXAMPLE
 
 FULL = (
     EXAMPLE

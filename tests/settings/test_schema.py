@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from reconciler.model.drain import Behavior
+from reconciler.model.drains import Behavior
 from reconciler.model.event import Kind
 from reconciler.settings.load import parse_settings
 from reconciler.settings.policies import DEFAULTS, EventPolicy, OutsideWindow, Treatment, UserInitiated

@@ -9,12 +9,12 @@ from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
 from reconciler.model.pod import Pod
 from reconciler.model.selector import LabelSelector
-from reconciler.simulation.aks import Pool
+from reconciler.simulation.aks import SimulatedPool
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 
 START = datetime(2026, 12, 2, 7, 0, tzinfo=UTC)
-WEB = Pool("web")
+WEB = SimulatedPool("web")
 PREFIX = "node-maintenance.dev"
 
 

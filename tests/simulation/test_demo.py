@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs.demo import run
+from jobs.commands.demo import run
 
 GOLDEN = Path(__file__).parent / "demo.txt"
 # What a stranger has to find, in this order; each line is of one story.
@@ -72,7 +72,7 @@ def test_into_a_pipe_it_writes_plain_text_without_colours(played: tuple[int, str
 
 
 def test_a_terminal_gets_colours() -> None:
-    from jobs.demo import _Demo
+    from jobs.commands.demo import _Demo
 
     out = StringIO()
     _Demo(Console(file=out, force_terminal=True, color_system="standard"))._line("waits", "node", "because")

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.drain import Phase
+from reconciler.model.drains import Phase
 from reconciler.model.event import Kind
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings

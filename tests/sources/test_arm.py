@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.clients import cloud_memory
-from reconciler.model.cloud import Answer, CloudMemory, Listing, Planned, Scope, Vm, vm_of
+from reconciler.clients.azure import cloud_memory
+from reconciler.model.cloud import CloudMemory, Listing, Planned, Scope, ScopeAnswer, Vm, vm_of
 from reconciler.model.event import Answer as Said
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.sources import arm
-from tests import builders
-from tests.builders import NOW, minutes
+from tests.support import builders
+from tests.support.builders import NOW, minutes
 
 DAY = timedelta(days=1)
 EVERY = timedelta(minutes=15)
@@ -159,7 +159,7 @@ def test_whatever_azure_answers_the_pass_goes_on(status: object, view: object) -
 
 
 def test_a_plan_becomes_a_redeploy_that_begins_with_azures_own_window() -> None:
-    memory = CloudMemory((Answer(SET, NOW, NOW + EVERY, (("7", PLANNED),)),))
+    memory = CloudMemory((ScopeAnswer(SET, NOW, NOW + EVERY, (("7", PLANNED),)),))
 
     reading = arm.read(node(UNIFORM + "7"), memory, NOW)
 
@@ -188,7 +188,7 @@ def test_a_plan_becomes_a_redeploy_that_begins_with_azures_own_window() -> None:
     ],
 )
 def test_an_offer_stands_in_its_window(moment: datetime, offered: bool) -> None:
-    memory = CloudMemory((Answer(SET, moment, moment + EVERY, (("7", PLANNED),)),))
+    memory = CloudMemory((ScopeAnswer(SET, moment, moment + EVERY, (("7", PLANNED),)),))
     reading = arm.read(node(UNIFORM + "7"), memory, moment)
 
     assert reading is not None
@@ -201,7 +201,7 @@ def test_an_offer_stands_in_its_window(moment: datetime, offered: bool) -> None:
 def test_a_status_whose_window_is_over_is_history() -> None:
     later = WINDOW[1]
     planned = replace(PLANNED, offered=False)
-    memory = CloudMemory((Answer(SET, later, later + EVERY, (("7", planned),)),))
+    memory = CloudMemory((ScopeAnswer(SET, later, later + EVERY, (("7", planned),)),))
 
     reading = arm.read(node(UNIFORM + "7"), memory, later)
 
@@ -307,8 +307,8 @@ def test_without_an_answer_nothing_changes_what_is_remembered() -> None:
 def test_what_is_remembered_comes_back() -> None:
     memory = CloudMemory(
         (
-            Answer(SINGLES, NOW, NOW + EVERY, problem="403 AuthorizationFailed"),
-            Answer(
+            ScopeAnswer(SINGLES, NOW, NOW + EVERY, problem="403 AuthorizationFailed"),
+            ScopeAnswer(
                 SET,
                 NOW,
                 NOW + EVERY,
@@ -333,6 +333,6 @@ def test_a_memory_that_nobody_can_read_is_none(text: str) -> None:
 
 def test_five_thousand_vms_of_one_wave_fit_into_a_config_map() -> None:
     planned = tuple(sorted((str(number), PLANNED) for number in range(5000)))
-    text = cloud_memory.dump(CloudMemory((Answer(SET, NOW, NOW + EVERY, planned),)))
+    text = cloud_memory.dump(CloudMemory((ScopeAnswer(SET, NOW, NOW + EVERY, planned),)))
 
     assert len(text) < 50_000

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from reconciler.model.event import Answer, Initiator, Kind, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.sources.node_condition import parse_message, read, read_named
-from tests import builders, strategies
-from tests.builders import NOW
+from tests.support import builders, strategies
+from tests.support.builders import NOW
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "npd_messages.json").read_text("utf-8"))["cases"]
 MAIN = "VMEventScheduled"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from reconciler.model.event import Answer, Kind
 from reconciler.model.snapshot import Agents
 from reconciler.sources.published import read
-from tests import builders, strategies
-from tests.builders import IMDS, PREFIX
+from tests.support import builders, strategies
+from tests.support.builders import IMDS, PREFIX
 
 EVENT = builders.published(
     {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}

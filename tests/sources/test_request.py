@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from reconciler.model.event import Answer, Kind, Signal, Status
 from reconciler.sources.request import parse, read
-from tests import builders, strategies
-from tests.builders import NOW, PREFIX, REQUEST, minutes
+from tests.support import builders, strategies
+from tests.support.builders import NOW, PREFIX, REQUEST, minutes
 
 
 def test_only_the_kind_is_needed() -> None:

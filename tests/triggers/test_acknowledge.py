@@ -7,7 +7,7 @@ from dataclasses import replace
 from reconciler.engine.situation import Acknowledgement, Effects
 from reconciler.model.plan import Notice
 from reconciler.triggers.acknowledge import acknowledge
-from tests.builders import record, situation
+from tests.support.builders import record, situation
 
 
 def test_what_may_start_is_written_down_and_told() -> None:

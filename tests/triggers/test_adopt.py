@@ -6,7 +6,7 @@ from reconciler.engine.situation import Effects
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.record import Cordon, DrainRecord, Record
 from reconciler.triggers.adopt import adopt
-from tests.builders import NOW, event, judged, situation
+from tests.support.builders import NOW, event, judged, situation
 
 
 def test_the_cordon_becomes_ours_and_mechanics_label_goes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.engine.situation import Effects
 from reconciler.model.record import Cordon, Record
 from reconciler.triggers.cordon import cordon
-from tests.builders import event, judged, node, situation
+from tests.support.builders import event, judged, node, situation
 
 
 def test_an_open_node_is_closed_and_the_cordon_is_ours() -> None:

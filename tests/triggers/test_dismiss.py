@@ -7,8 +7,8 @@ from reconciler.engine.situation import Effects
 from reconciler.model.plan import NoticeType
 from reconciler.model.record import Cordon
 from reconciler.triggers.dismiss import dismiss
-from tests import builders
-from tests.builders import event, judged, known, situation
+from tests.support import builders
+from tests.support.builders import event, judged, known, situation
 
 HELD = builders.record(events=(known(ids=("A1",)),))
 

@@ -9,8 +9,8 @@ import pytest
 from reconciler.engine.situation import Effects
 from reconciler.model.record import Cordon, SelfService
 from reconciler.triggers.give_up import give_up
-from tests.builders import NOW, situation
-from tests.planning import azure_node, drained
+from tests.support.builders import NOW, situation
+from tests.support.planning import azure_node, drained
 
 
 @pytest.mark.parametrize(("cordon", "written"), [(Cordon.OURS, False), (Cordon.FOREIGN, None)])

@@ -8,8 +8,8 @@ from reconciler.engine.situation import Effects
 from reconciler.model.machine import Machine
 from reconciler.model.record import Replacement
 from reconciler.triggers.leave_surge import leave_surge
-from tests.builders import NOW
-from tests.replacing import machine, to_be_replaced
+from tests.support.builders import NOW
+from tests.support.replacing import machine, to_be_replaced
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from reconciler.engine.situation import Effects
 from reconciler.model.cloud import PerformMaintenance, vm_of
 from reconciler.model.record import SelfService
 from reconciler.triggers.perform_maintenance import perform_maintenance
-from tests.builders import NOW, minutes, situation
-from tests.planning import PROVIDER_ID, azure_node, drained
+from tests.support.builders import NOW, minutes, situation
+from tests.support.planning import PROVIDER_ID, azure_node, drained
 
 
 def test_the_intent_is_in_the_record_and_the_action_in_the_plan() -> None:

@@ -7,28 +7,34 @@ from dataclasses import replace
 import pytest
 
 from reconciler.engine.situation import Effects
-from reconciler.model.machine import Maker, Pool, Remove
+from reconciler.model.machine import MachineProvider, Pool, Remove
 from reconciler.model.record import Replacement
 from reconciler.triggers.replace import replace_machine
-from tests import builders
-from tests.builders import NOW, minutes
-from tests.replacing import POOL, machine, to_be_replaced
+from tests.support import builders
+from tests.support.builders import NOW, minutes
+from tests.support.replacing import POOL, machine, to_be_replaced
 
 BEFORE = Replacement(NOW - minutes(9), 4)
 
 
 @pytest.mark.parametrize(
-    ("pool", "maker", "asked", "lower"),
+    ("pool", "provider", "asked", "lower"),
     [
-        pytest.param(POOL, Maker.OPENSHIFT, None, None, id="not raised"),
-        pytest.param(replace(POOL, wanted=4), Maker.OPENSHIFT, BEFORE, 3, id="raised"),
-        pytest.param(POOL, Maker.OPENSHIFT, BEFORE, None, id="raised in vain"),
-        pytest.param(replace(POOL, wanted=5), Maker.OPENSHIFT, BEFORE, None, id="raised by others, too"),
-        pytest.param(replace(POOL, wanted=4), Maker.AKS, BEFORE, None, id="lowered by the deletion"),
+        pytest.param(POOL, MachineProvider.OPENSHIFT, None, None, id="not raised"),
+        pytest.param(replace(POOL, wanted=4), MachineProvider.OPENSHIFT, BEFORE, 3, id="raised"),
+        pytest.param(POOL, MachineProvider.OPENSHIFT, BEFORE, None, id="raised in vain"),
+        pytest.param(
+            replace(POOL, wanted=5), MachineProvider.OPENSHIFT, BEFORE, None, id="raised by others, too"
+        ),
+        pytest.param(
+            replace(POOL, wanted=4), MachineProvider.AKS, BEFORE, None, id="lowered by the deletion"
+        ),
     ],
 )
-def test_how_a_machine_goes(pool: Pool, maker: Maker, asked: Replacement | None, lower: int | None) -> None:
-    owner = machine(pool, maker=maker)
+def test_how_a_machine_goes(
+    pool: Pool, provider: MachineProvider, asked: Replacement | None, lower: int | None
+) -> None:
+    owner = machine(pool, provider=provider)
     situation = to_be_replaced(owner, asked=asked)
     effects = replace_machine(situation, Effects(situation.record))
 

@@ -6,9 +6,9 @@ from reconciler.engine.situation import Effects
 from reconciler.model.machine import Raise
 from reconciler.model.record import Replacement, State
 from reconciler.triggers.surge import surge
-from tests import builders
-from tests.builders import NOW
-from tests.replacing import SURGES, machine, to_be_replaced
+from tests.support import builders
+from tests.support.builders import NOW
+from tests.support.replacing import SURGES, machine, to_be_replaced
 
 
 def test_the_number_is_in_the_record_and_the_action_in_the_plan() -> None:

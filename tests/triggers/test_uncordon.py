@@ -7,8 +7,8 @@ import pytest
 from reconciler.engine.situation import Effects
 from reconciler.model.record import Cordon
 from reconciler.triggers.uncordon import uncordon
-from tests import builders
-from tests.builders import situation
+from tests.support import builders
+from tests.support.builders import situation
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from reconciler.calendar.values import Limit
 from reconciler.model.event import Kind
 from reconciler.settings.sections.fields import Duration, Flag, Share
 from reconciler.settings.sections.section import Section
-from reconciler.settings.values import Limit
 
 
 class Ignore(Section):

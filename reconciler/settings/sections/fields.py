@@ -9,9 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import PlainValidator, Strict, WithJsonSchema
 
-from reconciler.model.selector import LabelSelector
-from reconciler.settings.selectors import parse_selector
-from reconciler.settings.values import (
+from reconciler.calendar.values import (
     Limit,
     TimeOfDay,
     parse_days,
@@ -21,6 +19,8 @@ from reconciler.settings.values import (
     parse_zone,
     shown,
 )
+from reconciler.model.selector import LabelSelector
+from reconciler.settings.selectors import parse_selector
 
 
 def _text(value: object) -> str:

@@ -1,0 +1,1 @@
+"""The node agent: standard library only, one pod per node."""

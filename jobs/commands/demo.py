@@ -1,0 +1,255 @@
+"""`reconciler demo`: a day of a simulated AKS cluster, told as it happens, in a few seconds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+from rich.console import Console
+from rich.text import Text
+
+from reconciler.calendar.values import format_duration
+from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Hold, JudgedEvent, NodePlan, Plan
+from reconciler.model.record import State
+from reconciler.report.document import to_document
+from reconciler.report.text import as_text
+from reconciler.run import run_pass
+from reconciler.settings.load import parse_settings
+from reconciler.simulation.audit import Audit
+from reconciler.simulation.day import END, SETTINGS, START, ZONE, Chapter, build, chapters
+from reconciler.simulation.log import Actor, Happening
+from reconciler.simulation.world import World
+
+EVERY = timedelta(minutes=1)
+DEBOUNCE = timedelta(milliseconds=500)
+"""How long after a change on a node a pass starts, as `serve` does."""
+
+_STYLES = {
+    "Azure": "magenta",
+    "waits": "yellow",
+    "acts": "bold green",
+    "lets be": "green",
+    "somebody": "cyan",
+    "cluster": "blue",
+}
+_KUBERNETES = {"node not ready": "is NotReady", "node ready": "is Ready again", "node joined": "joins"}
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+_TOLD_IN_FULL = re.compile(r"\w{3} \d{4}-\d{2}-\d{2} (\d{2}:\d{2}) \w+ \([\w/]+\)")
+_NEXT_OPENING = re.compile(r"; [\w-]+ opens next, at [^;]*")
+
+
+def run(console: Console | None = None) -> int:
+    """Run the demo and print it; returns the exit code, which is not 0 when a budget was overdrawn."""
+    out = console or Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+    return _Demo(out).run()
+
+
+class _Demo:
+    """The world, the passes over it, and what has been told of them so far."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._settings = parse_settings(SETTINGS, "demo.yaml")
+        self._world = World(START.astimezone(UTC), on_progress=self._drain_moved)
+        self._audit = Audit(self._world, self._settings)
+        self._woken: datetime | None = None
+        self._begun: dict[str, datetime] = {}
+        self._phases: dict[str, Phase] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
+        self._passes = self._drained = self._stopped = 0
+
+    def run(self) -> int:
+        """Play the day from its first minute to its last."""
+        build(self._world)
+        self._introduce()
+        self._world.log.listeners.append(self._heard)
+        for chapter in chapters():
+            self._world.clock.at(chapter.at.astimezone(UTC), self._opening(chapter))
+        plan, outcomes = self._pass()
+        while self._world.now < END:
+            self._until_next_pass(plan.next_change)
+            plan, outcomes = self._pass()
+        return self._conclude(plan, outcomes)
+
+    def _pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
+        self._woken = None
+        self._passes += 1
+        world = self._world
+        plan, outcomes = run_pass(world.api, world.api, world.drainer, self._settings, world.now)
+        for node in plan.nodes:
+            self._tell(node)
+        for quiet in set(self._told) - {node.node for node in plan.nodes}:
+            del self._told[quiet]
+        return plan, outcomes
+
+    def _until_next_pass(self, next_change: datetime | None) -> None:
+        """Let time pass: until the next full minute, what the plan foretold, or shortly after a change."""
+        clock = self._world.clock
+        start = START.astimezone(UTC)
+        target = start + ((clock.now() - start) // EVERY + 1) * EVERY
+        if next_change is not None and clock.now() < next_change:
+            target = min(target, next_change)
+        while True:
+            until = target if self._woken is None else min(target, self._woken + DEBOUNCE)
+            moment = clock.next()
+            if moment is None or moment > until:
+                clock.advance(until)
+                return
+            clock.advance(moment)
+
+    # Telling.
+
+    def _introduce(self) -> None:
+        cluster = self._world.cluster
+        pools = Counter(node.pool for node in cluster.nodes.values())
+        told = ", ".join(f"{count} {pool}" for pool, count in pools.items())
+        self._out.print(
+            f"A simulated AKS cluster: {len(cluster.nodes)} nodes ({told}) in 3 zones, "
+            f"{len(cluster.pods)} pods.\n"
+            "Azure, Kubernetes and the clock are simulated; what decides and drains is the real program.\n"
+            "Its settings:\n"
+        )
+        self._out.print(Text("".join(f"    {line}\n" for line in SETTINGS.splitlines()), style="dim"))
+        self._out.print(f"{START:%A}, {START.day} {START:%B %Y}, {START:%H:%M} to midnight, Berlin time.")
+
+    def _opening(self, chapter: Chapter) -> Callable[[], None]:
+        def begin() -> None:
+            self._heading(chapter.title)
+            chapter.begin(self._world)
+
+        return begin
+
+    def _heading(self, title: str) -> None:
+        self._out.print()
+        self._out.print(Text(title, style="bold"))
+
+    def _line(self, who: str, node: str, text: str) -> None:
+        line = Text(f"{self._world.now.astimezone(ZONE):%H:%M:%S}  ", style="dim")
+        line.append(f"{who:<9} ", style=f"not dim {_STYLES[who]}")
+        line.append(f"{node:<30} " if node else "", style="not dim")
+        line.append(_readable(text), style="not dim")
+        self._out.print(line)
+
+    def _heard(self, happening: Happening) -> None:
+        node = happening.node
+        match happening.actor:
+            case Actor.PLATFORM:
+                self._woken = self._world.now
+                self._line("Azure", node, self._azure(happening))
+            case Actor.SOMEBODY:
+                self._line("somebody", "", f"{happening.what} {happening.subject} to {happening.detail}")
+            case Actor.CLUSTER if happening.what in _KUBERNETES:
+                self._woken = self._world.now
+                self._line("cluster", node, _KUBERNETES[happening.what])
+            case _:
+                pass
+
+    def _azure(self, happening: Happening) -> str:
+        kind, _, what = happening.what.partition(" ")
+        match what:
+            case "scheduled":
+                told = self._world.platform.told(happening.node)
+                event = next(one for one in told if one.event_id == happening.subject)
+                pause = f", a pause of {event.seconds} s" if event.seconds >= 0 else ""
+                return f"announces: {kind}, not before {to_text(event.not_before)}{pause}"
+            case "started":
+                return f"begins: {kind}"
+            case "cancelled":
+                return f"takes back: {kind}"
+            case "over":
+                return f"has finished: {kind}"
+            case _:
+                return "takes the VM away"
+
+    def _tell(self, plan: NodePlan) -> None:
+        for step in plan.transitions:
+            if step.after is State.IN_MAINTENANCE:
+                self._begun[plan.node] = self._world.now
+                self._line("acts", plan.node, f"cordons and drains: {_why(plan.events)}")
+            elif step.before is State.IN_MAINTENANCE:
+                self._line("acts", plan.node, f"uncordons: {step.because}")
+        if plan.stop_drain:
+            self._stopped += 1
+            self._line("acts", plan.node, "stops the drain: nothing asks for it any more")
+        held = plan.holds
+        passing = () if plan.after is State.IN_MAINTENANCE else plan.events
+        lines = [("waits", text) for text in _told_holds(held)]
+        lines += [("lets be", event.because) for event in passing if not event.asks]
+        keys = tuple(_key(text) for _, text in lines)
+        if keys != self._told.get(plan.node, ()):
+            for who in dict.fromkeys(who for who, _ in lines):
+                self._line(who, plan.node, "; ".join(text for one, text in lines if one == who))
+        self._told[plan.node] = keys
+
+    def _drain_moved(self, progress: DrainProgress) -> None:
+        if progress.phase is self._phases.get(progress.node):
+            return
+        self._phases[progress.node] = progress.phase
+        if progress.phase is Phase.DRAINED:
+            self._woken = self._world.now
+            self._drained += 1
+            took = format_duration(self._world.now - self._begun[progress.node])
+            self._line("acts", progress.node, f"has drained it in {took}: {progress.evicted} pods evicted")
+
+    def _conclude(self, plan: Plan, outcomes: Iterable[Outcome]) -> int:
+        self._heading("The report at midnight, with times in UTC")
+        self._out.print()
+        self._out.print(Text(as_text(to_document(plan, outcomes, rehearsed=False)).rstrip()))
+        self._heading("The day in numbers")
+        for label, text in _summary(self._audit, self._drained, self._stopped, self._passes):
+            self._out.print(f"{label:<9}{text}")
+        for violation in self._audit.violations:
+            self._out.print(Text(f"WRONG: {violation}", style="red"))
+        return 1 if self._audit.violations else 0
+
+
+def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[tuple[str, str]]:
+    """Tell what the day cost; the numbers are the simulation's own, not the reconciler's."""
+    events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
+    yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} taken back"
+    nodes = f"{audit.cordons} cordoned, {drained} of them drained, {stopped} stopped on the way"
+    yield "nodes", f"{nodes}; {audit.uncordons} uncordoned"
+    yield "pods", f"{audit.evictions} evicted; a disruption budget refused {audit.refusals} times"
+    word = "OVERDRAWN" if audit.violations else "never overdrawn, checked at every cordon and every eviction"
+    most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
+    yield "budgets", f"{word}; {most}"
+    yield "passes", f"{passes}: one a minute, and one after each change"
+
+
+def _why(events: Iterable[JudgedEvent]) -> str:
+    """Say why a drain starts now, and what was overruled where something was."""
+    starting = [one for one in events if one.asks and one.may_start]
+    said = [f"{one.timing}, though {one.overruled}" if one.overruled else one.timing for one in starting]
+    return "; ".join(dict.fromkeys(said))
+
+
+def _told_holds(holds: Iterable[Hold]) -> list[str]:
+    """Return the holds' reasons; why a node is still cordoned is told in one of them."""
+    codes = {hold.code for hold in holds}
+    return [
+        f"stays cordoned: {hold.reason}" if hold.code in ("eventsGone", "nodeReady") else hold.reason
+        for hold in holds
+        if hold.code != "nodeReady" or "eventsGone" not in codes
+    ]
+
+
+def _key(text: str) -> str:
+    """What makes two holds one to a reader: counts, times and words of progress aside."""
+    text = re.sub(r"\([^)]*\)", "", text.partition(": needs")[0])
+    return re.sub(r"\d+| (Scheduled|Started)$", "", text)
+
+
+def _readable(text: str) -> str:
+    """Tell moments as the clock in Berlin shows them; the day only where it is another one."""
+
+    def told(found: re.Match[str]) -> str:
+        moment = from_text(found[0]).astimezone(ZONE)
+        clock = f"{moment:%H:%M:%S}" if moment.second else f"{moment:%H:%M}"
+        return clock if moment.date() == START.date() else f"{clock} on {moment:%A}"
+
+    return _TOLD_IN_FULL.sub(r"\1", _MOMENT.sub(told, _NEXT_OPENING.sub("", text)))

@@ -1,0 +1,204 @@
+"""Draining nodes by hand: kubectl drain's flags and meanings, this program's drainer."""
+
+from __future__ import annotations
+
+import getpass
+import signal
+import socket
+import threading
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import click
+
+from jobs.runtime.clock import SystemClock
+from jobs.runtime.environment import Target
+from jobs.runtime.progress import Bars
+from jobs.runtime.signals import ended_by_signals
+from reconciler.claim import ClaimRefused, claim
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.eviction import Evictions
+from reconciler.drainer import Drainer
+from reconciler.errors import ClusterError, NotFound
+from reconciler.eviction.filters import Action
+from reconciler.eviction.survey import Survey, survey
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase
+from reconciler.model.node import Node, Wanted
+from reconciler.model.plan import PodVerdict
+from reconciler.model.selector import LabelSelector
+from reconciler.report.document import Document, as_json
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which nodes, and how: `timeout` None waits without end."""
+
+    names: tuple[str, ...]
+    selector: LabelSelector | None
+    options: DrainOptions
+    timeout: timedelta | None
+    dry_run: bool
+    output: str
+
+
+def drain(asked: Asked, target: Target) -> int:
+    """Cordon, claim and drain the nodes together; 0 when all are empty, 1 when one is not.
+
+    Ctrl-C evicts nothing more: the nodes stay cordoned and claimed, the same command goes on with them, and
+    `reconciler release` undoes it.
+    """
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        # A claim stands on the node itself, so no lock is needed: passes hold what is claimed.
+        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+        nodes = _chosen(asked, cluster)
+        if not nodes:
+            return 1
+        if asked.dry_run:
+            return _rehearse(asked, cluster, nodes)
+        evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
+        return _drain(asked, cluster, evictions, nodes)
+    finally:
+        connection.close()
+
+
+def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
+    """Return the nodes in question, none (and say so) where one of them is not there."""
+    wanted = Wanted(frozenset({"Ready"}), asked.options.prefix)
+    if asked.selector is not None:
+        nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
+        if not nodes:
+            click.echo("no node has these labels", err=True)
+        return nodes
+    nodes, missing = [], False
+    for name in dict.fromkeys(asked.names):
+        try:
+            nodes.append(cluster.node(name, wanted))
+        except NotFound:
+            missing = True
+            click.echo(f"{name}: there is no such node", err=True)
+    return [] if missing else nodes
+
+
+def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
+    """Return the options, knowing which DaemonSets are gone, and the pods judged by them."""
+    pods = cluster.pods(node.name)
+    options = replace(asked.options, gone_daemonsets=cluster.gone_daemonsets(pods))
+    return options, survey(pods, options, now=SystemClock().now())
+
+
+def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
+    """Say of every pod what would happen to it; write nothing."""
+    pods: list[Document] = []
+    refused = False
+    for node in nodes:
+        _, seen = _options(asked, cluster, node)
+        refused |= bool(seen.refused)
+        for verdict in seen.verdicts:
+            namespace, _, name = verdict.pod.partition("/")
+            action, reasons = _action(verdict, asked.options), list(verdict.reasons)
+            pods.append(
+                {
+                    "node": node.name,
+                    "namespace": namespace,
+                    "name": name,
+                    "action": action,
+                    "reasons": reasons,
+                }
+            )
+    if asked.output == "json":
+        document = {"version": "v1", "dryRun": True, "nodes": [node.name for node in nodes], "pods": pods}
+        click.echo(as_json(document), nl=False)
+    else:
+        for pod in pods:
+            because = f": {'; '.join(pod['reasons'])}" if pod["reasons"] else ""
+            click.echo(f"{pod['node']}: {pod['action']} {pod['namespace']}/{pod['name']}{because}")
+        click.echo("dry run: nothing was written")
+    return 1 if refused else 0
+
+
+def _action(verdict: PodVerdict, options: DrainOptions) -> str:
+    """Tell what is waited for by how it would go: it leaves the node too, only not by a request of ours."""
+    if verdict.action == Action.WAIT:
+        return "delete" if options.use_delete else "evict"
+    return verdict.action
+
+
+def _drain(asked: Asked, cluster: Cluster, evictions: Evictions, nodes: list[Node]) -> int:
+    clock, stop = SystemClock(), threading.Event()
+    claimed = [node for node in nodes if _claim(node, asked, cluster, clock)]
+    failed = len(claimed) < len(nodes)
+    # As kubectl does, a refused pod leaves the node cordoned and everything on it where it is.
+    orders = [order for node in claimed if (order := _order(node, asked, cluster, clock)) is not None]
+    failed |= len(orders) < len(claimed)
+    with ended_by_signals(stop), Bars() as bars:
+        drainer = Drainer(evictions, clock, on_progress=bars.show)
+        try:
+            for order in orders:
+                drainer.start(order)
+            while not stop.is_set() and not drainer.wait(0):
+                drainer.wait(0.5)
+        finally:
+            drainer.close()
+        ended = drainer.progress()
+    for order in orders:
+        failed |= not _tell(order, ended[order.node], asked, stopped=stop.is_set())
+    return 128 + signal.SIGINT if stop.is_set() else int(failed)
+
+
+def _claim(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> bool:
+    who = f"{getpass.getuser()}@{socket.gethostname()}"
+    write = claim(node, asked.options.prefix, who, clock.now())
+    if isinstance(write, ClaimRefused):
+        click.echo(f"{node.name}: {write.because}", err=True)
+        return False
+    if write is None:
+        click.echo(f"{node.name}: goes on")
+        return True
+    try:
+        cluster.patch_node(write)
+    except ClusterError as error:
+        click.echo(f"{node.name}: {error}", err=True)
+        return False
+    click.echo(f"{node.name}: {'cordoned' if write.unschedulable else 'was cordoned already'}")
+    return True
+
+
+def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> DrainOrder | None:
+    try:
+        options, seen = _options(asked, cluster, node)
+    except ClusterError as error:
+        click.echo(f"{node.name}: {error}", err=True)
+        return None
+    for warning in seen.warnings:
+        click.echo(f"{node.name}: warning: {warning}", err=True)
+    if seen.refused:
+        for blocker in seen.refused:
+            click.echo(f"{node.name}: cannot delete {blocker.pod}: {blocker.because}", err=True)
+        undo = f"reconciler release {node.name} undoes it"
+        click.echo(f"{node.name}: nothing was evicted; it stays cordoned, {undo}", err=True)
+        return None
+    return DrainOrder(
+        node=node.name,
+        uid=node.uid,
+        since=clock.now(),
+        timeout=asked.timeout,
+        options=options,
+        node_ready=node.ready,
+    )
+
+
+def _tell(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped: bool) -> bool:
+    if ended.phase in (Phase.DRAINED, Phase.NODE_GONE):
+        click.echo(f"{order.node}: {ended.phase}, {ended.gone} pods gone")
+        return True
+    for blocker in ended.blockers:
+        click.echo(f"{order.node}: {blocker.pod}: {blocker.because}", err=True)
+    what = "stopped" if stopped else f"{ended.phase}{f': {ended.error}' if ended.error else ''}"
+    left = f"{ended.total - ended.gone} pods are left"
+    click.echo(
+        f"{order.node}: {what}; {left}; the same command goes on, reconciler release {order.node} undoes it",
+        err=True,
+    )
+    return False

@@ -1,0 +1,63 @@
+"""`reconciler release`: undoes by hand what is ours on nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from jobs.runtime.environment import Target
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import ClusterError, RecordUnreadable
+from reconciler.model.node import Node, Wanted
+from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE
+from reconciler.release import conditions_off
+from reconciler.release import release as released
+
+
+def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -> int:
+    """Undo what is ours on the named nodes, or on all when none is named; return the exit code.
+
+    The passes' lock is not taken: a pass that runs sees the node uncordoned and its record gone, and lets
+    go of it. Where the event is still there, the next pass takes the node up again.
+    """
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        # A person's hand is its own authority; the resourceVersion seen guards against a pass in between.
+        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+        wanted = Wanted(frozenset(LIFECYCLE), prefix, annotations=DRAINSAFE_KEYS)
+        nodes = {node.name: node for node in cluster.nodes(wanted)}
+        chosen = list(names) or list(nodes)
+        results = [_release_one(name, nodes.get(name), cluster, prefix, reset=reset) for name in chosen]
+        if not list(names) and not any(line for line, _ in results):
+            click.echo("no node has anything of ours")
+        for line, ok in results:
+            if line:
+                click.echo(line, err=not ok)
+        return 0 if all(ok for _, ok in results) else 1
+    finally:
+        connection.close()
+
+
+def _release_one(
+    name: str, node: Node | None, cluster: Cluster, prefix: str, *, reset: bool
+) -> tuple[str, bool]:
+    if node is None:
+        return f"{name}: there is no such node", False
+    try:
+        write, conditions = released(node, prefix, reset=reset), conditions_off(node, prefix)
+        if write is not None:
+            cluster.patch_node(write)
+        if conditions is not None:
+            cluster.patch_conditions(conditions)
+        if write is None:
+            return (f"{name}: released" if conditions else ""), True
+    except RecordUnreadable as error:
+        return f"{name}: left as it is, its record: {error}; --reset takes it away", False
+    except ClusterError as error:
+        return f"{name}: {error}", False
+    if write.unschedulable is False:
+        return f"{name}: released and uncordoned", True
+    still = "; still cordoned, not by us" if node.unschedulable else ""
+    return f"{name}: released{still}", True

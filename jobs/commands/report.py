@@ -1,0 +1,47 @@
+"""The dry-run report: what a pass would do and why, as text, JSON or Markdown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from jobs.runtime.clouds import Clouds
+from jobs.runtime.environment import Target, itself
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.report.document import as_json, to_document
+from reconciler.report.markdown import as_markdown
+from reconciler.report.text import as_text
+from reconciler.run import rehearse
+from reconciler.settings.load import load_settings
+
+_FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
+
+
+def report(config: Path, target: Target, *, form: str, out: Path | None) -> int:
+    """Write the report to `out`, or to stdout; the cluster is only read."""
+    settings = load_settings(config)
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        reader = Cluster(connection, namespace=target.namespace)
+        clouds = Clouds()
+        plan = rehearse(
+            reader,
+            settings,
+            datetime.now(UTC),
+            itself(),
+            with_preview=True,
+            cloud=clouds.of(settings),
+            ec2=clouds.ec2(settings),
+            machines=clouds.machines(settings, connection),
+        )
+    finally:
+        connection.close()
+    text = _FORMS[form](to_document(plan, rehearsed=True))
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+    return 0

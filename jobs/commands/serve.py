@@ -1,0 +1,221 @@
+"""Passes without end, as a Deployment runs them: on a schedule, and at once when something changes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from jobs.runtime.acting import Acting
+from jobs.runtime.clock import SystemClock
+from jobs.runtime.clouds import Clouds
+from jobs.runtime.environment import Target, itself
+from jobs.runtime.health import HealthServer
+from jobs.runtime.logs import Teller, log_as_json
+from jobs.runtime.signals import ended_by_signals
+from jobs.runtime.watching import FileWatcher, NodeWatcher, digest
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import ClusterError, LockHeld, LockLost, SettingsError
+from reconciler.model.drains import DrainProgress, Phase
+from reconciler.observe import wanted
+from reconciler.run import rehearse
+from reconciler.settings.load import load_settings
+from reconciler.settings.schema import Mode
+
+# Changes come in flocks (a node's taint, label and condition); one pass serves them all.
+DEBOUNCE = timedelta(milliseconds=50)
+# After the lock was lost; and as a standby, or when the API server did not let a pass come to its end.
+_SOON = timedelta(seconds=0.2)
+_AGAIN = timedelta(seconds=5)
+_JOB = "pass"
+
+
+def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: float) -> int:
+    """Run until SIGTERM; what is begun is left so that the next process goes on with it."""
+    log_as_json()
+    load_settings(config)
+    connection = Connection(target.kubeconfig, target.context)
+    stop = threading.Event()
+    with ExitStack() as open_things:
+        open_things.callback(connection.close)
+        open_things.enter_context(ended_by_signals(stop))
+        server = Serving(connection, target, config, timedelta(seconds=every))
+        if listen is not None:
+            checks = {"/healthz": server.stuck, "/readyz": server.unready}
+            health = open_things.enter_context(HealthServer(listen, checks))
+            Teller.say("listening", port=health.port)
+        open_things.enter_context(server)
+        stop.wait()
+        Teller.say("ending")
+    Teller.say("ended")
+    return 0
+
+
+class Serving:
+    """The loop: one scheduled job, woken early by the watches, by a drain's end, or by the plan itself."""
+
+    def __init__(self, connection: Connection, target: Target, config: Path, every: timedelta) -> None:
+        """Take what the job needs; `every` is the longest time between two passes."""
+        self._connection, self._target, self._config, self._every = connection, target, config, every
+        self._clock = SystemClock()
+        self._settings = load_settings(config)
+        self._digest = digest(config)
+        self._acting: Acting | None = None
+        # For passes that only look.
+        self._clouds = Clouds()
+        self._teller = Teller()
+        self._woken = threading.Event()
+        self._planning = threading.Lock()
+        self._stopping = threading.Event()
+        self._last_good: datetime | None = None
+        self._last_end = self._clock.now()
+        self._things = ExitStack()
+        self._watch = ExitStack()
+        self._scheduler = BackgroundScheduler(timezone="UTC")
+        # A wake that comes while a pass runs is not lost: the pass itself looks for it before it ends.
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+    def __enter__(self) -> Serving:
+        """Begin: the first pass at once."""
+        self._scheduler.add_job(
+            self._job,
+            "interval",
+            id=_JOB,
+            seconds=self._every.total_seconds(),
+            next_run_time=self._clock.now(),
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+        )
+        self._scheduler.start()
+        self._things.enter_context(FileWatcher(self._config, self.wake))
+        self._watch_nodes()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End: the running pass is waited for, drains stop evicting, the lock is given back."""
+        self._stopping.set()
+        self._things.close()
+        self._scheduler.shutdown(wait=True)
+        self._watch.close()
+        self._leave()
+
+    def _watch_nodes(self) -> None:
+        """Watch what the settings make matter on a node, in place of what mattered before."""
+        self._watch.close()
+        self._watch.enter_context(NodeWatcher(self._connection, wanted(self._settings), self.wake))
+
+    def wake(self) -> None:
+        """Start a pass at once, or another one straight after the one that runs."""
+        with self._planning:
+            if not self._woken.is_set() and not self._stopping.is_set():
+                self._woken.set()
+                self._scheduler.modify_job(_JOB, next_run_time=self._clock.now() + DEBOUNCE)
+
+    def stuck(self) -> str:
+        """Say what is wrong when no pass has come to its end for long; a standby's end is one too."""
+        silence = self._clock.now() - self._last_end
+        return f"no pass has ended for {silence}" if silence > self._every * 3 + timedelta(minutes=2) else ""
+
+    def unready(self) -> str:
+        """Say why the cluster is not being looked at."""
+        if self._last_good is None:
+            return "no pass has come to a good end yet"
+        silence = self._clock.now() - self._last_good
+        return f"the last good pass was {silence} ago" if silence > self._every * 3 else ""
+
+    def _job(self) -> None:
+        while not self._stopping.is_set():
+            self._woken.clear()
+            again_at = self._pass_safely()
+            self._last_end = self._clock.now()
+            # A wake in between would be put off to the plan's own time, and no later one would be heard.
+            with self._planning:
+                if not self._woken.is_set():
+                    self._plan_next(again_at)
+                    return
+
+    def _plan_next(self, change: datetime | None) -> None:
+        """Come back when the plan itself changes, where that is before the schedule's own time."""
+        if change is None or self._stopping.is_set():
+            return
+        if self._clock.now() < change < self._clock.now() + self._every:
+            self._scheduler.modify_job(_JOB, next_run_time=change)
+
+    def _pass_safely(self) -> datetime | None:
+        """Run one pass; nothing that the cluster does ends the loop. Returns when the plan changes."""
+        try:
+            self._reload()
+            change = self._pass()
+        except LockHeld as held:
+            self._teller.standby(held.holder)
+        except LockLost as error:
+            self._teller.trouble(error)
+            self._leave()
+            # To be taken anew at once, or to stand by: whatever was about to be written waits for it.
+            return self._clock.now() + _SOON
+        except ClusterError as error:
+            self._teller.trouble(error)
+            return self._clock.now() + _AGAIN
+        else:
+            self._last_good = self._clock.now()
+            return change
+        self._last_good = self._clock.now()
+        return self._last_good + _AGAIN
+
+    def _reload(self) -> None:
+        """Take the settings anew where the file has changed; a wrong one changes nothing and is told of."""
+        now = digest(self._config)
+        if now == self._digest:
+            return
+        self._digest = now
+        try:
+            self._settings = load_settings(self._config)
+        except SettingsError as error:
+            self._teller.trouble(error)
+            return
+        Teller.say("settings read anew", mode=self._settings.mode.value)
+        self._watch_nodes()
+        if self._acting is not None:
+            self._acting.settings = self._settings
+
+    def _pass(self) -> datetime | None:
+        if self._settings.mode is Mode.OBSERVE:
+            self._leave()
+            reader = Cluster(self._connection, namespace=self._target.namespace)
+            plan = rehearse(
+                reader,
+                self._settings,
+                self._clock.now(),
+                itself(),
+                cloud=self._clouds.of(self._settings),
+                ec2=self._clouds.ec2(self._settings),
+                machines=self._clouds.machines(self._settings, self._connection),
+            )
+            self._teller.tell(plan, (), rehearsed=True)
+            return plan.next_change
+        plan, outcomes = self._enter().run_pass()
+        self._teller.tell(plan, outcomes, rehearsed=False)
+        return plan.next_change
+
+    def _enter(self) -> Acting:
+        if self._acting is None:
+            acting = Acting(self._connection, self._target, self._settings, self._clock, self._on_progress)
+            acting.__enter__()
+            self._acting = acting
+            Teller.say("leading")
+        return self._acting
+
+    def _leave(self) -> None:
+        if self._acting is not None:
+            acting, self._acting = self._acting, None
+            acting.__exit__(None, None, None)
+
+    def _on_progress(self, progress: DrainProgress) -> None:
+        if progress.phase is not Phase.RUNNING:
+            self.wake()

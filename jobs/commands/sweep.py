@@ -1,0 +1,104 @@
+"""One pass, as a CronJob runs it: it ends when its drains do, or when its time is up."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from jobs.runtime.acting import Acting
+from jobs.runtime.clock import SystemClock
+from jobs.runtime.clouds import Clouds
+from jobs.runtime.environment import Target, itself
+from jobs.runtime.signals import ended_by_signals
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import LockHeld
+from reconciler.model.drains import Phase
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import Plan
+from reconciler.report.document import as_json, to_document
+from reconciler.report.text import as_text
+from reconciler.run import rehearse
+from reconciler.settings.load import load_settings
+from reconciler.settings.schema import Mode, Settings
+
+# While drains run, the cluster is looked at again so often: an event may be cancelled meanwhile.
+LOOK_AGAIN = timedelta(seconds=10)
+# How soon a request to end is noticed.
+GLANCE = timedelta(seconds=0.5)
+
+
+def sweep(config: Path, target: Target, *, dry_run: bool, patience: float, output: str) -> int:
+    """Run a pass and carry its drains for `patience` seconds; return the exit code.
+
+    In mode Observe, and in a dry run, nothing is written and no lock is taken.
+    """
+    settings = load_settings(config)
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        if dry_run or settings.mode is Mode.OBSERVE:
+            reader = Cluster(connection, namespace=target.namespace)
+            clouds = Clouds()
+            plan = rehearse(
+                reader,
+                settings,
+                SystemClock().now(),
+                itself(),
+                cloud=clouds.of(settings),
+                ec2=clouds.ec2(settings),
+                machines=clouds.machines(settings, connection),
+            )
+            _tell(plan, (), output, rehearsed=True)
+            return 0
+        return _act(connection, target, settings, patience, output)
+    except LockHeld as held:
+        _tell_locked(held, output)
+        return 0
+    finally:
+        connection.close()
+
+
+def _act(connection: Connection, target: Target, settings: Settings, patience: float, output: str) -> int:
+    clock, stop = SystemClock(), threading.Event()
+    until = clock.now() + timedelta(seconds=patience)
+    with ended_by_signals(stop), Acting(connection, target, settings, clock) as acting:
+        told = acting.drainer.progress()
+        plan, outcomes = acting.run_pass()
+        looked = clock.now()
+        while not stop.is_set():
+            over = clock.now() >= until
+            if acting.drains_run() and not over:
+                ended = acting.drainer.wait(GLANCE.total_seconds())
+                if not ended and clock.now() - looked < LOOK_AGAIN:
+                    continue
+            elif acting.drainer.progress() == told:
+                break
+            # Also when the time is up: an end is to be written down, and what blocks a drain is to be named.
+            told = acting.drainer.progress()
+            plan, more = acting.run_pass()
+            outcomes, looked = _merged(outcomes, more), clock.now()
+            if over:
+                break
+        failed = any(one.phase is Phase.FAILED for one in acting.drainer.progress().values())
+    _tell(plan, outcomes, output, rehearsed=False)
+    return 1 if failed or any(one.result is Result.FAILED for one in outcomes) else 0
+
+
+def _merged(before: tuple[Outcome, ...], more: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+    """Each action once, as it ended last: a drain is ordered anew by every look."""
+    return tuple({(one.node, one.action): one for one in (*before, *more)}.values())
+
+
+def _tell(plan: Plan, outcomes: tuple[Outcome, ...], output: str, *, rehearsed: bool) -> None:
+    document = to_document(plan, outcomes, rehearsed=rehearsed)
+    click.echo(as_json(document) if output == "json" else as_text(document), nl=False)
+
+
+def _tell_locked(held: LockHeld, output: str) -> None:
+    if output == "json":
+        click.echo(as_json({"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}), nl=False)
+    else:
+        click.echo(f"{held}; nothing was done")

@@ -1,0 +1,1 @@
+"""What commands share: clock, signals, logs, environment, health."""

@@ -1,0 +1,124 @@
+"""Everything that acts, behind the lock: what `sweep` and `serve` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from jobs.runtime.clouds import Clouds
+from jobs.runtime.environment import Target, identity, itself
+from jobs.runtime.lazy_drainer import DrainerWhenNeeded
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.lease import Lock
+from reconciler.model.drains import DrainProgress
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Notice, NoticeType, Plan
+from reconciler.model.ports import Clock
+from reconciler.run import Self, run_pass
+from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.drainer import Drainer
+
+
+class Acting:
+    """The lock, and what may write only while it is held.
+
+    Entering raises LockHeld when another pass has it. Leaving ends the drains first and gives the lock back
+    after them; the record on each node says where the next pass goes on.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        target: Target,
+        settings: Settings,
+        clock: Clock,
+        on_progress: Callable[[DrainProgress], None] | None = None,
+    ) -> None:
+        """Take the connection and the settings; `settings` may be replaced between passes."""
+        self.settings = settings
+        self.itself: Self = itself()
+        self._clock = clock
+        self._lock = Lock(connection, namespace=target.namespace, identity=identity())
+        self._clouds = Clouds(self._lock.check)
+        self._leaving = False
+        self._told: set[tuple[str, str]] = set()
+        self.cluster = Cluster(connection, guard=self._lock.check, namespace=target.namespace)
+        self._connection = connection
+        self._on_progress = on_progress
+        self.drainer = DrainerWhenNeeded(self._make_drainer)
+
+    def __enter__(self) -> Acting:
+        """Take the lock; LockHeld where another pass has it."""
+        self._lock.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the drains, then give the lock back."""
+        try:
+            self.drainer.close()
+        finally:
+            self._lock.release()
+
+    def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
+        """Run one pass now; raises LockLost when the lock is not ours any more."""
+        # A pass that has nothing to write would not notice that the lock is lost.
+        self._lock.check()
+        done = run_pass(
+            self.cluster,
+            self.cluster,
+            self.drainer,
+            self.settings,
+            self._clock.now(),
+            self.itself,
+            self._clouds.of(self.settings),
+            self._clouds.ec2(self.settings),
+            self._clouds.machines(self.settings, self._connection),
+        )
+        self._tell_escalations()
+        return done
+
+    def _make_drainer(self) -> Drainer:
+        from reconciler.clients.kubernetes.eviction import Evictions
+        from reconciler.drainer import Drainer, Limits
+
+        keys, drain = self.settings.keys, self.settings.drain
+        return Drainer(
+            Evictions(self._connection, guard=self._guard_eviction, prefix=keys.prefix),
+            self._clock,
+            limits=Limits(parallel=drain.parallel, per_node=drain.parallel_per_node),
+            on_progress=self._on_progress,
+            before_own_pod=self._let_go,
+        )
+
+    def drains_run(self) -> bool:
+        """Whether any drain is still going on."""
+        return not self.drainer.wait(0)
+
+    def _tell_escalations(self) -> None:
+        """Write an Event for each stage of an escalation, once for a drain in this process."""
+        told: set[tuple[str, str]] = set()
+        for progress in self.drainer.progress().values():
+            for text in progress.escalations:
+                told.add((progress.node, text))
+                if (progress.node, text) not in self._told:
+                    notice = Notice("MaintenanceEscalated", text, NoticeType.WARNING)
+                    self.cluster.notify(progress.node, progress.uid, notice)
+        self._told = told
+
+    def _guard_eviction(self) -> None:
+        # Our own pod's eviction is the one write that comes after the lock was given back.
+        if not self._leaving:
+            self._lock.check()
+
+    def _let_go(self) -> None:
+        self._leaving = True
+        self._lock.release()

@@ -1,0 +1,64 @@
+"""Progress of drains for a person: bars on a terminal, a line for each change elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from reconciler.model.drains import DrainProgress
+
+
+class Bars:
+    """Shows drains on stderr, so that stdout stays for what a script reads."""
+
+    def __init__(self) -> None:
+        """Take stderr as it is: only a terminal gets bars."""
+        self._console = Console(stderr=True)
+        self._lock = threading.Lock()
+        self._tasks: dict[str, TaskID] = {}
+        self._told: dict[str, str] = {}
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[waits]}"),
+            console=self._console,
+        )
+
+    def __enter__(self) -> Bars:
+        """Begin to draw."""
+        if self._console.is_terminal:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the last state on the screen."""
+        if self._console.is_terminal:
+            self._progress.stop()
+
+    def show(self, progress: DrainProgress) -> None:
+        """Show how far one drain is; called from the drainer's thread."""
+        waits = progress.blockers[0].because if progress.blockers else ""
+        with self._lock:
+            if self._console.is_terminal:
+                self._draw(progress, waits)
+            elif waits and self._told.get(progress.node) != waits:
+                self._told[progress.node] = waits
+                print(f"{progress.node}: {progress.blockers[0].pod} {waits}", file=sys.stderr, flush=True)
+
+    def _draw(self, progress: DrainProgress, waits: str) -> None:
+        task = self._tasks.get(progress.node)
+        if task is None:
+            task = self._progress.add_task(progress.node, total=progress.total or None, waits="")
+            self._tasks[progress.node] = task
+        self._progress.update(task, total=progress.total, completed=progress.gone, waits=waits)

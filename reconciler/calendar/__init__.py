@@ -1,0 +1,1 @@
+"""Windows and freezes: when drains may start, in UTC intervals."""

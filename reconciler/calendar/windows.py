@@ -1,0 +1,339 @@
+"""Whether a drain may start at a moment: the windows that select a node, less what is not allowed.
+
+Windows add up. A node that no window selects may be drained at any time. What is not allowed beats every
+window; whether a deadline beats it in turn, each entry says for itself (`absolute`).
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import islice
+from threading import Lock
+
+from reconciler.calendar.intervals import Span, subtract, union
+from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Run, Times
+from reconciler.calendar.telling import tell
+from reconciler.model.selector import EVERYTHING, LabelSelector
+
+ANY_TIME = "any time"
+"""What an opening is called that no window makes."""
+
+_LOOK_BACK = timedelta(days=9)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When drains may start on the nodes it selects."""
+
+    name: str
+    times: Times
+    selector: LabelSelector = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class NotAllowed:
+    """When drains may not start on the nodes it selects, and why."""
+
+    name: str
+    times: Times
+    reason: str = ""
+    absolute: bool = False
+    selector: LabelSelector = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Openness:
+    """Whether a drain may start now, and why.
+
+    `because` is a sentence. `window` names the open window (the first in the settings' order where there
+    are several), None where no window is needed or open. `not_allowed` names the first entry in force;
+    `absolute` says whether any in force is absolute. `changes_at` (UTC) is the next moment at which any
+    of this changes, None where none is in sight (400 days).
+    """
+
+    open: bool
+    because: str
+    window: str | None = None
+    not_allowed: str | None = None
+    absolute: bool = False
+    changes_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A stretch of time in which a drain may start, [start, end), UTC.
+
+    `end` None: no end in sight. `window` names the windows that make it (`ANY_TIME` where none is
+    needed). `selector` is the windows' own where the question was about no node in particular.
+    """
+
+    start: datetime
+    end: datetime | None
+    window: str
+    selector: LabelSelector = EVERYTHING
+
+
+class _Timeline:
+    """The runs of one rule, expanded as far as somebody asked, and kept."""
+
+    def __init__(self, times: Times) -> None:
+        self._times = times
+        self._lock = Lock()  # drainers of other threads ask, too
+        self._from = self._until = BEGINNING
+        self._runs: list[Run] = []
+        self._more: Iterator[Run] = iter(())
+
+    def runs(self, since: datetime) -> Iterator[Run]:
+        """Yield the runs that end after `since`, ascending."""
+        with self._lock:
+            if not self._from <= since < self._until:
+                # From a little earlier: the next question is about what led up to this moment.
+                self._from = since - _LOOK_BACK
+                self._until = self._from + KEPT
+                self._runs, self._more = [], self._times.runs(self._from)
+            runs, more = self._runs, self._more
+            index = bisect.bisect_right(runs, since, key=lambda run: run.end)
+        while True:
+            with self._lock:
+                if index == len(runs):
+                    run = next(more, None)
+                    if run is None:
+                        return
+                    runs.append(run)
+                run = runs[index]
+            index += 1
+            if since < run.end:
+                yield run
+
+    def at(self, now: datetime) -> Run | None:
+        """Return the run in force or, if none is, the next; None if none comes."""
+        return next(self.runs(now), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What `Openness` says without its sentence; `changes` of it are what a caller waits for."""
+
+    window: int | None
+    freezes: tuple[int, ...]
+
+
+class Calendar:
+    """Answers for nodes by their labels. Safe to share between threads; reads no clock."""
+
+    def __init__(
+        self, windows: Iterable[Window] = (), not_allowed: Iterable[NotAllowed] = (), zone: tzinfo = UTC
+    ) -> None:
+        """Take the rules in the settings' order, and the zone in which sentences tell of times."""
+        self.windows = tuple(windows)
+        self.not_allowed = tuple(not_allowed)
+        self.zone = zone
+        self._window_lines = tuple(_Timeline(window.times) for window in self.windows)
+        self._freeze_lines = tuple(_Timeline(freeze.times) for freeze in self.not_allowed)
+        self._answers: tuple[datetime, dict[object, Openness]] = (BEGINNING, {})
+
+    def at(self, now: datetime, labels: Mapping[str, str] | None) -> Openness:
+        """Say whether a drain may start `now` on a node with these labels.
+
+        With None for labels, about no node in particular: open if it is for the nodes of any one window.
+        """
+        now = now.astimezone(UTC)
+        kept, answers = self._answers
+        if kept != now:
+            answers = {}
+            self._answers = now, answers
+        if labels is None:
+            return self._at_any(now)
+        chosen = self._chosen(labels)
+        answer = answers.get(chosen)
+        if answer is None:
+            answer = answers[chosen] = self._answer(now, *chosen)
+        return answer
+
+    def openings(
+        self,
+        now: datetime,
+        labels: Mapping[str, str] | None,
+        *,
+        count: int = 3,
+        until: datetime | None = None,
+    ) -> tuple[Opening, ...]:
+        """Return the next stretches in which a drain may start, the one in force first, by start.
+
+        At most `count`, and only those that start before `until` (400 days ahead at the latest). One in
+        force starts when it really started, or `now` where that is longer ago than anybody looked. With
+        None for labels, each selector's windows are told of by themselves.
+        """
+        now = now.astimezone(UTC)
+        last = min(until or FOREVER, now + HORIZON)
+        if labels is not None:
+            return tuple(islice(self._openings(now, last, *self._chosen(labels)), count))
+        groups = (
+            self._openings(now, last, windows, freezes, selector)
+            for selector, windows, freezes in self._groups()
+        )
+        found = [opening for group in groups for opening in islice(group, count)]
+        return tuple(sorted(found, key=lambda opening: (opening.start, opening.window))[:count])
+
+    def _chosen(self, labels: Mapping[str, str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        windows = tuple(i for i, window in enumerate(self.windows) if window.selector.matches(labels))
+        freezes = tuple(i for i, freeze in enumerate(self.not_allowed) if freeze.selector.matches(labels))
+        return windows, freezes
+
+    def _groups(self) -> list[tuple[LabelSelector, tuple[int, ...], tuple[int, ...]]]:
+        """Return each selector among the windows, with its windows and the freezes sure to hold for it."""
+        selectors = list(dict.fromkeys(window.selector for window in self.windows)) or [EVERYTHING]
+        return [
+            (
+                selector,
+                tuple(i for i, window in enumerate(self.windows) if window.selector == selector),
+                tuple(
+                    i
+                    for i, freeze in enumerate(self.not_allowed)
+                    if freeze.selector.selects_all or freeze.selector == selector
+                ),
+            )
+            for selector in selectors
+        ]
+
+    def _openings(
+        self,
+        now: datetime,
+        last: datetime,
+        windows: tuple[int, ...],
+        freezes: tuple[int, ...],
+        selector: LabelSelector = EVERYTHING,
+    ) -> Iterator[Opening]:
+        # What was in force before now says where an opening really began.
+        since = now - _LOOK_BACK
+        if windows:
+            spans = union(
+                (self._spans(self._window_lines[i], self.windows[i].name, since) for i in windows), last
+            )
+        else:
+            spans = iter([Span(Run(BEGINNING, FOREVER), (ANY_TIME,))])
+        taken = union((self._spans(self._freeze_lines[i], "", since) for i in freezes), last)
+        for span in subtract(_before(spans, last), _before(taken, last)):
+            if span.run.end <= now:
+                continue
+            if last <= span.run.start:
+                return
+            start = now if span.run.start == BEGINNING else span.run.start
+            end = None if span.run.end == FOREVER else span.run.end
+            yield Opening(start, end, ", ".join(span.names), selector)
+
+    @staticmethod
+    def _spans(line: _Timeline, name: str, since: datetime) -> Iterator[Span]:
+        return (Span(run, (name,)) for run in line.runs(since))
+
+    def _state(self, now: datetime, windows: tuple[int, ...], freezes: tuple[int, ...]) -> _State:
+        def in_force(line: _Timeline) -> bool:
+            run = line.at(now)
+            return run is not None and run.holds(now)
+
+        window = next((i for i in windows if in_force(self._window_lines[i])), None)
+        return _State(window, tuple(i for i in freezes if in_force(self._freeze_lines[i])))
+
+    def _facts(self, state: _State, windows: tuple[int, ...]) -> tuple[bool, str | None, str | None, bool]:
+        """Return open, window, not_allowed and absolute, as `Openness` has them."""
+        window = None if state.window is None else self.windows[state.window].name
+        freeze = self.not_allowed[state.freezes[0]].name if state.freezes else None
+        absolute = any(self.not_allowed[i].absolute for i in state.freezes)
+        is_open = not state.freezes and (not windows or window is not None)
+        return is_open, window if is_open else None, freeze, absolute
+
+    def _answer(self, now: datetime, windows: tuple[int, ...], freezes: tuple[int, ...]) -> Openness:
+        state = self._state(now, windows, freezes)
+        facts = self._facts(state, windows)
+        is_open, window, freeze, absolute = facts
+        changes_at = self._changes_at(now, facts, windows, freezes)
+        because = self._because(now, state, windows, freezes)
+        return Openness(is_open, because, window, freeze, absolute, changes_at)
+
+    def _changes_at(
+        self, now: datetime, facts: object, windows: tuple[int, ...], freezes: tuple[int, ...]
+    ) -> datetime | None:
+        moment = now
+        while moment < now + HORIZON:
+            state = self._state(moment, windows, freezes)
+            if self._facts(state, windows) != facts:
+                return moment
+            # While a freeze is in force, no window counts; while a window is open, none after it does.
+            lines = [self._freeze_lines[i] for i in freezes]
+            if not state.freezes:
+                lines += [self._window_lines[i] for i in windows if state.window is None or i <= state.window]
+            runs = [run for line in lines if (run := line.at(moment)) is not None]
+            edges = [edge for run in runs for edge in (run.start, run.end) if moment < edge]
+            moment = min(edges, default=FOREVER)
+        return None
+
+    def _because(
+        self, now: datetime, state: _State, windows: tuple[int, ...], freezes: tuple[int, ...]
+    ) -> str:
+        if state.freezes:
+            return self._because_not_allowed(now, state)
+        opening = next(self._openings(now, now + HORIZON, windows, freezes), None)
+        if state.window is not None or not windows:
+            if state.window is not None:
+                said = f"window {self.windows[state.window].name} is open"
+            else:
+                said = (
+                    "no window is set, so any time" if not self.windows else "no window selects it: any time"
+                )
+            end = opening.end if opening is not None else None
+            return f"{said} until {tell(end, self.zone)}" if end else said
+        if opening is None:
+            return f"no maintenance window is open, and none opens within {HORIZON.days} days"
+        return (
+            f"no maintenance window is open; {opening.window} opens next, at {tell(opening.start, self.zone)}"
+        )
+
+    def _because_not_allowed(self, now: datetime, state: _State) -> str:
+        told = []
+        for index in state.freezes:
+            freeze, run = self.not_allowed[index], self._freeze_lines[index].at(now)
+            said = freeze.name + (f" ({freeze.reason})" if freeze.reason else "")
+            if run is not None and run.end != FOREVER:
+                said += f" until {tell(run.end, self.zone)}"
+            told.append(said + (", whatever the deadline" if freeze.absolute else ""))
+        return f"not allowed: {'; '.join(told)}"
+
+    def _at_any(self, now: datetime) -> Openness:
+        answers = []
+        groups = self._groups()
+        for selector, windows, freezes in groups:
+            answer = self._answer(now, windows, freezes)
+            nodes = "all nodes" if selector.selects_all else f"nodes {selector}"
+            alone = selector.selects_all and len(groups) == 1
+            answers.append((answer, answer.because if alone else f"{nodes}: {answer.because}"))
+        opened = next((answer for answer, _ in answers if answer.open), answers[0][0])
+        told = [words for _, words in answers]
+        if self.windows and not any(window.selector.selects_all for window in self.windows):
+            told.append("nodes that no window selects: any time")
+        for freeze, line in zip(self.not_allowed, self._freeze_lines, strict=True):
+            run = line.at(now)
+            if run is not None and run.holds(now) and not freeze.selector.selects_all:
+                told.append(f"nodes {freeze.selector}: not allowed ({freeze.name})")
+        changes = [answer.changes_at for answer, _ in answers if answer.changes_at is not None]
+        return Openness(
+            opened.open,
+            "; ".join(told),
+            opened.window,
+            opened.not_allowed,
+            opened.absolute,
+            min(changes, default=None),
+        )
+
+
+def _before(spans: Iterable[Span], last: datetime) -> Iterator[Span]:
+    """Yield the spans that start before `last`: rules that recur for ever may leave nothing of each other."""
+    for span in spans:
+        if last <= span.run.start:
+            return
+        yield span
+
+
+__all__ = ["ANY_TIME", "Always", "Calendar", "NotAllowed", "Opening", "Openness", "Window"]

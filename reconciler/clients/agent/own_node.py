@@ -1,0 +1,196 @@
+"""Reads and annotates the one Node on which this process runs.
+
+The node agent imports this file, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from reconciler import USER_AGENT
+from reconciler.clients.agent.plain_http import HttpAnswer, exchange
+from reconciler.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Rejected,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from reconciler.sources.imds import ACKNOWLEDGE, PUBLISHED
+
+TIMEOUT = 10.0
+"""Seconds for one answer of the API server."""
+
+_MOUNTED = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+# Labels, annotations and UID are a fifth of a Node of AKS; the images and conditions are spared.
+_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
+
+_ERRORS: dict[int, type[ClusterError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    429: TooManyRequests,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the API server is reached. The files are read anew for each call, since both are rotated."""
+
+    server: str
+    token_file: Path
+    ca_file: Path | None
+
+    def __post_init__(self) -> None:
+        """Refuse, with ValueError, what is not a URL of a server."""
+        url = urlsplit(self.server)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError(f"not the URL of an API server: {self.server!r}")
+
+
+def in_cluster(environment: Mapping[str, str]) -> Access:
+    """Return the access that every Pod is given; Unauthorized outside of one."""
+    host = environment.get("KUBERNETES_SERVICE_HOST")
+    if not host:
+        raise Unauthorized("KUBERNETES_SERVICE_HOST is not set: not in a Pod, and no server was named")
+    port = environment.get("KUBERNETES_SERVICE_PORT", "443")
+    host = f"[{host}]" if ":" in host else host
+    return Access(f"https://{host}:{port}", _MOUNTED / "token", _MOUNTED / "ca.crt")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNode:
+    """What the agent needs to know of its Node. `published` is its annotation, None if there is none;
+    `acknowledge` the one by which it is told which events may start.
+    """
+
+    uid: str
+    provider_id: str
+    spot: bool
+    published: str | None
+    acknowledge: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """The Node's UID and the agent's two annotations, each None if there is none."""
+
+    uid: str
+    published: str | None
+    acknowledge: str | None
+
+
+class OwnNodeClient:
+    """The API server, as far as one Node and two of its annotations go."""
+
+    def __init__(self, access: Access, node: str, prefix: str, *, user_agent: str = USER_AGENT) -> None:
+        """Take the way in, the Node's name and the prefix of the annotations' keys."""
+        self._access = access
+        self._node = node
+        self._annotation = f"{prefix}/{PUBLISHED}"
+        self._acknowledge = f"{prefix}/{ACKNOWLEDGE}"
+        self._user_agent = user_agent
+
+    def read(self) -> OwnNode:
+        """Return the whole of what we need of the Node."""
+        node = self._ask("GET", {"Accept": "application/json"})
+        metadata = _object(node.get("metadata"))
+        labels = _object(metadata.get("labels"))
+        return OwnNode(
+            uid=str(metadata.get("uid", "")),
+            provider_id=str(_object(node.get("spec")).get("providerID", "")),
+            # AKS's own label, and the one of node auto-provisioning (Karpenter).
+            spot=labels.get("kubernetes.azure.com/scalesetpriority") == "spot"
+            or labels.get("karpenter.sh/capacity-type") == "spot",
+            published=_annotation(metadata, self._annotation),
+            acknowledge=_annotation(metadata, self._acknowledge),
+        )
+
+    def read_annotations(self) -> Annotations:
+        """Return the Node's UID and both annotations, at the least cost to the API server."""
+        metadata = _object(self._ask("GET", {"Accept": _METADATA_ONLY}).get("metadata"))
+        return Annotations(
+            str(metadata.get("uid", "")),
+            _annotation(metadata, self._annotation),
+            _annotation(metadata, self._acknowledge),
+        )
+
+    def publish(self, uid: str, text: str) -> None:
+        """Write the annotation, unless the Node is another one by now (Conflict or Rejected)."""
+        patch = {"metadata": {"uid": uid, "annotations": {self._annotation: text}}}
+        headers = {"Accept": _METADATA_ONLY, "Content-Type": "application/merge-patch+json"}
+        self._ask("PATCH", headers, json.dumps(patch).encode())
+
+    def _ask(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> dict[str, object]:
+        headers = {**headers, "User-Agent": self._user_agent, "Authorization": f"Bearer {self._token()}"}
+        path = f"{urlsplit(self._access.server).path.rstrip('/')}/api/v1/nodes/{quote(self._node, safe='')}"
+        try:
+            answer = exchange(self._connection(), method, path, headers, body, timeout=TIMEOUT)
+        except (OSError, http.client.HTTPException) as error:
+            told = str(error) or type(error).__name__
+            raise Unreachable(f"no answer from the API server at {self._access.server}: {told}") from error
+        try:
+            value = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            value = None
+        if answer.status != 200:
+            raise _error(answer, value)
+        if not isinstance(value, dict):
+            raise Unreachable("the API server answered with something that is not a JSON object", status=200)
+        return value
+
+    def _token(self) -> str:
+        try:
+            return self._access.token_file.read_text().strip()
+        except OSError as error:
+            raise Unauthorized(f"no token: {error}") from error
+
+    def _connection(self) -> http.client.HTTPConnection:
+        url = urlsplit(self._access.server)
+        assert url.hostname is not None
+        if url.scheme == "http":
+            return http.client.HTTPConnection(url.hostname, url.port)
+        # Not create_default_context: that one is strict from Python 3.13 on, and refuses the CA of AKS, which
+        # has no key identifier. Nor the system's CAs: they take 8 MiB, and none of them is the cluster's.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            if self._access.ca_file is None:
+                context.load_default_certs()
+            else:
+                context.load_verify_locations(self._access.ca_file)
+        except OSError as error:
+            raise Unauthorized(f"no usable CA in {self._access.ca_file}: {error}") from error
+        return http.client.HTTPSConnection(url.hostname, url.port, context=context)
+
+
+def _annotation(metadata: Mapping[str, object], key: str) -> str | None:
+    value = _object(metadata.get("annotations")).get(key)
+    return value if isinstance(value, str) else None
+
+
+def _error(answer: HttpAnswer, value: object) -> ClusterError:
+    status = _object(value)
+    told = status.get("message")
+    message = told if isinstance(told, str) and told else f"{answer.status} {answer.reason}"
+    kind = Unreachable if answer.status >= 500 else _ERRORS.get(answer.status, Rejected)
+    return kind(
+        message,
+        status=answer.status,
+        retry_after=answer.retry_after,
+        reason=str(status.get("reason", "")),
+    )
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,1 @@
+"""AWS: scheduled events (EC2)."""

@@ -1,0 +1,1 @@
+"""Azure: planned maintenance (ARM) and agent pools (AKS)."""

@@ -1,0 +1,187 @@
+"""Asks Azure Resource Manager about planned maintenance, and starts it where that is allowed.
+
+Azure's packages are imported with the first request: they cost a quarter of a second and sixty megabytes,
+which nobody pays who has ARM switched off. Nothing is tried twice and nothing is slept on: when to ask again
+is written down by the pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from reconciler import USER_AGENT
+from reconciler.clients.azure.access import ONCE, cloud_setting, credential, plain, status_of, wish
+from reconciler.clients.kubernetes.cluster import read_only
+from reconciler.errors import CloudError
+from reconciler.model.cloud import Listing, PerformMaintenance, Scope
+from reconciler.sources import arm
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+    from azure.mgmt.compute import ComputeManagementClient
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 90.0
+"""Seconds for all lists of one pass; what is not done by then is asked for by a later pass."""
+
+RESERVE = 10
+"""With so few calls left of any limit nothing more is asked for: others in the subscription need them."""
+
+_KEPT_PROBLEM = 60.0
+
+Compute = Callable[[str], "ComputeManagementClient"]
+"""Makes the client of a subscription."""
+
+
+def connect(cloud: str = "Public") -> Compute:
+    """Return what makes clients for one of Azure's clouds (Public, China, USGovernment), as ourselves."""
+    made: dict[str, ComputeManagementClient] = {}
+    known: list[TokenCredential] = []
+
+    def compute(subscription: str) -> ComputeManagementClient:
+        from azure.mgmt.compute import ComputeManagementClient
+
+        if not known:
+            known.append(credential(cloud))
+        if subscription not in made:
+            made[subscription] = ComputeManagementClient(
+                known[0], subscription, cloud_setting=cloud_setting(cloud), user_agent=USER_AGENT, **ONCE
+            )
+        return made[subscription]
+
+    return compute
+
+
+class Arm:
+    """ARM as CloudReader and CloudWriter want it."""
+
+    def __init__(
+        self,
+        compute: Compute,
+        *,
+        guard: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Take what makes clients, and what raises LockLost where the lock is not ours; without it only read.
+
+        `clock` (seconds) is for ages and patience, `wall` (Unix time) for a Retry-After that is a date. What
+        is told within `keep` seconds of an answer is that answer again, for a process that may write nothing
+        down; it is 0 at first.
+        """
+        self.keep = 0.0
+        self._kept: dict[Scope, tuple[float, Listing]] = {}
+        self._compute = compute
+        self._guard = guard or read_only
+        self._clock = clock
+        self._wall = wall
+
+    def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+        """Ask for each scope once; whatever goes wrong is told in its listing."""
+        ends = self._clock() + PATIENCE
+        done: list[Listing] = []
+        stopped: Listing | None = None
+        for scope in scopes:
+            until, kept = self._kept.get(scope, (0.0, None))
+            if kept is not None and self._clock() < until:
+                done.append(replace(kept, wait=None))
+                continue
+            if stopped is None and self._clock() >= ends:
+                stopped = Listing(scope, problem=f"ARM took more than {PATIENCE:g} s for the lists before")
+            if stopped is not None:
+                done.append(Listing(scope, problem=stopped.problem, asked=False))
+                continue
+            listing, goes_on = self._ask(scope, ends)
+            done.append(listing)
+            if self.keep:
+                lasts = self.keep if not listing.problem else max(listing.wait or 0.0, _KEPT_PROBLEM)
+                self._kept[scope] = (self._clock() + min(lasts, self.keep), listing)
+            if not goes_on:
+                stopped = listing
+        return tuple(done)
+
+    def perform_maintenance(self, action: PerformMaintenance) -> None:
+        """Start the maintenance of one VM, of its scale set's one instance; its end is not waited for."""
+        from azure.core.exceptions import AzureError
+
+        self._guard()
+        scope, name = action.vm.scope, action.vm.name
+        try:
+            client = self._compute(scope.subscription)
+            if scope.scale_set:
+                client.virtual_machine_scale_set_vms.begin_perform_maintenance(
+                    scope.group, scope.scale_set, name, polling=False, **ONCE
+                )
+            else:
+                group, _, single = name.partition("/")
+                client.virtual_machines.begin_perform_maintenance(group, single, polling=False, **ONCE)
+        except (AzureError, ValueError) as error:
+            raise CloudError(
+                f"maintenance of {scope}, {name}: {plain(error)}",
+                status=status_of(error),
+                retry_after=wish(error, self._wall),
+            ) from error
+
+    def _ask(self, scope: Scope, ends: float) -> tuple[Listing, bool]:
+        """Return what came of one scope, and whether the next is to be asked for."""
+        from azure.core.exceptions import AzureError
+
+        spare: list[int] = []
+
+        def note(response: Any) -> None:
+            spare.append(_remaining(response.http_response.headers))
+
+        try:
+            pages = self._pages(self._compute(scope.subscription), scope, note)
+            listing = arm.listing(scope, self._documents(pages, ends))
+        except (AzureError, TimeoutError, ValueError, TypeError, KeyError, AttributeError) as error:
+            log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
+            status, wait = status_of(error), wish(error, self._wall)
+            told = f"ARM can't tell of the {scope}: {plain(error)}"
+            # A scale set that is gone, or that we may not read, says nothing of the others. Where nobody
+            # answers, or we are nobody, each further request would only take its time.
+            silent = isinstance(error, AzureError | TimeoutError) and status in (0, 401)
+            goes_on = wait is None and status != 429 and not silent
+            return Listing(scope, problem=told, wait=_at_least_some(wait, status)), goes_on
+        if min(spare, default=RESERVE + 1) <= RESERVE:
+            # No problem: what follows is left for later.
+            return listing, False
+        return listing, True
+
+    @staticmethod
+    def _pages(
+        client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None]
+    ) -> Iterator[Iterator[Any]]:
+        if scope.scale_set:
+            return client.virtual_machine_scale_set_vms.list(
+                scope.group, scope.scale_set, expand="instanceView", raw_response_hook=note, **ONCE
+            ).by_page()
+        # Flexible scale sets, pools of VirtualMachines, node auto-provisioning and single VMs in one list.
+        return client.virtual_machines.list_all(status_only="true", raw_response_hook=note, **ONCE).by_page()
+
+    def _documents(self, pages: Iterator[Iterator[Any]], ends: float) -> Iterator[Mapping[str, object]]:
+        for page in pages:
+            yield from page
+            if self._clock() >= ends:
+                raise TimeoutError(f"its list was not over within {PATIENCE:g} s")
+
+
+def _at_least_some(wait: float | None, status: int) -> float | None:
+    """Return the wait; a 429 without a wish is one for a minute."""
+    return 60.0 if wait is None and status == 429 else wait
+
+
+def _remaining(headers: Mapping[str, str]) -> int:
+    """Return how many calls are left of the nearest limit, more than enough where none is told."""
+    left = [RESERVE + 1]
+    for name, text in headers.items():
+        if name.casefold().startswith("x-ms-ratelimit-remaining"):
+            # 'Microsoft.Compute/HighCostGet3Min;159,Microsoft.Compute/HighCostGet30Min;799', or just '11999'.
+            counts = [part.rpartition(";")[2].strip() for part in text.split(",")]
+            left += [int(count) for count in counts if count.isdecimal()]
+    return min(left)

@@ -1,0 +1,1 @@
+"""The Kubernetes API: connection, reads, writes, watches, evictions, the lock."""

@@ -1,0 +1,129 @@
+"""What the API server's refusals mean: HTTP status and Status body to our errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from reconciler.clients.kubernetes.wire import messages
+from reconciler.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Rejected,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+JSON = "application/json"
+MAGIC = b"k8s\x00"
+GONE = 410
+
+# Causes that say more than the Status' own reason (k8s.io/api: core/v1 and policy/v1).
+_TELLING = ("NamespaceTerminating", "DisruptionBudget")
+
+
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+    message: str | None = None
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
+    retryAfterSeconds: int | None = None  # noqa: N815 - the API's spelling
+
+
+class _Status(msgspec.Struct):
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+    details: _Details | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusBody:
+    """What a Status body says: its message, reason, causes as (reason, message), a wait in seconds."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    causes: tuple[tuple[str, str], ...] = ()
+    retry_after: float | None = None
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Return the Content-Type without its parameters, in lower case."""
+    return headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+def read_status(content_type: str, body: bytes) -> StatusBody:
+    """Read a Status in JSON or protobuf; anything else is given as text, cut to 300 characters."""
+    try:
+        if content_type == PROTOBUF and body.startswith(MAGIC):
+            return _from_protobuf(body)
+        if content_type == JSON:
+            return _from_json(body)
+    except (msgspec.DecodeError, messages.DecodeError):
+        pass
+    return StatusBody(body[:300].decode(errors="replace").strip())
+
+
+def to_error(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> ClusterError:
+    """Return the error that an answer of 300 and above means; the message names the request."""
+    refusal = read_status(media_type(headers), body)
+    kind = _kind(method, status)
+    reason = next((cause for cause, _ in refusal.causes if cause in _TELLING), refusal.reason)
+    return kind(
+        f"{method} {path}: {status} {refusal.message or refusal.reason}".strip(),
+        status=status,
+        retry_after=_seconds(headers.get("Retry-After")) or refusal.retry_after,
+        reason=reason,
+        causes=tuple(message for _, message in refusal.causes),
+    )
+
+
+def _kind(method: str, status: int) -> type[ClusterError]:
+    known: dict[int, type[ClusterError]] = {
+        401: Unauthorized,
+        403: Forbidden,
+        404: NotFound,
+        409: Conflict,
+        429: TooManyRequests,
+    }
+    if status == 500 and method == "POST":
+        # Not a server in trouble but its answer: two budgets over one pod, among others.
+        return Rejected
+    return known.get(status, Unreachable if status >= 500 else Rejected)
+
+
+def _seconds(text: str | None) -> float | None:
+    # Kubernetes writes whole seconds; RFC 9110's other form, a date, is not in use there.
+    return float(text) if text is not None and text.isdecimal() else None
+
+
+def _from_json(body: bytes) -> StatusBody:
+    status = msgspec.json.decode(body, type=_Status)
+    details = status.details or _Details()
+    return StatusBody(
+        status.message or "",
+        status.reason or "",
+        status.code or 0,
+        tuple((cause.reason or "", cause.message or "") for cause in details.causes or ()),
+        float(details.retryAfterSeconds) if details.retryAfterSeconds else None,
+    )
+
+
+def _from_protobuf(body: bytes) -> StatusBody:
+    status = messages.Status.FromString(messages.Unknown.FromString(body[len(MAGIC) :]).raw)
+    return StatusBody(
+        status.message,
+        status.reason,
+        status.code,
+        tuple((cause.reason, cause.message) for cause in status.details.causes),
+        float(status.details.retryAfterSeconds) if status.details.retryAfterSeconds else None,
+    )

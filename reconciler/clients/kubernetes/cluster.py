@@ -1,0 +1,290 @@
+"""What a pass reads of the cluster and writes to it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from reconciler.clients.aws import memory as aws_memory
+from reconciler.clients.azure import cloud_memory
+from reconciler.clients.kubernetes import maintenances, node_writing, objects, replaced_memory
+from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.clients.kubernetes.wire.lists import list_all, node_format, pod_format
+from reconciler.clients.retrying import patiently
+from reconciler.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.node import Node, Wanted
+from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
+from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.snapshot import Agents, Ledger, Remediator
+
+log = logging.getLogger(__name__)
+
+NAMESPACE = "node-maintenance"
+AGENT_NAMESPACE = "node-maintenance-agent"
+AGENT = "node-maintenance-agent"
+LEDGER = "node-maintenance-ledger"
+COMPONENT = "node-maintenance-reconciler"
+_LAST_START = "lastStart"
+_ARM = "arm"
+_AWS = "aws"
+_REPLACED = "replaced"
+_REMEDIATOR = "/api/v1/namespaces/kube-system/configmaps/remediator-config"
+# core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
+_LONGEST_MESSAGE = 1024
+_LONGEST_REASON = 128
+
+
+def read_only() -> None:
+    """Stand where a guard is asked and there is no lock: refuse."""
+    raise RuntimeError("this Cluster was made for reading; a write needs a guard")
+
+
+class Cluster:
+    """The API server as ClusterReader and ClusterWriter want it; safe in threads."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        guard: Callable[[], None] | None = None,
+        namespace: str = NAMESPACE,
+        agent_namespace: str = AGENT_NAMESPACE,
+        agent: str = AGENT,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Take a connection, and what raises LockLost where the lock is not ours; without it, only read.
+
+        `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
+        """
+        self._connection = connection
+        self._guard = guard or read_only
+        self._namespace = namespace
+        self._agent_namespace = agent_namespace
+        self._agent = agent
+        self._wall = wall
+
+    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
+        """Every node, sorted by name, from one consistent read; Unauthorized where we may not list them."""
+        with _for_the_pass():
+            listed = list_all(self._connection, "/api/v1/nodes", node_format(wanted))
+        return tuple(sorted(listed.items, key=lambda node: node.name))
+
+    def node(self, name: str, wanted: Wanted) -> Node:
+        """One node, for who was given its name by hand; NotFound where there is none."""
+        if not name or "/" in name:
+            # In a path it would be something else than a node's name.
+            raise NotFound(f"{name!r} is no node's name", status=404)
+        with _for_the_pass():
+            return node_writing.read_node(self._connection, name, wanted)
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        """The pods of one node, or of all, sorted by namespace and name."""
+        fields = f"spec.nodeName={node}" if node else ""
+        with _for_the_pass():
+            listed = list_all(
+                self._connection, "/api/v1/pods", pod_format(placement=placement), fields=fields
+            )
+        return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
+
+    def budgets(self) -> tuple[PodDisruptionBudget, ...]:
+        """Every PodDisruptionBudget."""
+        with _for_the_pass():
+            found, _ = objects.get_list(
+                self._connection, "/apis/policy/v1/poddisruptionbudgets", objects.BudgetObject
+            )
+        return tuple(objects.to_budget(one) for one in found)
+
+    def namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """The labels of every namespace, by name."""
+        with _for_the_pass():
+            found, _ = objects.get_list(self._connection, "/api/v1/namespaces", objects.OnlyMetadata)
+        return {one.metadata.name: one.metadata.labels or {} for one in found}
+
+    def gone_daemonsets(self, pods: Iterable[Pod]) -> frozenset[str]:
+        """The owners (`namespace/name`) of these pods that are DaemonSets and are not there any more."""
+        owners = {
+            f"{pod.namespace}/{pod.owner.name}" for pod in pods if pod.owner and pod.owner.kind == "DaemonSet"
+        }
+        if not owners:
+            return frozenset()
+        with _for_the_pass():
+            found, _ = objects.get_list(self._connection, "/apis/apps/v1/daemonsets", objects.OnlyMetadata)
+        return frozenset(owners - {f"{one.metadata.namespace}/{one.metadata.name}" for one in found})
+
+    def agents(self) -> Agents:
+        """The node agent's DaemonSet, and its pods only when some are not ready.
+
+        What can't be read is told as `problem`, never raised, but for what ends the whole pass.
+        """
+        place = f"/apis/apps/v1/namespaces/{self._agent_namespace}/daemonsets/{self._agent}"
+        try:
+            status = objects.get(self._connection, place, objects.DaemonSet).status
+        except NotFound:
+            return Agents(installed=False)
+        except (Forbidden, Rejected) as error:
+            return Agents(installed=True, problem=str(error))
+        if status.numberReady >= status.desiredNumberScheduled:
+            return Agents(installed=True)
+        return self._agents_by_pod(status.desiredNumberScheduled)
+
+    def remediator(self) -> Remediator:
+        """AKS's remediator-config: its key appConfig is JSON, `{"Cluster":{"OnFreeze":{"Enabled":true}}}`.
+
+        What can't be read is told as `problem`.
+        """
+        try:
+            found = objects.get(self._connection, _REMEDIATOR, objects.ConfigMap)
+        except NotFound:
+            return Remediator()
+        except (Forbidden, Rejected) as error:
+            return Remediator(config_found=False, problem=str(error))
+        text = (found.data or {}).get("appConfig", "{}")
+        try:
+            enabled = json.loads(text).get("Cluster", {}).get("OnFreeze", {}).get("Enabled", False)
+        except (ValueError, AttributeError) as error:
+            return Remediator(config_found=True, problem=f"appConfig can't be read: {error}")
+        return Remediator(config_found=True, on_freeze=enabled is True)
+
+    def ledger(self) -> Ledger:
+        """Our ConfigMap; an empty ledger where there is none yet, Rejected where it can't be read."""
+        found = self._ledger_map()
+        return self._to_ledger(found) if found else Ledger()
+
+    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
+        """Our NodeMaintenance objects; None where the CRD is not installed."""
+        return maintenances.read(self._connection, prefix)
+
+    def skew(self) -> timedelta | None:
+        """Our clock minus the `Date` of the server's last answer, None before any."""
+        return self._connection.skew
+
+    def patch_node(self, write: NodeWrite) -> None:
+        """Patch a node; see node_writing.patch_node."""
+        node_writing.patch_node(self._connection, self._guard, write)
+
+    def patch_conditions(self, write: ConditionsWrite) -> None:
+        """Patch a node's status; see node_writing.patch_conditions."""
+        node_writing.patch_conditions(self._connection, self._guard, write)
+
+    def write_maintenance(self, write: MaintenanceWrite) -> None:
+        """Make, change or delete a NodeMaintenance."""
+        maintenances.write(self._connection, self._guard, write)
+
+    def write_ledger(self, ledger: Ledger) -> None:
+        """Write our ConfigMap, making it where it is missing; the last start never moves back."""
+
+        def write() -> None:
+            found = self._ledger_map()
+            before = self._to_ledger(found) if found else Ledger()
+            last = max((one for one in (before.last_start, ledger.last_start) if one), default=None)
+            if found and replace(ledger, last_start=last) == before:
+                return
+            self._guard()
+            self._send_ledger(found, replace(ledger, last_start=last))
+
+        for _ in range(node_writing.TRIES):
+            try:
+                return patiently(write, sleep=self._connection.sleep)
+            except Conflict:
+                continue
+        raise Conflict(f"ConfigMap {self._namespace}/{LEDGER}: somebody else keeps writing it", status=409)
+
+    def notify(self, node: str, uid: str, notice: Notice) -> None:
+        """Write a Kubernetes Event on a node; a failure is logged, never raised."""
+        self._guard()
+        now = to_text(datetime.fromtimestamp(self._wall(), UTC))
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            # Events of cluster-wide objects live in "default", as the kubelet's own do.
+            "metadata": {"generateName": f"{node}.", "namespace": "default"},
+            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid},
+            "type": notice.type.value,
+            "reason": notice.reason[:_LONGEST_REASON],
+            "message": notice.message[:_LONGEST_MESSAGE],
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            self._connection.send(Request("POST", "/api/v1/namespaces/default/events", body=body))
+        except ClusterError as error:
+            log.warning("an event was not written: node=%s reason=%s error=%s", node, notice.reason, error)
+
+    def _agents_by_pod(self, desired: int) -> Agents:
+        place = f"/api/v1/namespaces/{self._agent_namespace}/pods"
+        try:
+            pods = list_all(
+                self._connection, place, pod_format(), labels=f"app.kubernetes.io/name={self._agent}"
+            ).items
+        except (Forbidden, NotFound, Rejected) as error:
+            return Agents(installed=True, problem=str(error))
+        # While the DaemonSet rolls out a node may have two: one that is ready is enough.
+        ready = {pod.node for pod in pods if pod.ready}
+        covered = frozenset(pod.node for pod in pods if pod.node)
+        return Agents(
+            installed=True,
+            not_ready=covered - ready,
+            covered=covered if len(covered) < desired else None,
+        )
+
+    def _ledger_map(self) -> objects.ConfigMap | None:
+        try:
+            return objects.get(
+                self._connection,
+                f"/api/v1/namespaces/{self._namespace}/configmaps/{LEDGER}",
+                objects.ConfigMap,
+            )
+        except NotFound:
+            return None
+
+    def _to_ledger(self, found: objects.ConfigMap) -> Ledger:
+        data = found.data or {}
+        text = data.get(_LAST_START)
+        told = Ledger(
+            arm=cloud_memory.load(data.get(_ARM)),
+            aws=aws_memory.load(data.get(_AWS)),
+            replaced=replaced_memory.load(data.get(_REPLACED)),
+        )
+        if not text:
+            return told
+        try:
+            return replace(told, last_start=from_text(text))
+        except ValueError as error:
+            place = f"ConfigMap {self._namespace}/{LEDGER}"
+            raise Rejected(f"{place}: {_LAST_START} can't be read ({error}); mend or delete it") from error
+
+    def _send_ledger(self, found: objects.ConfigMap | None, ledger: Ledger) -> None:
+        place = f"/api/v1/namespaces/{self._namespace}/configmaps"
+        data = {_LAST_START: to_text(ledger.last_start)} if ledger.last_start else {}
+        if (memory := cloud_memory.dump(ledger.arm)) or (found and _ARM in (found.data or {})):
+            data[_ARM] = memory
+        if (of_aws := aws_memory.dump(ledger.aws)) or (found and _AWS in (found.data or {})):
+            data[_AWS] = of_aws
+        if (gone := replaced_memory.dump(ledger.replaced)) or (found and _REPLACED in (found.data or {})):
+            data[_REPLACED] = gone
+        if found is None:
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
+            self._connection.send(Request("POST", place, body=body))
+            return
+        seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
+        patch = {"metadata": seen, "data": data}
+        self._connection.send(Request("PATCH", f"{place}/{LEDGER}", body=patch, content_type=MERGE_PATCH))
+
+
+@contextmanager
+def _for_the_pass() -> Iterator[None]:
+    """Turn a 403 for what no pass can do without into Unauthorized."""
+    try:
+        yield
+    except Forbidden as error:
+        raise Unauthorized(str(error), status=error.status, reason=error.reason) from error

@@ -1,0 +1,233 @@
+"""One API server over HTTP: each request with a deadline, each refusal as one of our errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import urllib3
+
+from reconciler import USER_AGENT
+from reconciler.clients.kubernetes.answers import media_type, to_error
+from reconciler.clients.kubernetes.credentials import Credentials, within
+from reconciler.clients.kubernetes.official import load_configuration, transport
+from reconciler.errors import ClusterError, Unauthorized, Unreachable
+
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 30.0
+LOAD_LIMIT = 60.0
+"""Seconds for loading the credentials, a plugin of the kubeconfig included."""
+
+RELOAD_EVERY = 60.0
+"""Seconds between two reloads of the credentials after a 401."""
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. `body` is encoded as JSON; `read_timeout` is seconds between two bytes of the answer."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: object = None
+    content_type: str = "application/json"
+    accept: str = "application/json"
+    connect_timeout: float = CONNECT_TIMEOUT
+    read_timeout: float = READ_TIMEOUT
+
+
+class Stream:
+    """The body of one answer while it arrives."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse, name: str) -> None:
+        """Take the response, and the request's name for messages."""
+        self._response = response
+        self._name = name
+        self.content_type = media_type(response.headers)
+
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer only at the end; Unreachable when the stream is cut."""
+        # The server sends a list in HTTP chunks of a few KB; one by one they would cost as much as decoding.
+        with _told(self._name):
+            return self._response.read(size)
+
+    def read_some(self, size: int) -> bytes:
+        """Return up to `size` bytes as they come, b"" at the end; Unreachable when the stream is cut."""
+        with _told(self._name):
+            return self._response.read1(size)
+
+    def read_all(self) -> bytes:
+        """Return the rest of the body; Unreachable when the stream is cut."""
+        with _told(self._name):
+            return self._response.read()
+
+    def interrupt(self) -> None:
+        """Wake a thread that is reading: to it the stream has ended. May be called from any thread."""
+        try:
+            self._response.shutdown()
+        except (ValueError, RuntimeError, OSError, urllib3.exceptions.HTTPError):
+            # It has ended by itself in the meantime.
+            return
+
+
+class Connection:
+    """One API server, one identity, many threads."""
+
+    def __init__(
+        self,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Load the credentials; Unauthorized with what to change when there are none that can be used.
+
+        `clock` (seconds) is for ages, `wall` (Unix time) only for the skew, `sleep` for waiting before a
+        request is sent again.
+        """
+        self._kubeconfig = kubeconfig
+        self._context = context
+        self._clock = clock
+        self._wall = wall
+        self.sleep = sleep
+        self._reload_lock = threading.Lock()
+        self._skew: timedelta | None = None
+        self._load()
+
+    def close(self) -> None:
+        """Let go of all idle connections."""
+        self._pool.clear()
+
+    @property
+    def skew(self) -> timedelta | None:
+        """Our clock minus the `Date` of the latest answer (half a second exact), None before any."""
+        return self._skew
+
+    def send(self, request: Request) -> bytes:
+        """Return the body of the answer; raises the errors of ClusterError."""
+        with self.stream(request) as stream:
+            return stream.read_all()
+
+    @contextmanager
+    def stream(self, request: Request) -> Iterator[Stream]:
+        """Send the request and hand out the body of its answer as it comes.
+
+        Raises the errors of ClusterError. A connection whose body was not read to its end is closed.
+        """
+        name = f"{request.method} {request.path}"
+        loaded = self._loaded
+        try:
+            response = self._open(request, name)
+        except Unauthorized:
+            if not self._reload(loaded):
+                raise
+            response = self._open(request, name)
+        try:
+            yield Stream(response, name)
+        finally:
+            if not response.closed:
+                response.close()
+            response.release_conn()
+
+    def _open(self, request: Request, name: str) -> urllib3.BaseHTTPResponse:
+        headers = {"User-Agent": USER_AGENT, "Accept": request.accept}
+        authorization = self._credentials.header()
+        if authorization:
+            headers["Authorization"] = authorization
+        body = None
+        if request.body is not None:
+            body = msgspec.json.encode(request.body)
+            headers["Content-Type"] = request.content_type
+        url = f"{self._host}{request.path}"
+        if request.query:
+            url += "?" + urlencode(request.query)
+        with _told(name):
+            response = self._pool.request(
+                request.method,
+                url,
+                body=body,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=request.connect_timeout, read=request.read_timeout),
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+            self._note_date(response.headers.get("Date"))
+            if response.status < 300:
+                return response
+            try:
+                content = response.read()
+            finally:
+                response.release_conn()
+        raise to_error(request.method, request.path, response.status, response.headers, content)
+
+    def _load(self) -> None:
+        self._loaded = self._clock()
+
+        def load() -> tuple[Any, urllib3.PoolManager]:
+            configuration = load_configuration(self._kubeconfig, self._context)
+            try:
+                return configuration, transport(configuration)
+            except (OSError, ValueError) as error:
+                raise Unauthorized(f"the kubeconfig's certificates can't be used: {error}") from error
+
+        configuration, self._pool = within(LOAD_LIMIT, load)
+        self._credentials = Credentials(configuration, clock=self._clock)
+        self._host: str = configuration.host.rstrip("/")
+
+    def _reload(self, loaded: float) -> bool:
+        """Load the credentials anew after a 401, and return whether it is worth asking again.
+
+        A client certificate or a token file that was renewed is read by the package only once.
+        """
+        with self._reload_lock:
+            if self._loaded != loaded:
+                return True
+            if self._clock() - loaded < RELOAD_EVERY:
+                return False
+            self._load()
+            return True
+
+    def _note_date(self, date: str | None) -> None:
+        if date is None:
+            return
+        try:
+            told = parsedate_to_datetime(date).timestamp()
+        except (ValueError, TypeError):
+            return
+        # The header is cut to whole seconds: on the average it is half a second late.
+        self._skew = timedelta(seconds=self._wall() - told - 0.5)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Turn what the transport raises into Unreachable."""
+    try:
+        yield
+    except ClusterError:
+        raise
+    except urllib3.exceptions.SSLError as error:
+        raise Unreachable(f"{name}: no TLS with the server: {error}") from error
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Unreachable(f"{name}: {_plain(error)}") from error
+
+
+def _plain(error: Exception) -> str:
+    if isinstance(error, urllib3.exceptions.NewConnectionError):
+        return f"no connection: {str(error).rpartition(': ')[2]}"
+    if isinstance(error, urllib3.exceptions.TimeoutError):
+        return "no answer in time"
+    return f"the connection was cut: {error}"

@@ -1,0 +1,161 @@
+"""What a drain does to pods, and how it watches them go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+from reconciler.clients.kubernetes import node_writing, objects
+from reconciler.clients.kubernetes.answers import PROTOBUF
+from reconciler.clients.kubernetes.cluster import read_only
+from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.restarting import restart
+from reconciler.clients.kubernetes.watching import AT_ONCE, Source, Watching
+from reconciler.clients.kubernetes.wire import jsonlists, protobuf
+from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, pod_format
+from reconciler.errors import NotFound
+from reconciler.model.node import Node, Wanted
+from reconciler.model.pod import Pod
+from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
+
+PODS = "/api/v1/pods"
+BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
+
+Value = TypeVar("Value")
+Change = TypeVar("Change")
+
+
+class Evictions:
+    """The API server as Evictor wants it; safe in threads."""
+
+    def __init__(
+        self, connection: Connection, *, guard: Callable[[], None] | None = None, prefix: str
+    ) -> None:
+        """Take a connection, what raises LockLost where the lock is not ours, and our keys' prefix."""
+        self._connection = connection
+        self._guard = guard or read_only
+        self._wanted = Wanted(frozenset({"Ready"}), prefix)
+
+    def node(self, name: str) -> Node | None:
+        """One node as it is now, with its Ready condition and our annotations; None where it has gone."""
+        try:
+            return node_writing.read_node(self._connection, name, self._wanted)
+        except NotFound:
+            return None
+
+    def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+        """The pods of one node, or of all, sorted by namespace and name."""
+        fields = f"spec.nodeName={node}" if node else ""
+        found = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields).items
+        return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
+
+    def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
+        """List, then watch the pods of one node; see Evictor."""
+        return _mapped(Watching(self._connection, _Pods(self._connection, node)), _pod_change)
+
+    def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
+        """List, then watch every PodDisruptionBudget; see Evictor."""
+        return _mapped(Watching(self._connection, _Budgets(self._connection)), _budget_change)
+
+    def evict(self, pod: Pod, *, grace: int | None) -> None:
+        """Evict by policy/v1 with the UID as precondition; see Evictor for what it raises."""
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": _options(pod, grace),
+        }
+        self._guard()
+        self._connection.send(Request("POST", f"{_place(pod)}/eviction", body=body))
+
+    def delete(self, pod: Pod, *, grace: int | None) -> None:
+        """Delete with the UID as precondition; see Evictor for what it raises."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **_options(pod, grace)}
+        self._guard()
+        self._connection.send(Request("DELETE", _place(pod), body=body))
+
+    def restart(self, pod: Pod, now: datetime) -> str:
+        """Restart the Deployment that owns the pod; returns its name, raises Rejected with the reason."""
+        return restart(self._connection, self._guard, pod, now)
+
+    def attachments(self, node: str) -> tuple[str, ...]:
+        """The names of the VolumeAttachments that are still on the node."""
+        # The API has no field selector for spec.nodeName of a VolumeAttachment.
+        found, _ = objects.get_list(self._connection, ATTACHMENTS, objects.Attachment)
+        return tuple(sorted(one.metadata.name for one in found if one.spec.nodeName == node))
+
+
+class _Pods(Source[Pod]):
+    def __init__(self, connection: Connection, node: str) -> None:
+        self._connection = connection
+        self._form: Format[Pod] = pod_format()
+        self._fields = f"spec.nodeName={node}"
+        self.path = PODS
+        self.query = {"fieldSelector": self._fields}
+        self.accept = ACCEPT
+
+    def list(self) -> tuple[list[Pod], str]:
+        listed = list_all(self._connection, self.path, self._form, fields=self._fields, patience=AT_ONCE)
+        return listed.items, listed.resource_version
+
+    def read(self, content_type: str, encoded: bytes) -> Pod:
+        if content_type == PROTOBUF:
+            return self._form.from_protobuf(protobuf.unwrapped(encoded))
+        return self._form.from_json(encoded)
+
+    def uid(self, value: Pod) -> str:
+        return value.uid
+
+    def version(self, value: Pod) -> str:
+        return value.resource_version
+
+
+class _Budgets(Source[objects.BudgetObject]):
+    path = BUDGETS
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.query: dict[str, str] = {}
+
+    def list(self) -> tuple[list[objects.BudgetObject], str]:
+        return objects.get_list(self._connection, self.path, objects.BudgetObject, patience=AT_ONCE)
+
+    def read(self, content_type: str, encoded: bytes) -> objects.BudgetObject:
+        return jsonlists.decode(objects.BudgetObject, encoded)
+
+    def uid(self, value: objects.BudgetObject) -> str:
+        return value.metadata.uid
+
+    def version(self, value: objects.BudgetObject) -> str:
+        return value.metadata.resourceVersion
+
+
+def _pod_change(there: bool, pod: Pod) -> PodChange:
+    return pod if there else PodGone(pod.uid)
+
+
+def _budget_change(there: bool, budget: objects.BudgetObject) -> BudgetChange:
+    found = objects.to_budget(budget)
+    return found if there else BudgetGone(found.key)
+
+
+@contextmanager
+def _mapped(
+    watching: Watching[Value], to_change: Callable[[bool, Value], Change]
+) -> Iterator[Iterator[Change | Listed]]:
+    with watching as changes:
+        yield (Listed() if change is None else to_change(*change) for change in changes)
+
+
+def _options(pod: Pod, grace: int | None) -> dict[str, Any]:
+    options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
+    return options
+
+
+def _place(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"

@@ -1,0 +1,198 @@
+"""NodeMaintenance objects: read, made, changed and deleted; a view, so that nothing hangs on it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.clients.kubernetes.objects import get_list
+from reconciler.clients.kubernetes.wire.jsonlists import ObjectMeta
+from reconciler.clients.retrying import patiently
+from reconciler.errors import Conflict, NotFound, Rejected
+from reconciler.model.event import Kind
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.node import Condition
+
+# The attributes are spelt as in the API, so that no table of names is needed.
+# ruff: noqa: N815
+
+API_VERSION = "node-maintenance.dev/v1alpha1"
+KIND = "NodeMaintenance"
+PATH = f"/apis/{API_VERSION}/nodemaintenances"
+INSTALLATION = "node-maintenance.dev/keys-prefix"
+"""The label by which two installations in one cluster tell their objects apart."""
+
+PATIENCE = 2.0
+"""Seconds: a view is not worth waiting for; the next pass looks again."""
+
+_LONGEST_VALUE = 63
+
+Guard = Callable[[], None]
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""
+    nodeUID: str = ""
+    kind: str = ""
+    ids: list[str] | None = None
+    sources: list[str] | None = None
+    condition: str | None = None
+    notBefore: str | None = None
+    durationSeconds: int | None = None
+    description: str | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    lastTransitionTime: str | None = None
+
+
+class _Status(msgspec.Struct):
+    state: str = ""
+    due: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    conditions: list[_Condition] | None = None
+    finishedAt: str | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: ObjectMeta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
+    """Return all objects of this installation, None where there is no such kind."""
+    path = f"{PATH}?labelSelector={INSTALLATION}%3D{_installation(prefix)}"
+    try:
+        found, _ = get_list(connection, path, _Object, patience=PATIENCE)
+    except NotFound:
+        return None
+    return tuple(_from_object(one) for one in found)
+
+
+def write(connection: Connection, guard: Guard, what: MaintenanceWrite) -> None:
+    """Carry one write out; Conflict where somebody else made the object meanwhile."""
+    path = f"{PATH}/{what.name}"
+    if what.wanted is None:
+        request = Request("DELETE", path)
+    elif what.exists:
+        request = Request("PATCH", path, body=_to_object(what.wanted, what.prefix), content_type=MERGE_PATCH)
+    else:
+        request = Request("POST", PATH, body=_without_nulls(_to_object(what.wanted, what.prefix)))
+
+    def send() -> None:
+        guard()
+        connection.send(request)
+
+    try:
+        patiently(send, patience=PATIENCE, sleep=connection.sleep)
+    except NotFound:
+        if what.wanted is not None:
+            raise
+    except Conflict:
+        # A try whose answer was lost had made it: the next pass compares.
+        if what.exists:
+            raise
+
+
+def _installation(prefix: str) -> str:
+    if len(prefix) <= _LONGEST_VALUE:
+        return prefix
+    return hashlib.sha256(prefix.encode()).hexdigest()[:40]
+
+
+def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the object for its making: in a patch null takes a field away, here it would be a value."""
+    return {
+        key: {name: value for name, value in part.items() if value is not None}
+        if isinstance(part, dict)
+        else part
+        for key, part in body.items()
+    }
+
+
+def _to_object(one: Maintenance, prefix: str) -> dict[str, Any]:
+    spec = {
+        "nodeName": one.node,
+        "nodeUID": one.uid,
+        "kind": one.kind.value,
+        "ids": list(one.ids),
+        "sources": list(one.sources),
+        "condition": one.condition or None,
+        "notBefore": _text(one.not_before),
+        "durationSeconds": int(one.duration.total_seconds()) if one.duration is not None else None,
+        "description": one.description or None,
+    }
+    status = {
+        "state": one.state,
+        "due": _text(one.due),
+        "reason": one.reason or None,
+        "message": one.message or None,
+        "conditions": [
+            {
+                "type": condition.type,
+                "status": condition.status,
+                "lastTransitionTime": _text(condition.transition),
+            }
+            for condition in one.conditions
+        ],
+        "finishedAt": _text(one.finished),
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": one.name, "labels": {INSTALLATION: _installation(prefix)}},
+        "spec": spec,
+        "status": status,
+    }
+
+
+def _from_object(found: _Object) -> Maintenance:
+    spec, status = found.spec, found.status
+    try:
+        kind = Kind(spec.kind)
+    except ValueError:
+        # Of a newer version, or somebody's hand: it is compared as what it is not, and so written anew.
+        kind = Kind.UNKNOWN
+    seconds = spec.durationSeconds
+    return Maintenance(
+        name=found.metadata.name,
+        node=spec.nodeName,
+        uid=spec.nodeUID,
+        kind=kind,
+        state=status.state,
+        ids=tuple(spec.ids or ()),
+        sources=tuple(spec.sources or ()),
+        condition=spec.condition or "",
+        not_before=_moment(spec.notBefore),
+        duration=timedelta(seconds=seconds) if seconds is not None else None,
+        description=spec.description or "",
+        due=_moment(status.due),
+        reason=status.reason or "",
+        message=status.message or "",
+        conditions=tuple(
+            Condition(one.type, one.status, transition=_moment(one.lastTransitionTime))
+            for one in status.conditions or ()
+        ),
+        finished=_moment(status.finishedAt),
+    )
+
+
+def _text(moment: datetime | None) -> str | None:
+    return to_text(moment) if moment is not None else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return from_text(text) if text else None
+    except ValueError as error:
+        raise Rejected(f"a NodeMaintenance holds {text!r}, which is no moment") from error

@@ -1,0 +1,216 @@
+"""The small objects, read as JSON: budgets, ConfigMaps, workloads; only the fields that we read."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.wire.jsonlists import ListMeta, ObjectMeta, decode
+from reconciler.clients.retrying import PATIENCE, patiently
+from reconciler.model.pod import PodDisruptionBudget
+from reconciler.model.selector import LabelSelector, Requirement
+
+# The attributes are spelt as in the API, so that no table of names is needed.
+# ruff: noqa: N815
+
+Item = TypeVar("Item")
+
+
+class SelectorExpression(msgspec.Struct):
+    """metav1.LabelSelectorRequirement."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class Selector(msgspec.Struct):
+    """metav1.LabelSelector."""
+
+    matchLabels: dict[str, str] | None = None
+    matchExpressions: list[SelectorExpression] | None = None
+
+
+class PdbSpec(msgspec.Struct):
+    """policy/v1 PodDisruptionBudgetSpec."""
+
+    selector: Selector | None = None
+    unhealthyPodEvictionPolicy: str | None = None
+
+
+class BudgetStatus(msgspec.Struct):
+    """policy/v1 PodDisruptionBudgetStatus."""
+
+    disruptionsAllowed: int = 0
+    desiredHealthy: int = 0
+    currentHealthy: int = 0
+    expectedPods: int = 0
+
+
+class BudgetObject(msgspec.Struct):
+    """policy/v1 PodDisruptionBudget."""
+
+    metadata: ObjectMeta
+    spec: PdbSpec = msgspec.field(default_factory=PdbSpec)
+    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
+
+
+class OnlyMetadata(msgspec.Struct):
+    """Any object of which the metadata is enough."""
+
+    metadata: ObjectMeta
+
+
+class ConfigMap(msgspec.Struct):
+    """core/v1 ConfigMap."""
+
+    metadata: ObjectMeta
+    data: dict[str, str] | None = None
+
+
+class DaemonSetStatus(msgspec.Struct):
+    """apps/v1 DaemonSetStatus."""
+
+    desiredNumberScheduled: int = 0
+    numberReady: int = 0
+
+
+class DaemonSet(msgspec.Struct):
+    """apps/v1 DaemonSet."""
+
+    metadata: ObjectMeta
+    status: DaemonSetStatus = msgspec.field(default_factory=DaemonSetStatus)
+
+
+class RollingUpdate(msgspec.Struct):
+    """apps/v1 RollingUpdateDeployment; numbers or percentages."""
+
+    maxSurge: int | str | None = None
+    maxUnavailable: int | str | None = None
+
+
+class Strategy(msgspec.Struct):
+    """apps/v1 DeploymentStrategy."""
+
+    type: str = ""
+    rollingUpdate: RollingUpdate | None = None
+
+
+class TemplateMeta(msgspec.Struct):
+    """metav1.ObjectMeta of a template."""
+
+    annotations: dict[str, str] | None = None
+
+
+class Template(msgspec.Struct):
+    """core/v1 PodTemplateSpec."""
+
+    metadata: TemplateMeta | None = None
+
+
+class DeploymentSpec(msgspec.Struct):
+    """apps/v1 DeploymentSpec."""
+
+    replicas: int | None = None
+    paused: bool | None = None
+    strategy: Strategy = msgspec.field(default_factory=Strategy)
+    template: Template = msgspec.field(default_factory=Template)
+
+
+class Deployment(msgspec.Struct):
+    """apps/v1 Deployment."""
+
+    metadata: ObjectMeta
+    spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
+
+
+class VolumeClaimSpec(msgspec.Struct):
+    """core/v1 PersistentVolumeClaimSpec."""
+
+    accessModes: list[str] | None = None
+
+
+class VolumeClaim(msgspec.Struct):
+    """core/v1 PersistentVolumeClaim."""
+
+    metadata: ObjectMeta
+    spec: VolumeClaimSpec = msgspec.field(default_factory=VolumeClaimSpec)
+
+
+class AttachmentSpec(msgspec.Struct):
+    """storage/v1 VolumeAttachmentSpec."""
+
+    nodeName: str = ""
+
+
+class Attachment(msgspec.Struct):
+    """storage/v1 VolumeAttachment."""
+
+    metadata: ObjectMeta
+    spec: AttachmentSpec = msgspec.field(default_factory=AttachmentSpec)
+
+
+class SurgeTarget(msgspec.Struct):
+    """eviction-autoscaler.azure.com/v1 EvictionAutoScalerSpec."""
+
+    targetName: str = ""
+    targetKind: str = ""
+
+
+class EvictionAutoScaler(msgspec.Struct):
+    """eviction-autoscaler.azure.com/v1 EvictionAutoScaler."""
+
+    metadata: ObjectMeta
+    spec: SurgeTarget = msgspec.field(default_factory=SurgeTarget)
+
+
+class Page(msgspec.Struct, Generic[Item]):
+    """One page of a list."""
+
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+    items: list[Item] | None = None
+
+
+def get(connection: Connection, path: str, kind: type[Item]) -> Item:
+    """Read one object, with patience."""
+    return decode(kind, patiently(lambda: connection.send(Request("GET", path)), sleep=connection.sleep))
+
+
+def get_list(
+    connection: Connection, path: str, kind: type[Item], *, patience: float = PATIENCE
+) -> tuple[list[Item], str]:
+    """Read a whole list in one request, with patience; return its objects and its resourceVersion."""
+    request = Request("GET", path)
+    body = patiently(lambda: connection.send(request), patience=patience, sleep=connection.sleep)
+    page = decode(Page[kind], body)  # type: ignore[valid-type]  # the class is an argument
+    return page.items or [], page.metadata.resourceVersion
+
+
+def to_budget(found: BudgetObject) -> PodDisruptionBudget:
+    """Reduce a PodDisruptionBudget."""
+    meta, status = found.metadata, found.status
+    return PodDisruptionBudget(
+        namespace=meta.namespace,
+        name=meta.name,
+        selector=_selector(found.spec.selector),
+        allowed=status.disruptionsAllowed,
+        desired=status.desiredHealthy,
+        healthy=status.currentHealthy,
+        expected=status.expectedPods,
+        unhealthy_always=found.spec.unhealthyPodEvictionPolicy == "AlwaysAllow",
+        resource_version=meta.resourceVersion,
+    )
+
+
+def _selector(found: Selector | None) -> LabelSelector | None:
+    if found is None:
+        return None
+    return LabelSelector.of(
+        found.matchLabels or {},
+        *(
+            Requirement(one.key, one.operator, tuple(one.values or ()))
+            for one in found.matchExpressions or ()
+        ),
+    )

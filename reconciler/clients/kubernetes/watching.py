@@ -1,0 +1,226 @@
+"""One watch that is listed, followed, reconnected and ended: what every watch of ours has in common."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, TypeVar
+
+import msgspec
+
+from reconciler.clients.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
+from reconciler.clients.kubernetes.connection import Connection, Request, Stream
+from reconciler.clients.kubernetes.wire import messages, protobuf
+from reconciler.errors import ClusterError, Rejected, TooManyRequests, Unreachable
+
+log = logging.getLogger(__name__)
+
+ASK_FOR = 280
+"""Seconds after which the server is to end a watch, so that load spreads anew; below its own maximum."""
+
+SILENCE = 100.0
+"""Seconds without a byte until the connection is taken for dead; a bookmark comes about every minute."""
+
+LONGEST_PAUSE = 5.0
+AT_ONCE = 0.0
+"""The patience of a list that begins a watch: the watch itself tries again, in pauses that can be ended."""
+
+CHUNK = 1 << 18
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One event: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object, still encoded."""
+
+    type: str
+    object: bytes
+
+
+class Source(Generic[Value]):
+    """What is watched: how it is listed, which path is followed, and what an event's object is."""
+
+    path: str
+    query: dict[str, str]
+    accept: str = JSON
+
+    def list(self) -> tuple[list[Value], str]:
+        """Return all objects, and the resourceVersion that a watch goes on from."""
+        raise NotImplementedError
+
+    def read(self, content_type: str, encoded: bytes) -> Value:
+        """Return the object of an event."""
+        raise NotImplementedError
+
+    def uid(self, value: Value) -> str:
+        """Return what the object is known by."""
+        raise NotImplementedError
+
+    def version(self, value: Value) -> str:
+        """Return the object's resourceVersion."""
+        raise NotImplementedError
+
+
+class Watching(Generic[Value]):
+    """Lists, then follows; a context manager whose iterator ends when it is left, from any thread.
+
+    Yields `(True, object)` for each object as listed and as changed, `(False, object)` for each that is no
+    more, found by a watch event or, after a break that was too long, by comparing two lists; and None
+    after each list. Reconnects without end; raises what is not an outage (Forbidden, Unauthorized).
+    """
+
+    def __init__(self, connection: Connection, source: Source[Value]) -> None:
+        """Take a connection, and what to watch."""
+        self._connection = connection
+        self._source = source
+        self._left = threading.Event()
+        self._lock = threading.Lock()
+        self._stream: Stream | None = None
+        self._known: dict[str, Value] = {}
+        self._version = ""
+
+    def __enter__(self) -> Iterator[tuple[bool, Value] | None]:
+        """Return the iterator."""
+        return self._events()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the iterator, also where another thread waits in it."""
+        self.leave()
+
+    def leave(self) -> None:
+        """End the iterator; again is no harm."""
+        self._left.set()
+        with self._lock:
+            if self._stream is not None:
+                self._stream.interrupt()
+
+    def _events(self) -> Iterator[tuple[bool, Value] | None]:
+        failures = 0
+        listed = False
+        while not self._left.is_set():
+            try:
+                if not listed:
+                    yield from self._list()
+                    listed = True
+                    yield None
+                for change in self._follow():
+                    failures = 0
+                    yield change
+            except (Unreachable, TooManyRequests) as error:
+                if self._left.is_set():
+                    return
+                failures += 1
+                log.info("a watch was cut: path=%s error=%s", self._source.path, error)
+                self._left.wait(self._pause(failures, error))
+            except ClusterError as error:
+                if error.status != GONE:
+                    raise
+                listed = False
+
+    def _list(self) -> Iterator[tuple[bool, Value]]:
+        source = self._source
+        values, self._version = source.list()
+        now = {source.uid(value): value for value in values}
+        for uid, value in list(self._known.items()):
+            if uid not in now:
+                del self._known[uid]
+                yield False, value
+        for uid, value in now.items():
+            before = self._known.get(uid)
+            self._known[uid] = value
+            if before is None or source.version(before) != source.version(value):
+                yield True, value
+
+    def _follow(self) -> Iterator[tuple[bool, Value]]:
+        """One connection's events, until the server ends it."""
+        source = self._source
+        query = {
+            **source.query,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(ASK_FOR),
+            "resourceVersion": self._version,
+        }
+        request = Request("GET", source.path, query=query, accept=source.accept, read_timeout=SILENCE)
+        with self._connection.stream(request) as stream:
+            if not self._hold(stream):
+                return
+            try:
+                for event in events(stream):
+                    if event.type == "ERROR":
+                        raise _error(source.path, stream.content_type, event)
+                    value = source.read(stream.content_type, event.object)
+                    self._version = source.version(value)
+                    if event.type == "BOOKMARK":
+                        continue
+                    gone = event.type == "DELETED"
+                    if gone:
+                        self._known.pop(source.uid(value), None)
+                    else:
+                        self._known[source.uid(value)] = value
+                    yield not gone, value
+            finally:
+                self._hold(None)
+
+    def _hold(self, stream: Stream | None) -> bool:
+        """Remember the stream that `leave` is to interrupt; False where we were left in the meantime."""
+        with self._lock:
+            self._stream = stream
+            return not self._left.is_set()
+
+    def _pause(self, failures: int, error: ClusterError) -> float:
+        backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
+        return max(random.uniform(0.5, 1.0) * backoff, error.retry_after or 0.0)
+
+
+def events(stream: Stream) -> Iterator[WatchEvent]:
+    """Yield each event of a watch, in JSON lines or in protobuf with a length of 4 bytes before each."""
+    if stream.content_type == PROTOBUF:
+        return _protobuf_events(stream)
+    if stream.content_type == JSON:
+        return _json_events(stream)
+    raise Rejected(f"a watch in {stream.content_type or 'no type'}; is there a proxy before the API server?")
+
+
+def _protobuf_events(stream: Stream) -> Iterator[WatchEvent]:
+    cutter = protobuf.Cutter(stream.read_some)
+    while not cutter.ended():
+        frame = cutter.take(int.from_bytes(cutter.take(4), "big"))
+        event = protobuf.parse(messages.WatchEvent, frame)
+        yield WatchEvent(event.type, event.object.raw)
+
+
+class _JsonEvent(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+def _json_events(stream: Stream) -> Iterator[WatchEvent]:
+    rest: list[bytes] = []
+    while chunk := stream.read_some(CHUNK):
+        *lines, tail = chunk.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*rest, lines[0]])
+            rest.clear()
+        rest.append(tail)
+        for line in lines:
+            try:
+                event = msgspec.json.decode(line, type=_JsonEvent)
+            except msgspec.DecodeError as error:
+                raise Rejected(f"a watch event can't be read: {error}") from error
+            yield WatchEvent(event.type, bytes(event.object))
+
+
+def _error(path: str, content_type: str, event: WatchEvent) -> ClusterError:
+    """Return the error that an ERROR event tells of; most of them mean that the past is gone."""
+    refusal = read_status(content_type, event.object)
+    status = GONE if refusal.reason in ("Expired", "Gone") else refusal.code
+    kind: Callable[..., ClusterError] = Rejected if status == GONE else Unreachable
+    return kind(f"the watch of {path} ended: {refusal.message}", status=status, reason=refusal.reason)

@@ -1,0 +1,1 @@
+"""Kubernetes on the wire: protobuf and JSON to values of the model."""

@@ -1,0 +1,159 @@
+"""The budget: how many nodes may be out of service at once, and who is.
+
+Nodes already cordoned, NotReady or in our hands hold a place, whoever took them; starting on such a node
+needs no second one. Nodes that are long gone hold none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from types import MappingProxyType
+
+from reconciler.calendar.values import Limit
+from reconciler.model.node import Node
+from reconciler.model.plan import BudgetUse
+from reconciler.model.snapshot import Replaced
+from reconciler.settings.sections.budget import Budget
+
+_NAMED_AT_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudget:
+    """The places of one pass: who holds one and why. `take` returns the places after one more start.
+
+    `eases_at` is when the first holder that is NotReady counts as long gone (UTC), None where none is.
+    """
+
+    settings: Budget
+    fleet: int
+    zones: Mapping[str, int]
+    pools: Mapping[str, int]
+    holders: Mapping[str, str]
+    eases_at: datetime | None
+    gone: frozenset[str]
+    where: Mapping[str, tuple[str, str]]
+
+    def take(self, node: Node, reason: str) -> DisruptionBudget:
+        """Return the places with this node holding one; a node long gone goes on holding none."""
+        if node.name in self.holders or node.name in self.gone:
+            return self
+        return replace(
+            self,
+            holders=MappingProxyType({**self.holders, node.name: reason}),
+            where=MappingProxyType({**self.where, node.name: (node.zone, node.pool)}),
+        )
+
+    def refusals(self, node: Node) -> tuple[str, ...]:
+        """Return why the node may not start, one reason a limit; empty when it may."""
+        if node.name in self.holders or node.name in self.gone:
+            return ()
+        found = [self._refusal("maxUnavailable", self.settings.max_unavailable, self.fleet, self.holders)]
+        if node.zone and self.settings.per_zone is not None:
+            held = {name: why for name, why in self.holders.items() if self.where[name][0] == node.zone}
+            total = self.zones.get(node.zone, 0)
+            found.append(self._refusal(f"perZone in {node.zone}", self.settings.per_zone, total, held))
+        if node.pool and self.settings.per_pool is not None:
+            held = {name: why for name, why in self.holders.items() if self.where[name][1] == node.pool}
+            total = self.pools.get(node.pool, 0)
+            found.append(self._refusal(f"perPool in {node.pool}", self.settings.per_pool, total, held))
+        return tuple(reason for reason in found if reason)
+
+    def use(self) -> BudgetUse:
+        """Return the fleet's budget for the report."""
+        limit = self.settings.max_unavailable.of(self.fleet)
+        return BudgetUse(limit, self.fleet, tuple(sorted(self.holders.items())))
+
+    @staticmethod
+    def _refusal(name: str, limit: Limit, total: int, held: Mapping[str, str]) -> str:
+        places = limit.of(total)
+        if len(held) < places:
+            return ""
+        if not held:
+            return f"{name} is {limit}: no place at all"
+        named = [f"{node} ({why})" for node, why in sorted(held.items())]
+        more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
+        return f"{name} is {places}, held by {', '.join(named[:_NAMED_AT_MOST])}{more}"
+
+
+def count_places(
+    fleet: Iterable[Node],
+    ours: Mapping[str, str],
+    settings: Budget,
+    now: datetime,
+    replaced: Iterable[Replaced] = (),
+) -> DisruptionBudget:
+    """Return who of the fleet is out of service at `now`; `ours` are the nodes in our hands, with words.
+
+    `replaced` are nodes that have gone by our doing and whose successors have not come (`still_missing`).
+    """
+    zones: dict[str, int] = {}
+    pools: dict[str, int] = {}
+    holders: dict[str, str] = {}
+    gone: set[str] = set()
+    where: dict[str, tuple[str, str]] = {}
+    leaving: list[datetime] = []
+    there: set[str] = set()
+    for node in fleet:
+        there.add(node.name)
+        zone, pool = node.zone, node.pool
+        zones[zone] = zones.get(zone, 0) + 1
+        pools[pool] = pools.get(pool, 0) + 1
+        if node.ready and not node.unschedulable and node.name not in ours:
+            continue
+        if _long_gone(node, settings, now):
+            gone.add(node.name)
+            continue
+        where[node.name] = (zone, pool)
+        if not node.ready and node.ready_changed is not None:
+            leaving.append(node.ready_changed + settings.ignore.not_ready_for)
+        if node.name in ours:
+            holders[node.name] = ours[node.name]
+        elif node.unschedulable:
+            holders[node.name] = "cordoned by others"
+        else:
+            holders[node.name] = "NotReady"
+    for one in replaced:
+        if one.node not in there:
+            holders[one.node] = "replaced by us: the new node is still to come"
+            where[one.node] = (one.zone, one.pool)
+            leaving.append(one.at + settings.ignore.not_ready_for)
+    eases_at = min(leaving, default=None)
+    return DisruptionBudget(
+        settings, len(there), zones, pools, MappingProxyType(holders), eases_at, frozenset(gone), where
+    )
+
+
+def still_missing(
+    replaced: Sequence[Replaced], fleet: Iterable[Node], settings: Budget, now: datetime
+) -> tuple[Replaced, ...]:
+    """Return those whose successors have not come, but for the ones that are long gone, and those not gone.
+
+    A pool says by its number of nodes how many are missing; which ones nobody can tell, nor need.
+    """
+    if not replaced:
+        return ()
+    nodes = list(fleet)
+    there = {node.uid for node in nodes}
+    counts = Counter(node.pool for node in nodes)
+    waiting = [one for one in replaced if now - one.at < settings.ignore.not_ready_for]
+    left: list[Replaced] = [one for one in waiting if one.uid in there]
+    by_pool: dict[str, list[Replaced]] = {}
+    for one in waiting:
+        if one.uid not in there:
+            by_pool.setdefault(one.pool, []).append(one)
+    for pool, some in by_pool.items():
+        missing = max(0, max(one.have for one in some) - counts[pool])
+        # The last to go is the last to be followed.
+        left += sorted(some, key=lambda one: (one.at, one.node))[max(0, len(some) - missing) :]
+    return tuple(sorted(left, key=lambda one: (one.at, one.node)))
+
+
+def _long_gone(node: Node, settings: Budget, now: datetime) -> bool:
+    if settings.ignore.quarantined and node.is_quarantined:
+        return True
+    since = node.ready_changed
+    return not node.ready and since is not None and now - since >= settings.ignore.not_ready_for

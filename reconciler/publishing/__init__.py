@@ -1,0 +1,1 @@
+"""What others are shown: annotations of drainsafe, node conditions, NodeMaintenance objects."""

@@ -1,0 +1,207 @@
+"""NodeMaintenance objects: what a plan should look like to `kubectl get nodemaintenances`.
+
+A pure function of the plan and of what is there already. Reasons that change with the clock are kept out
+of the comparison, so that a pass that has nothing new to show writes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.engine.case import known
+from reconciler.model.event import Status
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.moments import to_text
+from reconciler.model.node import Condition, Node
+from reconciler.model.plan import JudgedEvent, NodePlan
+from reconciler.model.record import KnownEvent, State
+from reconciler.publishing.signs import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
+
+# An object's name may have 253 characters; ours ends in a dash and ten of a hash.
+_LONGEST_NODE = 240
+_LONGEST_TEXT = 1024
+_DONE = frozenset({"Cordoned", "Draining", "Drained", "Started", "Settling"})
+"""After these the maintenance was done with our help; before them it just went away."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """An event that is there, or that the record still waits for."""
+
+    event: KnownEvent
+    judged: JudgedEvent | None
+
+
+def maintenances(
+    existing: Iterable[Maintenance],
+    plans: Iterable[NodePlan],
+    nodes: Mapping[str, Node],
+    history: timedelta,
+    prefix: str,
+    now: datetime,
+) -> tuple[tuple[MaintenanceWrite, ...], tuple[datetime, ...]]:
+    """Return what to write, and the moments at which an ended one has been kept for long enough.
+
+    `nodes` are those looked at, by name. An object whose event nobody tells of any more is ended, unless a
+    source of its node can't be read.
+    """
+    now = now.replace(microsecond=0)
+    left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
+    writes: list[MaintenanceWrite] = []
+    unreadable: set[str] = set()
+    for plan in sorted(plans, key=lambda one: one.node):
+        node = nodes.get(plan.node)
+        if node is None:
+            continue
+        if plan.unknowns:
+            unreadable.add(node.uid)
+        for live in _living(plan):
+            have = _find(left, node, live.event)
+            wanted = _shown(live, plan, node, have, now)
+            if have is not None:
+                del left[have.name]
+            if have is None or not _alike(have, wanted):
+                writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
+    moments = []
+    for one in left.values():
+        if one.finished is not None:
+            if one.finished + history <= now:
+                writes.append(MaintenanceWrite(one.name, one.node, prefix, None, exists=True))
+            else:
+                moments.append(one.finished + history)
+        elif one.uid not in unreadable:
+            writes.append(MaintenanceWrite(one.name, one.node, prefix, _ended(one, now), exists=True))
+    return tuple(writes), tuple(moments)
+
+
+def _living(plan: NodePlan) -> list[_Live]:
+    found = [_Live(known(judged.event), judged) for judged in plan.events]
+    held = plan.record.events if plan.record is not None and plan.record.profiles else ()
+    found += [
+        _Live(old, None) for old in held if not any(old.tells_of(judged.event) for judged in plan.events)
+    ]
+    return found
+
+
+def _find(left: Mapping[str, Maintenance], node: Node, event: KnownEvent) -> Maintenance | None:
+    for one in left.values():
+        if one.uid == node.uid and one.finished is None and one.event.tells_of(event):
+            return one
+    # The same event again, after it had gone: the object comes back to life.
+    return left.get(_name(node, event))
+
+
+def _name(node: Node, event: KnownEvent) -> str:
+    when = to_text(event.not_before) if event.not_before else ""
+    ids = ",".join(sorted(text.casefold() for text in event.ids))
+    identity = "|".join((node.uid, event.condition or event.kind.value, ids or when))
+    return f"{node.name[:_LONGEST_NODE]}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
+
+
+def _shown(live: _Live, plan: NodePlan, node: Node, have: Maintenance | None, now: datetime) -> Maintenance:
+    judged, event = live.judged, live.event
+    state = _state(live, plan)
+    reason, message = _why(live, plan, state)
+    duration = _whole(judged.event.duration) if judged else (have.duration if have else None)
+    description = _plain(judged.event.description) if judged else (have.description if have else "")
+    due = None
+    if judged is not None and state in ("Waiting", "Held", "Cordoned", "Draining"):
+        due = judged.deadline if judged.may_start or judged.until is None else judged.until
+    started = judged is not None and judged.event.status is Status.STARTED and not event.condition
+    truths = {
+        PLANNED: judged is not None and not started,
+        IN_PROGRESS: started or state == "Started",
+        DRAINING: state == "Draining",
+        DRAINED: state in ("Drained", "Started", "Settling") and _is_drained(plan),
+    }
+    return Maintenance(
+        name=have.name if have else _name(node, event),
+        node=node.name,
+        uid=node.uid,
+        kind=event.kind,
+        state=state,
+        ids=event.ids,
+        sources=event.sources,
+        condition=event.condition,
+        # Azure empties the date once it has started.
+        not_before=event.not_before or (have.not_before if have else None),
+        duration=duration,
+        description=description,
+        due=due.replace(microsecond=0) if due else None,
+        reason=reason,
+        message=_plain(message),
+        conditions=_conditions(truths, have, now),
+    )
+
+
+def _whole(duration: timedelta | None) -> timedelta | None:
+    return timedelta(seconds=int(duration.total_seconds())) if duration is not None else None
+
+
+def _plain(text: str) -> str:
+    """Return the text as an API server gives it back: half a surrogate pair would never compare equal."""
+    return text.encode("utf-8", "replace").decode("utf-8")[:_LONGEST_TEXT]
+
+
+def _is_drained(plan: NodePlan) -> bool:
+    drain = plan.record.drain if plan.record is not None else None
+    return drain is not None and drain.done is not None
+
+
+def _state(live: _Live, plan: NodePlan) -> str:
+    judged, record = live.judged, plan.record
+    in_case = record is not None and any(old.tells_of(live.event) for old in record.events)
+    if record is None or not in_case:
+        if record is not None and any(old.tells_of(live.event) for old in record.dismissed):
+            return "Dismissed"
+        return "Held" if judged is not None and judged.asks and judged.starts else "LetPass"
+    if judged is None:
+        return "Settling" if record.quiet_since else "Unreadable"
+    if plan.after is not State.IN_MAINTENANCE:
+        return "Waiting"
+    if _is_drained(plan):
+        return "Started" if judged.event.status is Status.STARTED and not live.event.condition else "Drained"
+    return "Draining" if plan.drain is not None else "Cordoned"
+
+
+def _why(live: _Live, plan: NodePlan, state: str) -> tuple[str, str]:
+    if state in ("Waiting", "Held", "Cordoned", "Settling", "Unreadable"):
+        # What a running drain waits for comes and goes with each look at its pods.
+        holds = [hold for hold in plan.holds if hold.code != "drain"]
+        return ",".join(dict.fromkeys(hold.code for hold in holds)), "; ".join(hold.reason for hold in holds)
+    judged = live.judged
+    if state == "Dismissed":
+        return "dismissed", "somebody uncordoned the node: it is let be until a new event"
+    return "", judged.because if judged is not None else ""
+
+
+def _conditions(truths: Mapping[str, bool], have: Maintenance | None, now: datetime) -> tuple[Condition, ...]:
+    before = {one.type: one for one in have.conditions} if have else {}
+    found = []
+    for kind in LIFECYCLE:
+        status = "True" if truths[kind] else "False"
+        old = before.get(kind)
+        since = old.transition if old is not None and old.status == status else now
+        found.append(Condition(kind, status, transition=since))
+    return tuple(found)
+
+
+def _alike(have: Maintenance, wanted: Maintenance) -> bool:
+    return _comparable(have) == _comparable(wanted)
+
+
+def _comparable(one: Maintenance) -> Maintenance:
+    shown = tuple((condition.type, condition.status) for condition in one.conditions)
+    conditions = tuple(Condition(kind, status) for kind, status in shown)
+    return replace(one, message="", conditions=conditions)
+
+
+def _ended(one: Maintenance, now: datetime) -> Maintenance:
+    state = "Done" if one.state in _DONE else "Gone"
+    words = "maintenance is over" if state == "Done" else "it went away before anything was done about it"
+    ended = replace(one, state=state, due=None, reason="", message=words, finished=now)
+    truths = dict.fromkeys(LIFECYCLE, False)
+    return replace(ended, conditions=_conditions(truths, one, now))

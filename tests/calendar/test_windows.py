@@ -1,0 +1,278 @@
+"""Whether a drain may start, for nodes by their labels: unions, freezes, sentences, and what changes when."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from reconciler.calendar.windows import Calendar
+from reconciler.settings.load import parse_settings
+
+EXAMPLE = """
+timeZone: Europe/Berlin
+windows:
+- name: weeknights
+  days: [Mon-Thu]
+  start: "22:00"
+  end: "05:00"
+  nodeSelector: {agentpool: batch}
+- name: first-saturday
+  schedule: "0 2 * * 6#1"
+  duration: 4h
+  nodeSelector: {agentpool: batch}
+notAllowed:
+- name: black-friday
+  start: 2026-11-26
+  end: 2026-11-30T06:00
+  reason: sale
+"""
+BATCH = {"agentpool": "batch"}
+
+
+def calendar(text: str) -> Calendar:
+    """Build the calendar of a settings file."""
+    return parse_settings(text, "f").calendar
+
+
+def at(text: str) -> datetime:
+    """Read a moment; without an offset it is Berlin's."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo("Europe/Berlin"))
+
+
+@pytest.mark.parametrize(
+    ("now", "labels", "is_open"),
+    [
+        pytest.param("2026-11-23T21:59:59", BATCH, False, id="before Monday night"),
+        pytest.param("2026-11-23T22:00", BATCH, True, id="the start is inside"),
+        pytest.param("2026-11-24T04:59:59", BATCH, True, id="past midnight it is still Monday's"),
+        pytest.param("2026-11-24T05:00", BATCH, False, id="the end is outside"),
+        pytest.param("2026-11-23T03:00", BATCH, False, id="Sunday has no night that Monday could end"),
+        pytest.param("2026-12-05T03:00", BATCH, True, id="the first Saturday"),
+        pytest.param("2026-12-12T03:00", BATCH, False, id="not the second"),
+        pytest.param(
+            "2026-12-05T03:00", {"agentpool": "web"}, True, id="a node that no window selects: any time"
+        ),
+        pytest.param("2026-11-25T23:59", BATCH, True, id="just before the freeze"),
+        pytest.param("2026-11-26T00:00", BATCH, False, id="the freeze cuts a window short"),
+        pytest.param("2026-11-27T12:00", {}, False, id="and is for nodes without windows, too"),
+        pytest.param("2026-11-30T05:59:59", {}, False, id="to its last second"),
+        pytest.param("2026-11-30T06:00", {}, True, id="and not longer"),
+    ],
+)
+def test_the_example_is_open_when_it_says(now: str, labels: dict[str, str], is_open: bool) -> None:
+    assert calendar(EXAMPLE).at(at(now), labels).open is is_open
+
+
+@pytest.mark.parametrize(
+    ("now", "labels", "because"),
+    [
+        (
+            "2026-11-23T23:00",
+            BATCH,
+            "window weeknights is open until Tue 2026-11-24 05:00 CET (Europe/Berlin)",
+        ),
+        (
+            "2026-11-25T23:00",
+            BATCH,
+            "window weeknights is open until Thu 2026-11-26 00:00 CET (Europe/Berlin)",
+        ),
+        (
+            "2026-11-23T12:00",
+            BATCH,
+            "no maintenance window is open; weeknights opens next, at Mon 2026-11-23 22:00 CET (Europe/Berlin)",  # noqa: E501 - one sentence
+        ),
+        (
+            "2026-11-27T12:00",
+            BATCH,
+            "not allowed: black-friday (sale) until Mon 2026-11-30 06:00 CET (Europe/Berlin)",
+        ),
+        (
+            "2026-11-23T12:00",
+            {},
+            "no window selects it: any time until Thu 2026-11-26 00:00 CET (Europe/Berlin)",
+        ),
+        ("2026-12-23T12:00", {}, "no window selects it: any time"),
+    ],
+)
+def test_the_answer_has_a_reason_with_times_in_the_settings_zone(
+    now: str, labels: dict[str, str], because: str
+) -> None:
+    assert calendar(EXAMPLE).at(at(now), labels).because == because
+
+
+def test_without_windows_it_is_any_time() -> None:
+    openness = Calendar().at(at("2026-11-23T12:00"), {})
+
+    assert openness.open
+    assert openness.window is None
+    assert openness.changes_at is None
+    assert openness.because == "no window is set, so any time"
+
+
+def test_an_answer_says_when_it_changes() -> None:
+    nights = calendar(EXAMPLE)
+
+    assert nights.at(at("2026-11-23T12:00"), BATCH).changes_at == at("2026-11-23T22:00")
+    assert nights.at(at("2026-11-23T23:00"), BATCH).changes_at == at("2026-11-24T05:00")
+    assert nights.at(at("2026-11-26T12:00"), BATCH).changes_at == at("2026-11-30T06:00")
+    assert nights.at(at("2026-12-26T12:00"), {}).changes_at is None
+
+
+def test_a_window_that_opens_inside_a_freeze_changes_nothing() -> None:
+    """Thursday's window opens and closes within it: nobody need look again before the freeze is over."""
+    assert calendar(EXAMPLE).at(at("2026-11-26T20:00"), BATCH).changes_at == at("2026-11-30T06:00")
+
+
+def test_an_absolute_freeze_says_so_also_when_another_one_is_named_first() -> None:
+    both = calendar(
+        "notAllowed:\n- {name: a, start: 2026-11-01, end: 2026-12-01}\n"
+        "- {name: b, start: 2026-11-10, end: 2026-11-20, absolute: true, reason: audit}\n"
+    )
+
+    before, during = (both.at(at(text), {}) for text in ("2026-11-05T00:00", "2026-11-15T00:00"))
+
+    assert (before.not_allowed, before.absolute) == ("a", False)
+    assert before.changes_at == datetime(2026, 11, 10, tzinfo=UTC)
+    assert (during.not_allowed, during.absolute) == ("a", True)
+    assert during.because == (
+        "not allowed: a until Tue 2026-12-01 00:00 UTC; "
+        "b (audit) until Fri 2026-11-20 00:00 UTC, whatever the deadline"
+    )
+
+
+def test_openings_are_net_of_freezes_and_start_when_they_really_started() -> None:
+    openings = calendar(EXAMPLE).openings(at("2026-11-25T23:00"), BATCH)
+
+    assert [(o.start, o.end, o.window) for o in openings] == [
+        (at("2026-11-25T22:00"), at("2026-11-26T00:00"), "weeknights"),
+        (at("2026-11-30T22:00"), at("2026-12-01T05:00"), "weeknights"),
+        (at("2026-12-01T22:00"), at("2026-12-02T05:00"), "weeknights"),
+    ]
+
+
+def test_a_node_without_windows_has_openings_around_the_freezes() -> None:
+    now = at("2026-11-25T23:00")
+
+    openings = calendar(EXAMPLE).openings(now, {})
+
+    assert [(o.start, o.end, o.window) for o in openings] == [
+        (now, at("2026-11-26T00:00"), "any time"),
+        (at("2026-11-30T06:00"), None, "any time"),
+    ]
+
+
+def test_openings_end_with_what_was_asked_for() -> None:
+    nights = calendar(EXAMPLE)
+
+    assert len(nights.openings(at("2026-11-01T00:00"), BATCH, count=7)) == 7
+    until = at("2026-11-04T00:00")
+    assert [o.start.day for o in nights.openings(at("2026-11-01T00:00"), BATCH, count=9, until=until)] == [
+        2,
+        3,
+    ]
+
+
+def test_windows_that_meet_are_one_opening_with_both_names() -> None:
+    two = calendar(
+        'windows:\n- {name: a, start: "22:00", end: "24:00"}\n- {name: b, start: "00:00", end: "05:00"}\n'
+    )
+
+    (opening,) = two.openings(at("2026-11-23T22:30+00:00"), {}, count=1)
+
+    assert opening.window == "a, b"
+    assert opening.end == datetime(2026, 11, 24, 5, tzinfo=UTC)
+    assert two.at(at("2026-11-24T01:00+00:00"), {}).window == "b"
+
+
+def test_windows_that_fill_each_others_gaps_have_no_end() -> None:
+    two = calendar('windows: [{name: a, end: "12:00"}, {name: b, start: "12:00"}]')
+
+    (opening,) = two.openings(at("2026-11-23T22:30+00:00"), {})
+
+    assert opening.end is None
+
+
+def test_a_window_that_names_only_nodes_is_open_at_any_time_for_them() -> None:
+    mixed = calendar("windows: [{name: a, nodeSelector: {x: y}}, {name: b, days: [sun]}]")
+    monday = at("2026-11-23T12:00")
+
+    assert mixed.at(monday, {"x": "y"}).open
+    assert not mixed.at(monday, {}).open
+
+
+def test_windows_may_be_of_one_date() -> None:
+    once = calendar("windows: [{name: move, start: 2026-11-28T20:00, end: 2026-11-29}]")
+
+    assert once.at(at("2026-11-28T21:00+00:00"), {}).open
+    assert not once.at(at("2026-11-29T00:00+00:00"), {}).open
+    assert once.at(at("2026-11-29T00:00+00:00"), {}).because == (
+        "no maintenance window is open, and none opens within 400 days"
+    )
+
+
+def test_freezes_may_recur() -> None:
+    yearly = calendar('notAllowed: [{name: new-year, schedule: "0 0 31 12 *", duration: 2d}]')
+
+    assert not yearly.at(at("2027-01-01T12:00+00:00"), {}).open
+    assert yearly.at(at("2027-01-02T00:00+00:00"), {}).open
+
+
+def test_a_freeze_without_end_leaves_no_opening_and_is_not_searched_for_ever() -> None:
+    frozen = calendar("windows: [{days: [sun]}]\nnotAllowed: [{name: a, days: [mon-sun]}]")
+
+    assert frozen.openings(at("2026-11-23T12:00"), {}) == ()
+    assert not frozen.at(at("2026-11-23T12:00"), {}).open
+    assert frozen.at(at("2026-11-23T12:00"), {}).because == "not allowed: a"
+
+
+def test_each_window_is_meant_in_its_own_zone() -> None:
+    tokyo = calendar(
+        'timeZone: Europe/Berlin\nwindows: [{name: a, start: "09:00", end: "10:00", timeZone: Asia/Tokyo}]'
+    )
+
+    answer = tokyo.at(at("2026-11-23T00:30+00:00"), {})
+
+    assert answer.open
+    assert answer.because == "window a is open until Mon 2026-11-23 02:00 CET (Europe/Berlin)"
+
+
+def test_about_no_node_in_particular_every_selectors_windows_are_told_of() -> None:
+    openness = calendar(EXAMPLE).at(at("2026-11-23T23:00"), None)
+    openings = calendar(EXAMPLE).openings(at("2026-11-23T23:00"), None)
+
+    assert openness.open
+    assert openness.window == "weeknights"
+    assert openness.because == (
+        "nodes agentpool=batch: window weeknights is open until Tue 2026-11-24 05:00 CET (Europe/Berlin); "
+        "nodes that no window selects: any time"
+    )
+    assert [(o.window, str(o.selector)) for o in openings] == [("weeknights", "agentpool=batch")] * 3
+    assert not calendar(EXAMPLE).at(at("2026-11-23T12:00"), None).open
+
+
+def test_a_freeze_for_some_nodes_leaves_the_question_about_none_in_particular_open() -> None:
+    some = calendar("notAllowed: [{name: a, nodeSelector: {x: y}, start: 2026-11-01, end: 2026-12-01}]")
+
+    openness = some.at(at("2026-11-23T12:00"), None)
+
+    assert openness.open
+    assert openness.because == "no window is set, so any time; nodes x=y: not allowed (a)"
+    assert not some.at(at("2026-11-23T12:00"), {"x": "y"}).open
+
+
+def test_time_may_run_backwards_between_questions() -> None:
+    nights = calendar(EXAMPLE)
+    late = nights.at(at("2030-06-03T23:00"), BATCH)
+
+    assert late.open
+    assert nights.at(at("2026-11-23T23:00"), BATCH).open
+    assert nights.at(at("2030-06-03T23:00"), BATCH) == late
+
+
+def test_the_same_question_is_answered_once_for_all_nodes_that_share_their_windows() -> None:
+    nights = calendar(EXAMPLE)
+    now = at("2026-11-23T23:00")
+
+    assert nights.at(now, BATCH | {"name": "a"}) is nights.at(now, BATCH | {"name": "b"})
+    assert nights.at(now, BATCH) is not nights.at(now + timedelta(seconds=1), BATCH)

@@ -1,0 +1,493 @@
+"""AKS's agent pools through the real pipeline: raised by one, a machine deleted, and nothing done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from reconciler import USER_AGENT
+from reconciler.clients.azure import agent_pools
+from reconciler.clients.azure.agent_pools import AgentPools, Pipeline, connect
+from reconciler.errors import CloudError, Conflict, LockLost
+from reconciler.model.machine import Machine, MachineProvider, MachineRef, Pool, Raise, Remove
+from tests.support.fakes.agent_pools import CLUSTER, FakeAgentPools
+from tests.support.fakes.arm import BROKEN, FORBIDDEN, NO_TOKEN, THROTTLED, Refusal
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def azure() -> Iterator[FakeAgentPools]:
+    with FakeAgentPools() as fake:
+        yield fake
+        assert fake.violations == []
+
+
+@pytest.fixture
+def pools(azure: FakeAgentPools) -> AgentPools:
+    """Reads, and writes without a lock."""
+    return AgentPools(CLUSTER, azure.pipeline(), guard=lambda: None)
+
+
+def ref(node: str, pool: str = "np") -> MachineRef:
+    return MachineRef(node, f"uid-of-{node}", MachineProvider.AKS, node, pool=pool)
+
+
+def seen(pools: AgentPools, node: str, pool: str = "np") -> Machine:
+    """The machine as a pass observes it."""
+    (found,) = pools.machines([ref(node, pool)])
+    assert found.problem == ""
+    return found
+
+
+def pool_of(machine: Machine) -> Pool:
+    assert machine.pool is not None
+    return machine.pool
+
+
+# What is seen.
+
+
+def test_a_machine_is_told_with_its_pool(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("np", 3)
+
+    (found,) = pools.machines([ref(first)])
+
+    pool = Pool("agent pool", "np", wanted=3, ready=3, revision="1", scales=True)
+    assert found == Machine(ref(first), name=first, pool=pool)
+    assert str(found.pool) == "agent pool np"
+
+
+def test_each_pool_is_asked_for_once_and_the_order_is_kept(azure: FakeAgentPools, pools: AgentPools) -> None:
+    one, two, _ = azure.pool("np", 3)
+    (other,) = azure.pool("sys", 1, mode="System")
+
+    found = pools.machines([ref(two), ref(other, "sys"), ref(one)])
+
+    assert [machine.name for machine in found] == [two, other, one]
+    assert [pool_of(machine).wanted for machine in found] == [3, 1, 3]
+    assert azure.requests == ["GET np", "GET sys"]
+
+
+def test_nobody_asked_is_nothing_asked(azure: FakeAgentPools, pools: AgentPools) -> None:
+    assert pools.machines([]) == ()
+    assert azure.requests == []
+
+
+@pytest.mark.parametrize(
+    ("properties", "scales", "busy", "ready"),
+    [
+        pytest.param({}, True, "", 3, id="at rest"),
+        pytest.param({"enableAutoScaling": True}, False, "", 3, id="an autoscaler looks after it"),
+        pytest.param(
+            {"provisioningState": "Updating"}, True, "agent pool np is Updating", None, id="Updating"
+        ),
+        pytest.param(
+            {"provisioningState": "Upgrading"}, True, "agent pool np is Upgrading", None, id="Upgrading"
+        ),
+        pytest.param({"provisioningState": "Failed"}, True, "", None, id="the last operation failed"),
+        pytest.param({"provisioningState": "Canceled"}, True, "", None, id="the last one was stopped"),
+        pytest.param(
+            {"powerState": {"code": "Stopped"}}, True, "agent pool np is Stopped", None, id="switched off"
+        ),
+    ],
+)
+def test_whether_a_pool_may_be_asked_for_more(
+    azure: FakeAgentPools,
+    pools: AgentPools,
+    properties: dict[str, object],
+    scales: bool,
+    busy: str,
+    ready: int | None,
+) -> None:
+    first, *_ = azure.pool("np", 3, **properties)
+
+    pool = pool_of(seen(pools, first))
+
+    assert (pool.wanted, pool.scales, pool.busy, pool.ready) == (3, scales, busy, ready)
+
+
+def test_a_pool_of_single_vms_keeps_its_number_in_a_profile(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("vms", 2, type="VirtualMachines")
+
+    assert pool_of(seen(pools, first, "vms")).wanted == 2
+
+
+def test_a_pool_of_single_vms_in_several_sizes_keeps_no_number_that_we_could_raise(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    sizes = [{"size": "Standard_D2_v2", "count": 3}, {"size": "Standard_D2_v3", "count": 2}]
+    first, *_ = azure.pool(
+        "vms", 5, type="VirtualMachines", virtualMachinesProfile={"scale": {"manual": sizes}}
+    )
+
+    pool = pool_of(seen(pools, first, "vms"))
+
+    assert (pool.wanted, pool.scales) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        pytest.param(FORBIDDEN, "agent pool np: 403 AuthorizationFailed The client does not", id="403"),
+        pytest.param(BROKEN, "agent pool np: 500 InternalServerError", id="500"),
+        pytest.param(Refusal(404, "NotFound", "Could not find it"), "404 NotFound Could not", id="404"),
+        pytest.param(Refusal(409, "Conflict", "Being\nmade"), "busy with another operation: 409", id="409"),
+    ],
+)
+def test_one_pool_that_fails_leaves_the_others_alone(
+    azure: FakeAgentPools, pools: AgentPools, refusal: Refusal, words: str
+) -> None:
+    one, *_ = azure.pool("np")
+    other, *_ = azure.pool("other")
+    azure.refuse(refusal, "/np")
+
+    first, second = pools.machines([ref(one), ref(other, "other")])
+
+    assert words in first.problem
+    assert "\n" not in first.problem
+    assert first.pool is None
+    assert pool_of(second).wanted == 3
+
+
+def test_a_pool_that_is_not_there_is_told_in_words(pools: AgentPools) -> None:
+    (found,) = pools.machines([ref("a", "gone")])
+
+    assert "agent pool gone: 404" in found.problem
+
+
+@pytest.mark.parametrize("properties", [{"count": "three"}, {"count": True}, {"powerState": "on"}])
+def test_an_answer_that_can_t_be_read_spoils_no_other(
+    azure: FakeAgentPools, pools: AgentPools, properties: dict[str, object]
+) -> None:
+    one, *_ = azure.pool("np", 3, **properties)
+    other, *_ = azure.pool("other")
+
+    first, second = pools.machines([ref(one), ref(other, "other")])
+
+    assert "agent pool np: its answer can't be read" in first.problem
+    assert second.problem == ""
+
+
+@pytest.mark.parametrize(
+    "refusal", [THROTTLED, Refusal(429), NO_TOKEN], ids=["429", "429 without a wish", "401"]
+)
+def test_what_the_next_pool_would_hear_as_well_is_not_asked_for(
+    azure: FakeAgentPools, pools: AgentPools, refusal: Refusal
+) -> None:
+    azure.pool("np")
+    azure.pool("other")
+    azure.refuse(refusal)
+
+    first, second = pools.machines([ref("a"), ref("b", "other")])
+
+    assert str(refusal.status) in first.problem
+    assert second.problem == first.problem
+    assert azure.requests == ["GET np"]
+
+
+def test_where_nobody_answers_one_try_is_enough() -> None:
+    with FakeAgentPools() as gone:
+        nobody = gone.pipeline()
+
+    first, second = AgentPools(CLUSTER, nobody).machines([ref("a"), ref("b", "other")])
+
+    assert first.problem.startswith("agent pool np: ")
+    assert second.problem == first.problem
+
+
+def test_an_answer_that_does_not_come_is_not_waited_for(
+    azure: FakeAgentPools, pools: AgentPools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    azure.pool("np")
+    azure.refuse(Refusal(200, delay=1))
+    monkeypatch.setattr(agent_pools, "READ_TIMEOUT", 0.2)
+
+    (found,) = pools.machines([ref("a")])
+
+    assert "timed out" in found.problem
+
+
+# Asking for one more.
+
+
+def test_a_pool_is_raised_by_one_and_all_else_stays_as_it_is(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    first, *_ = azure.pool("np", 3, nodeTaints=["a=b:NoSchedule"], tags={"x": "y"})
+    added: list[str] = []
+    azure.added = added.append
+
+    pools.raise_pool(Raise(first, seen(pools, first), 4))
+
+    assert azure.count() == 4
+    (sent,) = azure.pools["np"].written
+    assert set(sent) == {"properties"}
+    assert sent["properties"]["nodeTaints"] == ["a=b:NoSchedule"]
+    assert sent["properties"]["tags"] == {"x": "y"}
+    assert len(added) == 1
+
+
+def test_a_pool_of_single_vms_is_raised_in_its_profile(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("vms", 2, type="VirtualMachines")
+
+    pools.raise_pool(Raise(first, seen(pools, first, "vms"), 3))
+
+    (sent,) = azure.pools["vms"].written
+    scale = sent["properties"]["virtualMachinesProfile"]["scale"]
+    assert scale == {"manual": [{"size": "Standard_D8s_v5", "count": 3}]}
+    assert "count" not in sent["properties"]
+
+
+def test_raised_twice_is_raised_once(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("np", 3)
+    action = Raise(first, seen(pools, first), 4)
+
+    pools.raise_pool(action)
+    pools.raise_pool(action)
+    pools.raise_pool(Raise(first, seen(pools, first), 4))
+
+    assert azure.count() == 4
+    assert azure.writes == ["PUT np"]
+
+
+def test_raised_while_the_first_raise_is_under_way_is_still_raised_once(azure: FakeAgentPools) -> None:
+    azure.takes = 9
+    pools = AgentPools(CLUSTER, azure.pipeline(), guard=lambda: None)
+    first, *_ = azure.pool("np", 3)
+    action = Raise(first, seen(pools, first), 4)
+
+    pools.raise_pool(action)
+    pools.raise_pool(action)
+
+    assert azure.writes == ["PUT np"]
+    assert pool_of(seen(pools, first)).busy == "agent pool np is Scaling"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param({"count": 2}, "its count is 2, it was 3", id="somebody lowered it"),
+        pytest.param({"enableAutoScaling": True}, "not ours to raise", id="an autoscaler took it over"),
+    ],
+)
+def test_a_pool_that_was_changed_since_it_was_seen_is_left_alone(
+    azure: FakeAgentPools, pools: AgentPools, change: dict[str, object], words: str
+) -> None:
+    first, *_ = azure.pool("np", 3)
+    action = Raise(first, seen(pools, first), 4)
+    azure.change("np", **change)
+
+    with pytest.raises(Conflict, match=words):
+        pools.raise_pool(action)
+    assert azure.writes == []
+
+
+def test_a_change_between_our_read_and_our_write_is_a_conflict(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    first, *_ = azure.pool("np", 3)
+    action = Raise(first, seen(pools, first), 4)
+    read = azure._read
+
+    def changed(pool: object) -> object:
+        answer = read(pool)  # type: ignore[arg-type]  # passed through
+        azure.pools["np"].etag += 1
+        return answer
+
+    azure._read = changed  # type: ignore[method-assign,assignment]  # somebody else's hand
+    with pytest.raises(Conflict, match="changed meanwhile: agent pool np: 412 PreconditionFailed"):
+        pools.raise_pool(action)
+    assert azure.count() == 3
+
+
+def test_a_busy_pool_is_not_even_asked(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("np", 3)
+    machine = seen(pools, first)
+    azure.change("np", provisioningState="Upgrading")
+
+    with pytest.raises(CloudError, match="agent pool np is Upgrading") as told:
+        pools.raise_pool(Raise(first, machine, 4))
+    with pytest.raises(CloudError, match="agent pool np is Upgrading"):
+        pools.remove(Remove(first, machine, lower=2))
+
+    assert told.value.status == 409
+    assert azure.writes == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status", "wait", "words"),
+    [
+        pytest.param(THROTTLED, 429, 240, "429 TooManyRequests", id="429"),
+        pytest.param(
+            Refusal(409, "OperationNotAllowed", "in progress", {"Retry-After": "30"}),
+            409,
+            30,
+            "agent pool np is busy with another operation: 409 OperationNotAllowed in progress",
+            id="409",
+        ),
+        pytest.param(FORBIDDEN, 403, None, "403 AuthorizationFailed", id="403"),
+        pytest.param(
+            Refusal(503, "ServerBusy", "later", {"Retry-After": "Sat, 21 Nov 2026 12:02:00 GMT"}),
+            503,
+            120,
+            "503 ServerBusy later",
+            id="a moment as a date",
+        ),
+    ],
+)
+def test_a_refused_write_says_why_and_when_and_is_not_tried_again(
+    azure: FakeAgentPools, refusal: Refusal, status: int, wait: float | None, words: str
+) -> None:
+    pools = AgentPools(CLUSTER, azure.pipeline(), guard=lambda: None, wall=NOON.timestamp)
+    first, *_ = azure.pool("np", 3)
+    machine = seen(pools, first)
+    azure.refuse(refusal, "PUT")
+    azure.refuse(refusal, "POST")
+
+    with pytest.raises(CloudError, match=words) as raising:
+        pools.raise_pool(Raise(first, machine, 4))
+    with pytest.raises(CloudError, match=words) as removing:
+        pools.remove(Remove(first, machine, lower=2))
+
+    for told in (raising.value, removing.value):
+        assert (told.status, told.retry_after) == (status, wait)
+        assert "\n" not in str(told)
+    assert azure.writes == ["PUT np", "POST np/deleteMachines"]
+    assert azure.count() == 3
+
+
+# Having one deleted.
+
+
+def test_a_machine_is_deleted_and_the_count_goes_down_with_it(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    first, *others = azure.pool("np", 4)
+    gone: list[str] = []
+    azure.deleted = gone.append
+
+    pools.remove(Remove(first, seen(pools, first), lower=3))
+
+    assert (gone, azure.count(), azure.pools["np"].names) == ([first], 3, others)
+
+
+@pytest.mark.parametrize("lower", [3, None], ids=["raised before", "an autoscaler's"])
+def test_deleted_twice_is_deleted_once(azure: FakeAgentPools, pools: AgentPools, lower: int | None) -> None:
+    first, *_ = azure.pool("np", 4, enableAutoScaling=lower is None)
+    action = Remove(first, seen(pools, first), lower)
+
+    pools.remove(action)
+    pools.remove(action)
+    pools.remove(Remove(first, seen(pools, first), lower))
+
+    assert azure.count() == 3
+    assert len(azure.pools["np"].names) == 3
+
+
+def test_where_the_count_is_low_already_nothing_is_asked(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("np", 4)
+    machine = seen(pools, first)
+    azure.change("np", count=3)
+
+    pools.remove(Remove(first, machine, lower=3))
+
+    assert azure.writes == []
+
+
+def test_a_second_delete_while_the_first_is_under_way_deletes_no_other(azure: FakeAgentPools) -> None:
+    azure.takes = 9
+    pools = AgentPools(CLUSTER, azure.pipeline(), guard=lambda: None)
+    first, *others = azure.pool("np", 4)
+    action = Remove(first, seen(pools, first))
+
+    pools.remove(action)
+    with pytest.raises(CloudError, match="busy with another operation"):
+        pools.remove(action)
+
+    assert azure.pools["np"].names == others
+
+
+def test_a_bad_request_of_another_kind_is_told(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("np", 4)
+    azure.refuse(Refusal(400, "InvalidParameter", "The last system node may not go."), "POST")
+
+    with pytest.raises(CloudError, match="400 InvalidParameter The last system node"):
+        pools.remove(Remove(first, seen(pools, first)))
+
+
+def test_a_pool_that_has_gone_meanwhile_is_told(azure: FakeAgentPools, pools: AgentPools) -> None:
+    first, *_ = azure.pool("np", 4)
+    machine = seen(pools, first)
+    del azure.pools["np"]
+
+    with pytest.raises(CloudError, match="404") as told:
+        pools.remove(Remove(first, machine))
+    assert told.value.status == 404
+
+
+# Who asks.
+
+
+def test_a_lost_lock_writes_nothing(azure: FakeAgentPools) -> None:
+    def lost() -> None:
+        raise LockLost("gone")
+
+    pools = AgentPools(CLUSTER, azure.pipeline(), guard=lost)
+    first, *_ = azure.pool("np", 4)
+    machine = seen(pools, first)
+
+    with pytest.raises(LockLost):
+        pools.raise_pool(Raise(first, machine, 5))
+    with pytest.raises(LockLost):
+        pools.remove(Remove(first, machine))
+    assert azure.writes == []
+
+
+def test_who_holds_no_lock_writes_nothing(azure: FakeAgentPools) -> None:
+    pools = AgentPools(CLUSTER, azure.pipeline())
+    first, *_ = azure.pool("np", 4)
+
+    with pytest.raises(RuntimeError, match="made for reading"):
+        pools.remove(Remove(first, seen(pools, first)))
+
+
+def test_azure_hears_who_asks(azure: FakeAgentPools, pools: AgentPools) -> None:
+    azure.pool("np")
+    pools.machines([ref("a")])
+
+    assert all(USER_AGENT in agent for agent in azure.user_agents)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "address"),
+    [
+        ("Public", "https://management.azure.com/x"),
+        ("China", "https://management.chinacloudapi.cn/x"),
+        ("USGovernment", "https://management.usgovcloudapi.net/x"),
+    ],
+)
+def test_each_cloud_has_its_own_address(cloud: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/var/run/secrets/azure/tokens/azure-identity-token")
+    monkeypatch.setenv("AZURE_TENANT_ID", "00000000-0000-0000-0000-000000000000")
+    monkeypatch.setenv("AZURE_CLIENT_ID", "00000000-0000-0000-0000-000000000000")
+    monkeypatch.delenv("AZURE_AUTHORITY_HOST", raising=False)
+
+    pipeline: Pipeline = connect(cloud)
+
+    assert pipeline().format_url("/x") == address
+    assert pipeline() is pipeline()
+
+
+def test_a_workload_identity_that_lacks_a_part_is_told_and_nothing_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/nowhere")
+    for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+    (found,) = AgentPools(CLUSTER, connect()).machines([ref("a")])
+
+    assert "tenant_id" in found.problem

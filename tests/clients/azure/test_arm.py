@@ -1,0 +1,269 @@
+"""The real SDK against a fake ARM: pages, refusals, patience, and what is never done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reconciler.clients.azure import arm as client
+from reconciler.clients.azure.arm import Arm, connect
+from reconciler.errors import CloudError
+from reconciler.model.cloud import PerformMaintenance, Planned, Scope, Vm
+from tests.support.fakes import arm
+from tests.support.fakes.arm import (
+    BROKEN,
+    FORBIDDEN,
+    GROUP,
+    NO_TOKEN,
+    SCALE_SET,
+    SUBSCRIPTION,
+    THROTTLED,
+    FakeArm,
+    Refusal,
+)
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+WINDOW = (NOON, NOON + timedelta(days=7))
+OFFER = (NOON - timedelta(days=30), NOON)
+SET = Scope(SUBSCRIPTION.casefold(), GROUP.casefold(), SCALE_SET)
+OTHER = Scope(SUBSCRIPTION.casefold(), GROUP.casefold(), "aks-other-vmss")
+SINGLES = Scope(SUBSCRIPTION.casefold())
+
+
+@pytest.fixture
+def azure() -> Iterator[FakeArm]:
+    with FakeArm() as fake:
+        yield fake
+        assert fake.violations == []
+
+
+def asked(azure: FakeArm) -> Arm:
+    return Arm(arm.compute(azure), guard=lambda: None)
+
+
+def test_a_scale_set_of_many_pages_is_one_list(azure: FakeArm) -> None:
+    azure.uniform(*range(250))
+    azure.plan(249, arm.status(offered=True, offer=OFFER, window=WINDOW))
+
+    (listing,) = asked(azure).planned([SET])
+
+    assert len(azure.lists) == 1
+    assert azure.pages == 3
+    assert len(listing.seen) == 250
+    assert listing.planned == (("249", Planned(True, *OFFER, *WINDOW)),)
+
+
+def test_single_vms_of_every_kind_are_one_list_of_the_subscription(azure: FakeArm) -> None:
+    for name in ("flexprofile-mp-0_df53ee36", "aks-hostedpool-16652789-vms1", "aks-default-pb9ls"):
+        azure.single(name)
+    azure.plan("aks-default-pb9ls", arm.status(window=WINDOW))
+
+    (listing,) = asked(azure).planned([SINGLES])
+
+    assert azure.lists == ["single VMs"]
+    assert len(listing.seen) == 3
+    assert [name for name, _ in listing.planned] == [f"{GROUP}/aks-default-pb9ls".casefold()]
+
+
+def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_left(azure: FakeArm) -> None:
+    azure.uniform(1)
+    azure.uniform(1, scale_set=OTHER.scale_set)
+    # Whoever slept so long would be ended by the limit on a test.
+    azure.refuse(Refusal(429, headers={"Retry-After": "3600"}))
+
+    first, second = asked(azure).planned([SET, OTHER])
+
+    assert "429" in first.problem
+    assert first.wait == 3600
+    assert not second.asked
+    assert second.problem == first.problem
+    assert azure.lists == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"Retry-After": "240"}, 240),
+        ({"Retry-After": "Sat, 21 Nov 2026 12:02:00 GMT"}, 120),
+        ({"x-ms-retry-after-ms": "1500"}, 1.5),
+        ({}, 60),
+        ({"Retry-After": "soon"}, 60),
+    ],
+)
+def test_every_spelling_of_retry_after_is_heeded(
+    azure: FakeArm, headers: dict[str, str], wait: float
+) -> None:
+    azure.refuse(arm.Refusal(429, headers=headers))
+
+    (listing,) = Arm(arm.compute(azure), wall=NOON.timestamp).planned([SET])
+
+    assert listing.wait == wait
+
+
+@pytest.mark.parametrize("refusal", [FORBIDDEN, BROKEN], ids=lambda one: str(one.status))
+def test_one_scale_set_that_fails_leaves_the_others_alone(azure: FakeArm, refusal: arm.Refusal) -> None:
+    azure.uniform(1)
+    azure.uniform(1, scale_set=OTHER.scale_set)
+    azure.refuse(refusal, SCALE_SET)
+
+    first, second = asked(azure).planned([SET, OTHER])
+
+    assert str(refusal.status) in first.problem
+    assert refusal.code in first.problem
+    assert second.problem == ""
+    assert second.seen == {"1"}
+
+
+def test_a_scale_set_that_is_gone_is_told_so(azure: FakeArm) -> None:
+    azure.uniform(1)
+    azure.delete(SCALE_SET)
+
+    (listing,) = asked(azure).planned([SET])
+
+    assert "404 ResourceNotFound" in listing.problem
+
+
+def test_a_failure_in_the_second_page_is_no_half_answer(azure: FakeArm) -> None:
+    azure.uniform(*range(150))
+
+    pages = azure._list
+
+    def cut(target: str, *rest: object) -> object:
+        if "skip=" in target:
+            return 500, {"error": {"code": "InternalServerError", "message": "flap"}}, {}
+        return pages(target, *rest)  # type: ignore[arg-type]  # passed through
+
+    azure._list = cut  # type: ignore[method-assign,assignment]  # the fake's mood
+    (listing,) = asked(azure).planned([SET])
+
+    assert "500" in listing.problem
+    assert listing.seen == frozenset()
+
+
+def test_who_is_nobody_asks_once(azure: FakeArm) -> None:
+    azure.refuse(NO_TOKEN, times=9)
+
+    first, second = asked(azure).planned([SET, OTHER])
+
+    assert "401" in first.problem
+    assert not second.asked
+    assert len(azure.refusals["/"]) == 8
+
+
+def test_where_nobody_answers_one_try_is_enough() -> None:
+    with FakeArm() as gone:
+        nobody = arm.compute(gone)
+
+    first, second = Arm(nobody).planned([SET, OTHER])
+
+    assert first.problem
+    assert second.problem == first.problem
+    assert not second.asked
+
+
+def test_a_list_that_takes_too_long_is_left(azure: FakeArm) -> None:
+    azure.uniform(*range(300))
+    times = iter([0.0, 0.0, *[client.PATIENCE + 1] * 20])
+
+    first, second = Arm(arm.compute(azure), clock=lambda: next(times)).planned([SET, OTHER])
+
+    assert "not over within" in first.problem
+    assert not second.asked
+
+
+def test_with_few_calls_left_the_rest_is_left_for_later(azure: FakeArm) -> None:
+    azure.uniform(1)
+    azure.headers = {
+        "x-ms-ratelimit-remaining-resource": "Microsoft.Compute/HighCostGet3Min;9,Microsoft.Compute/X;700"
+    }
+
+    first, second = asked(azure).planned([SET, OTHER])
+
+    assert first.seen == {"1"}
+    assert (second.asked, second.problem) == (False, "")
+
+
+def test_an_observer_that_may_write_nothing_down_keeps_the_answer_itself(azure: FakeArm) -> None:
+    azure.uniform(1)
+    azure.refuse(THROTTLED)
+    clock = {"seconds": 0.0}
+    asking = Arm(arm.compute(azure), clock=lambda: clock["seconds"])
+    asking.keep = 900
+
+    for clock["seconds"] in (0.0, 60.0, 239.0):
+        assert asking.planned([SET])[0].problem
+    for clock["seconds"] in (241.0, 1000.0):
+        assert asking.planned([SET])[0].seen == {"1"}
+
+    assert len(azure.lists) == 1
+
+
+def test_maintenance_is_started_for_one_instance_and_its_end_not_waited_for(azure: FakeArm) -> None:
+    azure.uniform(1, 2)
+    azure.single("flex_1")
+    azure.plan(2, arm.status(offered=True))
+    azure.plan("flex_1", arm.status(offered=True))
+
+    asked(azure).perform_maintenance(PerformMaintenance("a", Vm(SET, "2")))
+    asked(azure).perform_maintenance(PerformMaintenance("b", Vm(SINGLES, f"{GROUP}/flex_1".casefold())))
+
+    assert azure.performed == [f"{SCALE_SET}_2", f"{GROUP}/flex_1"]
+
+
+def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None:
+    azure.uniform(2)
+    azure.plan(2, arm.status(offered=True))
+    azure.refuse(THROTTLED)
+
+    with pytest.raises(CloudError, match="429") as told:
+        asked(azure).perform_maintenance(PerformMaintenance("a", Vm(SET, "2")))
+
+    assert told.value.retry_after == 240
+    assert azure.performed == []
+
+
+def test_who_holds_no_lock_starts_nothing(azure: FakeArm) -> None:
+    with pytest.raises(RuntimeError, match="made for reading"):
+        Arm(arm.compute(azure)).perform_maintenance(PerformMaintenance("a", Vm(SET, "2")))
+
+
+def test_azure_hears_who_asks(azure: FakeArm) -> None:
+    azure.uniform(1)
+
+    asked(azure).planned([SET])
+
+    assert all("azsdk-python" in agent for agent in azure.user_agents)
+
+
+@pytest.mark.parametrize("cloud", ["Public", "China", "USGovernment"])
+def test_each_cloud_has_its_own_address(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/var/run/secrets/azure/tokens/azure-identity-token")
+    monkeypatch.setenv("AZURE_TENANT_ID", "00000000-0000-0000-0000-000000000000")
+    monkeypatch.setenv("AZURE_CLIENT_ID", "00000000-0000-0000-0000-000000000000")
+    monkeypatch.delenv("AZURE_AUTHORITY_HOST", raising=False)
+    addresses = {
+        "Public": "https://management.azure.com",
+        "China": "https://management.chinacloudapi.cn",
+        "USGovernment": "https://management.usgovcloudapi.net",
+    }
+
+    made = connect(cloud)(SUBSCRIPTION)
+
+    assert str(made._config.base_url).rstrip("/") == addresses[cloud]
+    (scope,) = made._config.credential_scopes
+    assert scope.endswith(addresses[cloud].partition("://management")[2] + "/.default")
+    assert type(made._config.credential).__name__ == "WorkloadIdentityCredential"
+
+
+def test_a_workload_identity_that_lacks_a_part_is_told_and_nothing_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/nowhere")
+    for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+    (listing,) = Arm(connect()).planned([SET])
+
+    assert "tenant_id" in listing.problem

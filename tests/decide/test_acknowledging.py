@@ -1,0 +1,619 @@
+"""Acknowledging: why an event may not start yet, and what the agent is told.
+
+Aspects: what each VM of the event may lack, names and ids in any case, what the nodes tell differently,
+settings, people's hands, several events, the annotation and the record.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.event import Initiator, Kind, Status
+from reconciler.model.node import Node
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.record import Cordon, DrainRecord, Record, State, from_annotation
+from reconciler.release import release
+from reconciler.sources.imds import from_annotation as published_events
+from tests.support import builders
+from tests.support.builders import (
+    ACKNOWLEDGE,
+    NOW,
+    PREFIX,
+    RECORD,
+    held_node,
+    known,
+    minutes,
+    on_vm,
+    plan_of,
+    planned,
+    reading,
+    record,
+    settings,
+    signal,
+    snapshot,
+    told,
+    vm_name,
+)
+
+WANTED = "events: {Reboot: {acknowledge: true}}"
+BOTH = (vm_name(1), vm_name(2))
+A1 = known(ids=("A1",))
+
+
+def reboot(*resources: str, **more: Any) -> Any:
+    """What the agents of an event's nodes publish."""
+    more.setdefault("event_id", "A1")
+    more.setdefault("initiator", Initiator.PLATFORM)
+    return signal(more.pop("kind", Kind.REBOOT), resources=resources or BOTH, **more)
+
+
+def drained(name: str, instance: int, held: Record | None = None, **more: Any) -> Node:
+    """A node that was emptied for event A1."""
+    held = replace(held or record(events=(A1,)), uid=f"uid-{name}")
+    return on_vm(held_node(held, name, **more), instance)
+
+
+def two(b: Node | None = None, *said_on_b: Any, text: str = WANTED, a: Node | None = None) -> Plan:
+    """A plan for node a, about which nothing is amiss, and node b."""
+    nodes = (a or drained("a", 1), b or drained("b", 2))
+    readings = {"a": told(reboot()), "b": told(*(said_on_b or (reboot(),)))}
+    return planned(snapshot(*nodes, readings=readings), settings(text))
+
+
+def given(plan: NodePlan) -> list[str] | None:
+    """What the agent is told from now on; None where nothing is written about it."""
+    if plan.write is None or plan.write.annotations.get(ACKNOWLEDGE) is None:
+        return None
+    found: list[str] = json.loads(plan.write.annotations[ACKNOWLEDGE] or "")
+    return found
+
+
+def written(plan: NodePlan) -> tuple[str, ...]:
+    """What the record knows of it after the pass."""
+    assert plan.record is not None
+    return plan.record.acknowledged
+
+
+def refusal(plan: Plan, name: str = "a") -> str:
+    """Why the event of a node is not acknowledged; it is a hold, so that the report shows it."""
+    (hold,) = [hold for hold in plan_of(plan, name).holds if hold.code == "acknowledgeDue"]
+    assert given(plan_of(plan, name)) is None
+    return hold.reason.removeprefix("event A1 is not acknowledged: ")
+
+
+def test_when_every_vm_is_a_drained_node_each_of_them_is_told_so() -> None:
+    plan = two()
+
+    for name in ("a", "b"):
+        one = plan_of(plan, name)
+        assert given(one) == ["A1"]
+        assert written(one) == ("A1",)
+        assert [notice.reason for notice in one.notices] == ["MaintenanceAcknowledged"]
+        assert one.after is State.IN_MAINTENANCE
+        assert one.write is not None
+        assert one.write.annotations[RECORD] is not None
+        assert one.write.unschedulable is None
+
+
+BEING_DRAINED = record(events=(A1,), drain=DrainRecord(NOW))
+OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
+
+
+@pytest.mark.parametrize(
+    ("b", "why"),
+    [
+        pytest.param(
+            on_vm(builders.node("b"), 3), f"VM {vm_name(2)} is no node of this cluster", id="no such node"
+        ),
+        pytest.param(
+            drained("b", 20),
+            f"VM {vm_name(2)} is no node of this cluster",
+            id="only a node whose VM's name begins so",
+        ),
+        pytest.param(
+            replace(drained("b", 2), provider_id=""),
+            f"VM {vm_name(2)} is no node of this cluster",
+            id="a node that has no VM",
+        ),
+        pytest.param(drained("b", 2, BEING_DRAINED), "node b is not drained for it yet", id="being drained"),
+        pytest.param(
+            drained("b", 2, replace(BEING_DRAINED, drain=None, cordon=Cordon.ADOPTED_MECHANIC)),
+            "node b is not drained for it yet",
+            id="adopted and not drained",
+        ),
+        pytest.param(
+            drained("b", 2, record(State.REQUIRED, events=(A1,))),
+            "node b is not drained for it yet",
+            id="waiting",
+        ),
+        pytest.param(
+            drained(
+                "b",
+                2,
+                replace(record(State.REQUIRED, events=(A1,)), drain=record().drain),
+                unschedulable=True,
+            ),
+            "node b is not drained for it yet",
+            id="not in maintenance",
+        ),
+        pytest.param(on_vm(builders.node("b"), 2), "node b is not drained for it yet", id="not in our hands"),
+        pytest.param(
+            on_vm(builders.node("b", unschedulable=True), 2),
+            "node b is not drained for it yet",
+            id="cordoned by somebody",
+        ),
+        pytest.param(drained("b", 2, unschedulable=False), "node b is not drained for it yet", id="opened"),
+        pytest.param(
+            drained("b", 2, OF_ANOTHER), "node b is not drained for it yet", id="drained for another event"
+        ),
+        pytest.param(
+            drained("b", 2, record(events=(known(Kind.FREEZE, ids=("A1",)),))),
+            "node b is not drained for it yet",
+            id="drained while it was of another kind",
+        ),
+        pytest.param(
+            drained("b", 2, record(events=(A1,), claimed_by="ann")),
+            "node b may not be touched: it is drained by hand by ann",
+            id="claimed by hand",
+        ),
+        pytest.param(
+            on_vm(builders.node("b", annotations={RECORD: "{"}, unschedulable=True), 2),
+            "node b may not be touched: its record is left alone: it can't be read: "
+            "JSONDecodeError('Expecting property name enclosed in double quotes: line 1 column 2 (char 1)'); "
+            "reconciler release b --reset takes it away",
+            id="a record that can't be read",
+        ),
+        pytest.param(
+            replace(drained("b", 2), uid="another"),
+            "node b is not drained for it yet",
+            id="the record of another node",
+        ),
+    ],
+)
+def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: str) -> None:
+    assert refusal(two(b)) == why
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        pytest.param((), "node b has not heard of it yet", id="nothing"),
+        pytest.param((reboot(event_id="Z9"),), "node b has not heard of it yet", id="another event"),
+        pytest.param((reboot(source="request"),), "node b has not heard of it yet", id="from another source"),
+        pytest.param(
+            (reboot(status=Status.STARTED),),
+            "node b is not to be acknowledged, or it has started there",
+            id="started",
+        ),
+        pytest.param(
+            (reboot(kind=Kind.FREEZE),),
+            "node b is not to be acknowledged, or it has started there",
+            id="a kind that is let pass",
+        ),
+        pytest.param(
+            (reboot(kind=Kind.REDEPLOY),),
+            "node b is not to be acknowledged, or it has started there",
+            id="a kind that is not to be acknowledged",
+        ),
+        pytest.param(
+            (reboot(initiator=Initiator.USER),),
+            "node b is not to be acknowledged, or it has started there",
+            id="a user's own, which is only reported",
+        ),
+        pytest.param(
+            (reboot(), reboot(status=Status.STARTED)),
+            "node b is not to be acknowledged, or it has started there",
+            id="both scheduled and started",
+        ),
+    ],
+)
+def test_every_node_has_to_tell_of_it_as_of_one_to_be_started(said: tuple[Any, ...], why: str) -> None:
+    readings = {"a": told(reboot()), "b": told(*said)}
+    plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
+
+    assert refusal(plan) == why
+
+
+def test_a_node_whose_agent_can_not_be_heard_keeps_the_others_waiting() -> None:
+    readings = {"a": told(reboot()), "b": (reading(source="imds", unknown="its agent is not ready"),)}
+    plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
+
+    assert refusal(plan) == "node b has not heard of it yet"
+
+
+def test_a_node_of_which_there_is_nothing_to_tell_keeps_the_others_waiting() -> None:
+    plan = planned(
+        snapshot(drained("a", 1), on_vm(builders.node("b"), 2), readings={"a": told(reboot())}),
+        settings(WANTED),
+    )
+
+    assert refusal(plan) == "node b has not heard of it yet"
+
+
+def test_a_node_outside_of_the_fleet_keeps_the_others_waiting() -> None:
+    plan = two(
+        on_vm(builders.node("b"), 2), text=f"{WANTED}\nnodeSelector: {{test: yes}}", a=_in_fleet("a", 1)
+    )
+
+    assert refusal(plan) == "node b has not heard of it yet"
+
+
+def _in_fleet(name: str, instance: int) -> Node:
+    return drained(name, instance, labels={"test": "yes"})
+
+
+@pytest.mark.parametrize("on", ["Reboot: {drain: false}", "Reboot: {acknowledge: false}"])
+def test_an_override_for_one_of_its_nodes_keeps_all_of_them_waiting(on: str) -> None:
+    text = f"{WANTED}\noverrides: [{{nodeSelector: {{agentpool: gold}}, events: {{{on}}}}}]"
+    plan = two(drained("b", 2, pool="gold"), text=text)
+
+    assert refusal(plan) == "node b is not to be acknowledged, or it has started there"
+    assert given(plan_of(plan, "b")) is None
+    assert "acknowledgeDue" not in builders.codes(plan_of(plan, "b"))
+
+
+def test_an_override_may_be_what_wants_it() -> None:
+    text = "overrides: [{nodeSelector: {agentpool: gold}, events: {Reboot: {acknowledge: true}}}]"
+    both = two(drained("b", 2, pool="gold"), text=text, a=drained("a", 1, pool="gold"))
+    one = two(drained("b", 2, pool="gold"), text=text)
+
+    assert (given(plan_of(both, "a")), given(plan_of(both, "b"))) == (["A1"], ["A1"])
+    assert refusal(one, "b") == "node a is not to be acknowledged, or it has started there"
+
+
+def test_by_default_nothing_is_acknowledged_and_nothing_is_said_of_it() -> None:
+    plan = two(text="")
+
+    for name in ("a", "b"):
+        assert given(plan_of(plan, name)) is None
+        assert written(plan_of(plan, name)) == ()
+        assert "acknowledgeDue" not in builders.codes(plan_of(plan, name))
+
+
+def test_a_users_own_event_is_acknowledged_where_it_is_drained_for() -> None:
+    own = reboot(initiator=Initiator.USER)
+    readings = {"a": told(own), "b": told(own)}
+    seen = snapshot(drained("a", 1), drained("b", 2), readings=readings)
+    drains = planned(seen, settings("events: {Reboot: {acknowledge: true}, userInitiated: Drain}"))
+    reports = planned(seen, settings(WANTED))
+
+    assert given(plan_of(drains)) == ["A1"]
+    assert given(plan_of(reports)) is None
+
+
+# Names and ids.
+
+
+def test_names_and_ids_are_compared_without_regard_to_case() -> None:
+    spelled = reboot(vm_name(1).upper(), f" {vm_name(2).title()} ", event_id="a1")
+    plan = two(drained("b", 2, record(events=(known(ids=("a1",)),))), spelled)
+
+    # Each agent is told in the words of its own IMDS.
+    assert given(plan_of(plan, "a")) == ["A1"]
+    assert given(plan_of(plan, "b")) == ["a1"]
+
+
+def test_a_providers_id_may_be_in_any_case() -> None:
+    loud = drained("b", 2)
+
+    assert given(plan_of(two(replace(loud, provider_id=loud.provider_id.upper())))) == ["A1"]
+
+
+def test_an_id_that_is_spelled_anew_is_acknowledged_once_the_record_has_it_so() -> None:
+    seen = two(None, reboot(event_id="a1"))
+    after = plan_of(seen, "b").record
+
+    assert refusal(seen) == "node b is not drained for it yet"
+    assert after is not None
+    assert after.drain == record().drain
+    assert given(plan_of(two(drained("b", 2, after), reboot(event_id="a1")))) == ["A1"]
+
+
+def test_two_nodes_with_one_vms_name_keep_it_waiting() -> None:
+    twin = drained("c", 2)
+    readings = {name: told(reboot()) for name in ("a", "b", "c")}
+    plan = planned(snapshot(drained("a", 1), drained("b", 2), twin, readings=readings), settings(WANTED))
+
+    assert refusal(plan) == f"VM {vm_name(2)} may be any of b, c"
+
+
+def test_a_vm_whose_name_begins_like_anothers_is_another() -> None:
+    named = reboot(vm_name(1), vm_name(10))
+    readings = {"a": told(named), "b": told(named)}
+
+    def plan(*nodes: Node) -> Plan:
+        return planned(snapshot(*nodes, readings=readings), settings(WANTED))
+
+    assert given(plan_of(plan(drained("a", 1), drained("b", 10)))) == ["A1"]
+    assert refusal(plan(drained("a", 1), drained("b", 100))) == f"VM {vm_name(10)} is no node of this cluster"
+
+
+def test_a_flexible_scale_sets_vm_is_known_by_its_own_name() -> None:
+    place = "azure:///subscriptions/s/resourceGroups/mc_x/providers/Microsoft.Compute/virtualMachines/flex-1"
+    single = replace(drained("a", 1), provider_id=place)
+    seen = snapshot(single, readings={"a": told(reboot("flex-1"))})
+
+    assert given(plan_of(planned(seen, settings(WANTED)))) == ["A1"]
+
+
+# What the nodes tell differently.
+
+
+@pytest.mark.parametrize("fuller", ["a", "b"])
+def test_where_nodes_tell_of_different_vms_all_of_them_count(fuller: str) -> None:
+    readings = {name: told(reboot(*BOTH, vm_name(3)) if name == fuller else reboot()) for name in ("a", "b")}
+    plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
+
+    assert refusal(plan) == refusal(plan, "b") == f"VM {vm_name(3)} is no node of this cluster"
+
+
+def test_what_is_no_name_is_no_node() -> None:
+    published = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled"}
+    text = builders.published({**published, "Resources": [vm_name(1), None]}, vm=vm_name(1))
+    (said,) = published_events(text)
+    plan = planned(snapshot(drained("a", 1), readings={"a": told(said)}), settings(WANTED))
+
+    assert refusal(plan) == "VM null is no node of this cluster"
+
+
+@pytest.mark.parametrize("silent", ["a", "b"])
+def test_an_event_that_does_not_say_to_one_of_them_whom_it_is_about_may_be_about_anybody(silent: str) -> None:
+    vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
+    # Another source says what it is, by the same id.
+    clear = replace(reboot(), source="condition:VMEventScheduled", resources=())
+    readings = {name: told(vague, clear) if name == silent else told(reboot()) for name in ("a", "b")}
+    plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
+
+    assert refusal(plan).startswith("it does not say which VMs it is about")
+    assert refusal(plan, "b") == refusal(plan)
+
+
+def test_an_event_that_names_nobody_at_all_is_not_acknowledged() -> None:
+    vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
+    held = record(events=(known(Kind.UNKNOWN, ids=("A1",)),))
+    seen = snapshot(drained("a", 1, held), readings={"a": told(vague)})
+    plan = planned(seen, settings("events: {Unknown: {drain: true, acknowledge: true}}"))
+
+    assert refusal(plan) == "it does not say which VMs it is about"
+
+
+def test_an_event_without_an_id_can_not_be_acknowledged() -> None:
+    nameless = reboot(event_id="")
+    plan = planned(snapshot(drained("a", 1, record()), readings={"a": told(nameless)}), settings(WANTED))
+
+    assert given(plan_of(plan)) is None
+    assert "acknowledgeDue" not in builders.codes(plan_of(plan))
+
+
+def test_an_event_that_is_told_of_twice_is_acknowledged_once() -> None:
+    same = reboot(vm_name(1))
+    seen = snapshot(drained("a", 1), readings={"a": told(same, replace(same, description="again"))})
+    plan = plan_of(planned(seen, settings(WANTED)))
+
+    assert given(plan) == ["A1"]
+    assert written(plan) == ("A1",)
+
+
+def test_only_the_first_three_reasons_are_told_and_the_others_counted() -> None:
+    others = [vm_name(number) for number in (5, 6, 7, 8)]
+    four = planned(
+        snapshot(drained("a", 1), readings={"a": told(reboot(vm_name(1), *others))}), settings(WANTED)
+    )
+    three = planned(
+        snapshot(drained("a", 1), readings={"a": told(reboot(vm_name(1), *others[:3]))}), settings(WANTED)
+    )
+    reasons = [f"VM {name} is no node of this cluster" for name in others]
+
+    assert refusal(four) == f"{'; '.join(reasons[:3])} and 1 more"
+    assert refusal(three) == "; ".join(reasons[:3])
+
+
+# Several events.
+
+
+def test_each_of_several_events_is_acknowledged_by_its_own_lights() -> None:
+    """B2 is of node a alone; A1 waits for node b."""
+    held = record(events=(A1, known(ids=("B2",))))
+    readings = {"a": told(reboot(), reboot(vm_name(1), event_id="B2")), "b": told(reboot())}
+    nodes = (drained("a", 1, held), drained("b", 2, BEING_DRAINED))
+    plan = plan_of(planned(snapshot(*nodes, readings=readings), settings(WANTED)))
+
+    assert given(plan) == ["B2"]
+    assert written(plan) == ("B2",)
+    assert [hold.reason for hold in plan.holds if hold.code == "acknowledgeDue"] == [
+        "event A1 is not acknowledged: node b is not drained for it yet"
+    ]
+
+
+def test_several_events_that_may_start_are_one_annotation_in_order() -> None:
+    held = record(events=(A1, known(ids=("B2",))))
+    both = told(reboot(vm_name(1), event_id="B2"), reboot(vm_name(1)))
+    plan = plan_of(planned(snapshot(drained("a", 1, held), readings={"a": both}), settings(WANTED)))
+
+    assert given(plan) == ["A1", "B2"]
+    assert len(plan.notices) == 1
+
+
+def test_what_a_second_event_drains_anew_is_taken_back_from_every_node_at_once() -> None:
+    told_a, told_b = (acknowledged_before(name, number) for name, number in (("a", 1), ("b", 2)))
+    second = signal(Kind.PREEMPT, source="request")
+    plan = two(told_b, reboot(), second, a=told_a)
+
+    for name in ("a", "b"):
+        write = plan_of(plan, name).write
+        assert write is not None
+        assert write.annotations[ACKNOWLEDGE] is None
+    assert refusal(plan) == "node b is not drained for it yet"
+
+
+# The annotation and the record.
+
+
+def acknowledged_before(name: str, instance: int, **more: Any) -> Node:
+    """A node whose agent has been told so by an earlier pass."""
+    held = replace(record(events=(A1,)), acknowledged=("A1",))
+    return drained(name, instance, held, annotations={ACKNOWLEDGE: '["A1"]'}, **more)
+
+
+def pair(**more: Any) -> tuple[Node, Node]:
+    return acknowledged_before("a", 1), acknowledged_before("b", 2, **more)
+
+
+def test_a_pass_at_rest_says_it_again_to_nobody() -> None:
+    a, b = pair()
+    plan = two(b, a=a)
+
+    for name in ("a", "b"):
+        assert plan_of(plan, name).write is None
+        assert plan_of(plan, name).notices == ()
+        assert plan_of(plan, name).transitions == ()
+
+
+def test_it_is_taken_back_from_all_as_soon_as_one_is_opened_and_stays_on_record() -> None:
+    a, b = pair(unschedulable=False)
+    plan = two(b, a=a)
+    one = plan_of(plan, "a")
+
+    assert one.write is not None
+    assert dict(one.write.annotations) == {ACKNOWLEDGE: None}
+    assert one.acts
+    assert written(one) == ("A1",)
+    # Somebody's uncordon ends that node's case.
+    other = plan_of(plan, "b")
+    assert other.write is not None
+    assert other.write.annotations[ACKNOWLEDGE] is None
+    assert other.after is State.OPERATIONAL
+    assert written(other) == ()
+
+
+def test_what_was_taken_back_is_given_again_when_it_may_be_and_not_told_again() -> None:
+    held = replace(record(events=(A1,)), acknowledged=("A1",))
+    plan = two(drained("b", 2, held), a=drained("a", 1, held))
+
+    for name in ("a", "b"):
+        assert given(plan_of(plan, name)) == ["A1"]
+        assert plan_of(plan, name).notices == ()
+
+
+@pytest.mark.parametrize("off", ["the wish", "the source"])
+def test_it_is_taken_back_where_the_settings_want_it_no_more(off: str) -> None:
+    nodes = pair()
+    if off == "the wish":
+        seen = snapshot(*nodes, readings={"a": told(reboot()), "b": told(reboot())})
+        plan = planned(seen, settings())
+    else:
+        others = (reading(source="condition:VMEventScheduled"), reading(source="request"))
+        seen = snapshot(*nodes, readings={"a": others, "b": others})
+        plan = planned(seen, settings("sources: {imds: {enabled: false}}"))
+
+    for name in ("a", "b"):
+        write = plan_of(plan, name).write
+        assert write is not None
+        assert write.annotations[ACKNOWLEDGE] is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param((), id="gone"),
+        pytest.param((reboot(status=Status.STARTED),), id="started"),
+    ],
+)
+def test_it_is_taken_back_once_the_event_has_started_or_gone(said: tuple[Any, ...]) -> None:
+    a, b = pair()
+    plan = planned(snapshot(a, b, readings={"a": told(*said), "b": told(*said)}), settings(WANTED))
+
+    for name in ("a", "b"):
+        one = plan_of(plan, name)
+        assert one.write is not None
+        assert one.write.annotations[ACKNOWLEDGE] is None
+        assert one.write.unschedulable is None
+        assert written(one) == ("A1",)
+
+
+def test_what_somebody_else_wrote_there_is_put_right() -> None:
+    forged = {ACKNOWLEDGE: '["Z9"]'}
+    drained_only = drained("a", 1, annotations=forged)
+    waiting = on_vm(builders.node("b", annotations=forged), 2)
+    plan = two(waiting, a=drained_only)
+
+    for name in ("a", "b"):
+        write = plan_of(plan, name).write
+        assert write is not None
+        assert write.annotations[ACKNOWLEDGE] is None
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_who_releases_a_node_takes_the_word_back(reset: bool) -> None:
+    node, _ = pair()
+    text = "{" if reset else node.annotations[RECORD]
+    write = release(replace(node, annotations={**node.annotations, RECORD: text}), PREFIX, reset=reset)
+    alone = release(on_vm(builders.node("b", annotations={ACKNOWLEDGE: '["A1"]'}), 2), PREFIX, reset=False)
+
+    for one in (write, alone):
+        assert one is not None
+        assert one.annotations[ACKNOWLEDGE] is None
+
+
+def test_an_event_that_left_the_case_leaves_the_list() -> None:
+    """Another one keeps the case open."""
+    held = replace(record(events=(A1, known(Kind.REDEPLOY, ids=("B2",)))), acknowledged=("A1",))
+    only = reboot(vm_name(1), kind=Kind.REDEPLOY, event_id="B2")
+    plan = planned(snapshot(drained("a", 1, held), readings={"a": told(only)}), settings(WANTED))
+
+    assert written(plan_of(plan)) == ()
+
+
+def test_the_record_keeps_it_over_a_pass_and_one_without_it_stays_as_it_was() -> None:
+    plan = plan_of(two())
+    assert plan.write is not None
+    text = plan.write.annotations[RECORD]
+    assert text is not None
+    again = from_annotation(text, "uid-a")
+
+    assert again is not None
+    assert again.acknowledged == ("A1",)
+    assert '"acknowledged"' not in drained("a", 1).annotations[RECORD]
+
+
+def test_another_prefix_is_another_annotation() -> None:
+    prefix = "example.com"
+    here = drained("a", 1)
+    moved = replace(
+        here, annotations={key.replace(PREFIX, prefix): text for key, text in here.annotations.items()}
+    )
+    seen = snapshot(moved, readings={"a": told(reboot(vm_name(1)))})
+    plan = plan_of(planned(seen, settings(f"{WANTED}\nkeys: {{prefix: {prefix}}}")))
+
+    assert plan.write is not None
+    assert plan.write.annotations[f"{prefix}/acknowledge"] == '["A1"]'
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        pytest.param({"labels": {f"{PREFIX}/ignore": "true"}}, "", id="ignored"),
+        pytest.param({}, "nodeSelector: {test: yes}", id="out of the fleet"),
+        pytest.param({"claimed_by": "ann"}, "", id="claimed by hand"),
+        pytest.param({"text": "{"}, "", id="a record that can't be read"),
+    ],
+)
+def test_from_a_node_that_may_not_be_touched_the_word_alone_is_taken_back(
+    change: dict[str, Any], text: str
+) -> None:
+    held = record(events=(A1,), claimed_by=change.get("claimed_by", ""))
+    node = drained("a", 1, replace(held, acknowledged=("A1",)))
+    annotations = {**node.annotations, ACKNOWLEDGE: '["A1"]'}
+    if "text" in change:
+        annotations[RECORD] = change["text"]
+    node = replace(node, annotations=annotations, labels={**node.labels, **change.get("labels", {})})
+    plan = plan_of(planned(snapshot(node, readings={"a": told(reboot())}), settings(f"{WANTED}\n{text}")))
+
+    assert plan.write is not None
+    assert dict(plan.write.annotations) == {ACKNOWLEDGE: None}
+    assert (dict(plan.write.labels), plan.write.unschedulable) == ({}, None)
+    assert plan.holds != ()

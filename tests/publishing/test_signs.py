@@ -1,0 +1,362 @@
+"""The signs that others read: pure functions of where a node stands, and true over any history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.engine.case import CaseView
+from reconciler.errors import SettingsError
+from reconciler.model.event import Kind, Status
+from reconciler.model.node import Condition, Node
+from reconciler.model.plan import Hold, NodeWrite
+from reconciler.model.record import DrainRecord, Record, State, from_annotation
+from reconciler.publishing.signs import (
+    DRAINED,
+    DRAINING,
+    DRAINSAFE_OWNER,
+    DRAINSAFE_STATE,
+    DRAINSAFE_TYPE,
+    IN_PROGRESS,
+    LIFECYCLE,
+    PLANNED,
+    Drainsafe,
+    Standing,
+    drainsafe,
+    drainsafe_state,
+    lifecycle,
+    without_signs,
+)
+from reconciler.release import conditions_off, release
+from reconciler.settings.schema import Settings
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from tests.support import builders, strategies
+from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write
+
+ALL = "publish: [drainsafe, node-conditions, nodemaintenances]"
+ORDER = tuple(Drainsafe)
+UNDONE = DrainRecord(NOW)
+DONE = DrainRecord(NOW, 1, NOW)
+
+
+def standing(
+    state: State = State.IN_MAINTENANCE,
+    *holds: str,
+    drain: DrainRecord | None = None,
+    draining: bool = False,
+    status: Status = Status.SCHEDULED,
+    sources: tuple[str, ...] = ("imds",),
+    kind: Kind = Kind.REBOOT,
+) -> Standing:
+    """A node with one event."""
+    told = builders.judged(builders.event(kind, status=status, sources=sources))
+    record = replace(builders.record(state, events=(builders.known(kind, sources=sources),)), drain=drain)
+    held = tuple(Hold("a", code, code) for code in holds)
+    return Standing(state, record, CaseView((told,)), held, draining)
+
+
+def shown(node: Node) -> dict[str, str]:
+    return {kind: found.status for kind in LIFECYCLE if (found := node.condition(kind)) is not None}
+
+
+@pytest.mark.parametrize(
+    ("stands", "value"),
+    [
+        pytest.param(standing(State.REQUIRED, "windowOpen", "budgetLeft"), "MaintenanceScheduled"),
+        pytest.param(standing(State.REQUIRED, "startsAllowed"), "MaintenanceScheduled", id="Finish"),
+        pytest.param(standing(State.REQUIRED, "clockTrusted", "budgetLeft"), "MaintenanceApproved"),
+        pytest.param(standing(State.REQUIRED, "budgetLeft", "spacingKept"), "NodeCordoning", id="queued"),
+        pytest.param(standing(drain=UNDONE), "NodeCordoned", id="waits for a drain slot"),
+        pytest.param(standing(), "NodeCordoned", id="adopted, and nothing asks for a drain"),
+        pytest.param(standing(drain=UNDONE, draining=True), "NodeDraining"),
+        pytest.param(
+            standing(drain=UNDONE, draining=True, status=Status.STARTED),
+            "NodeDraining",
+            id="a start before the drain's end waits for it",
+        ),
+        pytest.param(standing(drain=DONE), "NodeDrained"),
+        pytest.param(standing(drain=DONE, status=Status.STARTED), "MaintenanceStarted"),
+        pytest.param(
+            standing(drain=DONE, sources=("request",)), "MaintenanceStarted", id="whoever asked may begin"
+        ),
+    ],
+)
+def test_drainsafes_value_says_where_the_case_stands(stands: Standing, value: str) -> None:
+    assert drainsafe_state(stands, None).value == value
+
+
+def test_the_value_never_goes_back_save_for_a_drain_begun_anew() -> None:
+    closed_again = standing(State.REQUIRED, "windowOpen")
+    held = standing(drain=UNDONE)
+    gone = replace(standing(drain=DONE), case=CaseView())
+    anew = standing(drain=UNDONE, draining=True)
+
+    assert drainsafe_state(closed_again, "NodeCordoning") is Drainsafe.CORDONING
+    assert drainsafe_state(held, "NodeDraining") is Drainsafe.DRAINING
+    assert drainsafe_state(gone, "MaintenanceStarted") is Drainsafe.STARTED
+    assert drainsafe_state(anew, "NodeDrained") is Drainsafe.DRAINING
+    assert drainsafe_state(closed_again, "NodeRunning") is Drainsafe.SCHEDULED
+    assert drainsafe_state(closed_again, "MaintenancePending") is Drainsafe.SCHEDULED
+
+
+def test_the_type_is_imdss_own_word() -> None:
+    node = builders.node()
+    told = {
+        kind: drainsafe(node, standing(kind=kind), PREFIX, wanted=True)[DRAINSAFE_TYPE]
+        for kind in (Kind.LIVE_MIGRATION, Kind.PREEMPT)
+    }
+
+    assert told == {Kind.LIVE_MIGRATION: "Freeze", Kind.PREEMPT: "Preempt"}
+
+
+def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
+    theirs = builders.node(annotations={DRAINSAFE_STATE: "NodeDraining", DRAINSAFE_OWNER: "Drainsafe"})
+    over = builders.node(annotations={DRAINSAFE_STATE: "NodeRunning", DRAINSAFE_OWNER: "Drainsafe"})
+    no_case = Standing(State.OPERATIONAL, Record("uid-a"), CaseView())
+
+    assert drainsafe(theirs, standing(), PREFIX, wanted=True) == {}
+    assert drainsafe(theirs, no_case, PREFIX, wanted=False) == {}
+    assert drainsafe(over, no_case, PREFIX, wanted=True) == {}
+    assert drainsafe(over, standing(), PREFIX, wanted=True)[DRAINSAFE_OWNER] == PREFIX
+
+
+@pytest.mark.parametrize(
+    ("stands", "true"),
+    [
+        pytest.param(standing(State.REQUIRED, "windowOpen"), {PLANNED}),
+        pytest.param(standing(drain=UNDONE, draining=True), {PLANNED, DRAINING}),
+        pytest.param(standing(drain=UNDONE), {PLANNED}, id="a drain that is held goes not on"),
+        pytest.param(standing(drain=DONE), {PLANNED, DRAINED}),
+        pytest.param(standing(drain=UNDONE, draining=True, status=Status.STARTED), {IN_PROGRESS, DRAINING}),
+        pytest.param(standing(drain=DONE, status=Status.STARTED), {IN_PROGRESS, DRAINED}),
+        pytest.param(standing(drain=DONE, sources=("request",)), {IN_PROGRESS, DRAINED}),
+        pytest.param(
+            standing(drain=DONE, sources=("imds", "request")),
+            {PLANNED, DRAINED},
+            id="where one source tells of starts, it is waited for",
+        ),
+    ],
+)
+def test_the_conditions_are_true_to_the_state(stands: Standing, true: set[str]) -> None:
+    write = lifecycle(builders.node(), stands, NOW, wanted=True)
+
+    assert write is not None
+    assert {one.type for one in write.put if one.status == "True"} == true
+    assert {one.type for one in write.put} == set(LIFECYCLE)
+    assert all(one.transition == NOW for one in write.put)
+
+
+def test_what_an_unreadable_source_told_of_is_neither_planned_nor_gone() -> None:
+    blind = replace(standing(drain=DONE), case=CaseView(unknown=("imds told of Reboot and can't be read",)))
+    write = lifecycle(builders.node(), blind, NOW, wanted=True)
+
+    assert write is not None
+    told = {one.type: one.status for one in write.put}
+    assert told == {PLANNED: "Unknown", IN_PROGRESS: "Unknown", DRAINING: "False", DRAINED: "True"}
+
+
+def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
+    settling = replace(standing(drain=DONE), case=CaseView())
+    before = Condition(IN_PROGRESS, "True", "NodeMaintenanceStarted", transition=NOW - minutes(9))
+    begun = lifecycle(builders.node(conditions=(before,)), settling, NOW, wanted=True)
+    never_begun = lifecycle(builders.node(), settling, NOW, wanted=True)
+
+    assert begun is not None
+    assert never_begun is not None
+    told = {one.type: one for one in begun.put}
+    assert (told[IN_PROGRESS].status, told[IN_PROGRESS].transition) == ("True", None)
+    assert {one.type: one.status for one in never_begun.put}[IN_PROGRESS] == "False"
+
+
+def test_a_condition_that_somebody_else_says_is_true_is_theirs() -> None:
+    theirs = Condition(DRAINED, "True", "KarpenterDrained")
+    write = lifecycle(builders.node(conditions=(theirs,)), standing(), NOW, wanted=True)
+    no_case = Standing(State.OPERATIONAL, Record("uid-a"), CaseView())
+
+    assert write is not None
+    assert DRAINED not in {one.type for one in write.put}
+    assert lifecycle(builders.node(conditions=(theirs,)), no_case, NOW, wanted=True) is None
+
+
+def test_a_published_condition_can_not_be_a_reason_to_drain() -> None:
+    with pytest.raises(SettingsError, match="names Drained as a reason to drain"):
+        builders.settings("publish: [node-conditions]\nconditions: {Drained: {}}")
+
+    assert builders.settings("conditions: {Drained: {}}").condition_types() == {"Drained"}
+
+
+def test_releasing_takes_the_signs_off() -> None:
+    history = History(small_cluster(), builders.settings(ALL))
+    history.cluster.annotate("n0", REQUEST, builders.DRAIN_NOW)
+    history.until_still()
+    node = history.cluster.objects["n0"]
+    patch, conditions = release(node, PREFIX, reset=False), conditions_off(node, PREFIX)
+    assert patch is not None
+    assert conditions is not None
+    history.cluster.patch_node(patch)
+    history.cluster.patch_conditions(conditions)
+    after = history.cluster.objects["n0"]
+
+    assert set(after.annotations) == {REQUEST}
+    assert shown(after) == {}
+    assert without_signs(after, PREFIX) == ({}, None)
+
+
+# Over whole passes.
+
+
+def policies() -> st.SearchStrategy[Settings]:
+    """Any settings, publishing something."""
+    published = st.lists(
+        st.sampled_from(("drainsafe", "node-conditions", "nodemaintenances")), min_size=1, unique=True
+    ).map(lambda names: builders.settings(f"publish: [{', '.join(names)}]").publish)
+    return st.tuples(strategies.policies(), published).map(
+        lambda pair: pair[0].model_copy(update={"publish": pair[1]})
+    )
+
+
+def agree(history: History, name: str) -> None:
+    """See that both kinds of signs say what the record does."""
+    node = history.cluster.objects[name]
+    text = node.annotations.get(RECORD)
+    record = (from_annotation(text, node.uid) if text else None) or Record(node.uid)
+    conditions, value = shown(node), node.annotations.get(DRAINSAFE_STATE)
+    state, drain = record.state("default"), record.drain
+    if state is State.OPERATIONAL:
+        assert conditions == {}
+        assert value in (None, "NodeRunning")
+        return
+    drained = state is State.IN_MAINTENANCE and drain is not None and drain.done is not None
+    assert set(conditions) == set(LIFECYCLE)
+    assert conditions[DRAINED] == ("True" if drained else "False")
+    assert not (conditions[PLANNED] == conditions[IN_PROGRESS] == "True")
+    assert not (drained and conditions[DRAINING] == "True")
+    if state is State.REQUIRED:
+        assert value in ("MaintenanceScheduled", "MaintenanceApproved", "NodeCordoning")
+        assert conditions[DRAINING] == "False"
+    elif drained:
+        assert value in ("NodeDrained", "MaintenanceStarted")
+    else:
+        assert value in ("NodeCordoned", "NodeDraining")
+
+
+def allowed(before: str | None, after: str | None, *, anew: bool) -> bool:
+    """Whether the value may change so."""
+    if before is None or after is None or before == "NodeRunning":
+        return True
+    ranks = {value.value: number for number, value in enumerate(ORDER)}
+    return ranks[after] >= ranks[before] or (anew and after in ("NodeCordoned", "NodeDraining"))
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    strategies.policies(),
+    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),
+)
+def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_its_order(
+    policy: Settings, steps: list[tuple[Step, timedelta]]
+) -> None:
+    cluster = small_cluster()
+    cluster.views = {}
+    history = History(cluster, policy.model_copy(update={"publish": builders.settings(ALL).publish}))
+    names = sorted(cluster.objects)
+    for happen, wait in steps:
+        before = {
+            name: (node.uid, node.annotations.get(DRAINSAFE_STATE)) for name, node in cluster.objects.items()
+        }
+        happen(history)
+        history.wait(wait)
+        count = len(cluster.writes)
+        history.look()
+        for name in names:
+            agree(history, name)
+            node = cluster.objects[name]
+            uid, value = before[name]
+            anew = any(
+                write.node == name
+                and isinstance(write.what, NodeWrite)
+                and '"drain"' in (write.what.annotations.get(RECORD) or "")
+                for write in cluster.writes[count:]
+            )
+            if uid == node.uid:
+                assert allowed(value, node.annotations.get(DRAINSAFE_STATE), anew=anew)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(strategies.clusters(), policies(), st.floats(0, 1, exclude_max=True))
+def test_publishing_comes_to_rest_and_stays_so_until_the_plan_says(
+    cluster: FakeCluster, policy: Settings, part: float
+) -> None:
+    cluster.views = {}
+    history = History(cluster, policy)
+    plan = history.until_still(most=20)
+    until = plan.next_change or NOW + timedelta(days=2)
+    # Not until then: a part of 0.9999999999999999 would be rounded to the very moment.
+    history.now = max(NOW, min(NOW + (until - NOW) * part, until - timedelta.resolution))
+    writes = list(cluster.writes)
+    history.look()
+
+    assert cluster.writes == writes
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(strategies.clusters(), policies())
+def test_what_is_switched_off_leaves_nothing_behind(cluster: FakeCluster, policy: Settings) -> None:
+    cluster.views = {}
+    history = History(cluster, policy)
+    history.until_still(most=20)
+    history.settings = policy.model_copy(update={"publish": ()})
+    history.until_still(most=20)
+
+    for node in cluster.objects.values():
+        assert shown(node) == {}
+        assert DRAINSAFE_STATE not in node.annotations
+
+
+# Killed between any two writes.
+
+
+def story(kill_at: int) -> tuple[int, object]:
+    """Cases from request to end, killed at one write; how many writes there were, and what is left."""
+    cluster = small_cluster()
+    cluster.views = {}
+    history = History(cluster, builders.settings(f"{ALL}\nbudget: {{maxUnavailable: 1}}"))
+    count = 0
+
+    def maybe(write: Write) -> None:
+        nonlocal count
+        del write
+        count += 1
+        if count == kill_at:
+            raise Killed
+
+    cluster.after = maybe
+    for happen in (builders.DRAIN_NOW, None):
+        for name in ("n0", "n1"):
+            cluster.annotate(name, REQUEST, happen)
+        for _ in range(4):
+            try:
+                history.look()
+            except Killed:
+                history.drains = FakeDrains(cluster)
+                history.look()
+            history.wait(minutes(3))
+    left = {
+        name: (dict(node.annotations), shown(node), node.unschedulable)
+        for name, node in cluster.objects.items()
+    }
+    views = sorted((one.node, one.state, one.name) for one in cluster.views.values())
+    return count, (left, views)
+
+
+def test_killed_after_any_write_the_signs_end_the_same() -> None:
+    total, expected = story(kill_at=0)
+    ends = [story(kill_at=number)[1] for number in range(1, total + 1)]
+
+    assert total > 10
+    assert [number for number, end in enumerate(ends, start=1) if end != expected] == []

@@ -1,0 +1,40 @@
+"""A process that takes the lock and answers on its standard output to what it is told on its input.
+
+Arguments: kubeconfig, identity, duration and renewal in seconds. Words: `check`, `release`, `end`.
+"""
+
+import sys
+
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.lease import Lock
+from reconciler.errors import LockHeld, LockLost
+
+
+def main() -> None:
+    """Say `held` or `refused HOLDER`; then obey."""
+    kubeconfig, identity, duration, renewal = sys.argv[1:]
+    lock = Lock(
+        Connection(kubeconfig), identity=identity, duration=float(duration), renew_every=float(renewal)
+    )
+    try:
+        lock.acquire()
+    except LockHeld as error:
+        print(f"refused {error.holder}", flush=True)
+        return
+    print("held", flush=True)
+    for word in sys.stdin:
+        match word.strip():
+            case "check":
+                try:
+                    lock.check()
+                    print("ours", flush=True)
+                except LockLost as error:
+                    print(f"lost {error}", flush=True)
+            case "release":
+                lock.release()
+                print("released", flush=True)
+            case "end":
+                return
+
+
+main()

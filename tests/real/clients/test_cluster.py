@@ -1,0 +1,277 @@
+"""What a pass reads and writes besides nodes; and that reading writes nothing."""
+
+import json
+import subprocess
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler import USER_AGENT
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import Rejected, Unauthorized
+from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.selector import LabelSelector, Requirement
+from reconciler.model.snapshot import Agents, Ledger, Remediator
+from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.support.controlplane import workloads
+from tests.support.controlplane.fill import fill
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+from tests.support.stub import Answer, json_answer, status
+
+AGENT = "node-maintenance-agent"
+OURS = "node-maintenance"
+START = datetime(2026, 11, 21, 3, 4, 5, tzinfo=UTC)
+
+
+def test_nodes_come_sorted_by_name_and_reduced(cluster: ControlPlane, ours: Cluster) -> None:
+    names = fill(cluster.kubeconfig, nodes=5)
+    found = ours.nodes(WANTED)
+
+    assert [node.name for node in found] == sorted(names)
+    assert {condition.type for node in found for condition in node.conditions} <= WANTED.conditions
+    assert all(key.startswith(PREFIX) for node in found for key in node.annotations)
+    assert all(node.allocatable == {} for node in found)
+
+
+def test_pods_of_one_node_and_of_all(cluster: ControlPlane, ours: Cluster) -> None:
+    one, two = fill(cluster.kubeconfig, nodes=2)
+    for name, node in (("a", one), ("b", two)):
+        cluster.api.create("pods", workloads.pod(name, node_name=node))
+
+    assert [pod.key for pod in ours.pods(one)] == ["default/a"]
+    assert [pod.key for pod in ours.pods()] == ["default/a", "default/b"]
+    assert ours.pods(one)[0].placement is None
+    assert ours.pods(one, placement=True)[0].placement is not None
+
+
+def test_budgets_and_namespaces(cluster: ControlPlane, ours: Cluster) -> None:
+    cluster.api.create("namespaces", {"metadata": {"name": "shop", "labels": {"team": "a"}}})
+    budget = workloads.budget("web", namespace="shop", min_available=2)
+    budget["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+    budget["spec"]["selector"]["matchExpressions"] = [{"key": "x", "operator": "Exists"}]
+    cluster.api.create("poddisruptionbudgets", budget)
+
+    (found,) = ours.budgets()
+    assert (found.key, found.unhealthy_always) == ("shop/web", True)
+    assert found.selector == LabelSelector.of({"app": "web"}, Requirement("x", "Exists"))
+    assert ours.namespaces()["shop"]["team"] == "a"
+
+
+def test_where_no_agent_is_installed_there_is_none(ours: Cluster) -> None:
+    assert ours.agents() == Agents(installed=False)
+
+
+def test_agents_that_are_all_ready_cost_one_request(cluster: ControlPlane, ours: Cluster) -> None:
+    cluster.api.create_namespace(AGENT)
+    fill(cluster.kubeconfig, nodes=2)
+    install(cluster)
+    wait_for("agents", lambda: ready_agents(cluster) == 2)
+    before = datetime.now(UTC)
+
+    assert ours.agents() == Agents(installed=True)
+    asked = cluster.audit_entries(USER_AGENT, since=before)
+    assert [entry.resource for entry in asked] == ["daemonsets"]
+
+
+def test_a_node_whose_agent_is_not_ready_is_named(cluster: ControlPlane, ours: Cluster) -> None:
+    cluster.api.create_namespace(AGENT)
+    names = fill(cluster.kubeconfig, nodes=2)
+    install(cluster)
+    wait_for("agents", lambda: ready_agents(cluster) == 2)
+    pods = {pod["spec"]["nodeName"]: pod for pod in cluster.api.list("pods", AGENT)}
+    conditions = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    name = pods[names[1]]["metadata"]["name"]
+    cluster.api.patch("pods", name, conditions, AGENT, subresource="status")
+    wait_for("one agent", lambda: ready_agents(cluster) == 1)
+
+    assert ours.agents() == Agents(installed=True, not_ready=frozenset({names[1]}))
+
+
+def test_a_node_on_which_the_agents_pod_is_missing_is_not_covered(
+    cluster: ControlPlane, ours: Cluster
+) -> None:
+    cluster.api.create_namespace(AGENT)
+    names = fill(cluster.kubeconfig, nodes=2)
+    install(cluster)
+    wait_for("agents", lambda: ready_agents(cluster) == 2)
+    # No more pods in there: the one that is deleted does not come back.
+    quota = {"metadata": {"name": "none", "namespace": AGENT}, "spec": {"hard": {"pods": "0"}}}
+    cluster.api.create("resourcequotas", quota)
+    in_force = "a quota in force"
+    wait_for(in_force, lambda: "hard" in cluster.api.get("resourcequotas", "none", AGENT)["status"])
+    pods = {pod["spec"]["nodeName"]: pod for pod in cluster.api.list("pods", AGENT)}
+    cluster.api.delete("pods", pods[names[1]]["metadata"]["name"], AGENT, grace=0)
+    wait_for("one agent", lambda: ready_agents(cluster) == 1)
+
+    assert ours.agents() == Agents(installed=True, covered=frozenset({names[0]}))
+
+
+def install(cluster: ControlPlane) -> None:
+    """The agent's DaemonSet, as our manifests name and label it."""
+    made = workloads.daemon_set(AGENT, namespace=AGENT)
+    labels = {"app.kubernetes.io/name": AGENT}
+    made["spec"]["template"]["metadata"]["labels"] = labels
+    made["spec"]["selector"]["matchLabels"] = labels
+    cluster.api.create("daemonsets", made)
+
+
+def ready_agents(cluster: ControlPlane) -> int:
+    """As the DaemonSet's status counts them."""
+    found = cluster.api.get("daemonsets", AGENT, AGENT)["status"]
+    return int(found.get("numberReady", 0)) if found.get("desiredNumberScheduled") == 2 else -1
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (None, Remediator()),
+        ({"appConfig": '{"Cluster":{"OnFreeze":{"Enabled":true}}}'}, Remediator(True, True)),
+        ({"appConfig": '{"Cluster":{"OnFreeze":{"Enabled":false}}}'}, Remediator(True)),
+        ({"appConfig": '{"Cluster":{}}'}, Remediator(True)),
+        ({}, Remediator(True)),
+    ],
+)
+def test_the_remediators_configuration(
+    cluster: ControlPlane, ours: Cluster, data: dict[str, str] | None, expected: Remediator
+) -> None:
+    if data is not None:
+        made = {"metadata": {"name": "remediator-config", "namespace": "kube-system"}, "data": data}
+        cluster.api.create("configmaps", made)
+
+    assert ours.remediator() == expected
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"Cluster":null}'])
+def test_a_configuration_that_cant_be_read_is_a_problem_and_not_an_error(
+    cluster: ControlPlane, ours: Cluster, text: str
+) -> None:
+    made = {
+        "metadata": {"name": "remediator-config", "namespace": "kube-system"},
+        "data": {"appConfig": text},
+    }
+    cluster.api.create("configmaps", made)
+
+    found = ours.remediator()
+    assert (found.config_found, found.on_freeze) == (True, False)
+    assert "can't be read" in found.problem
+
+
+def test_the_ledger_is_made_read_and_never_moves_back(cluster: ControlPlane, ours: Cluster) -> None:
+    cluster.api.create_namespace(OURS)
+    assert ours.ledger() == Ledger()
+
+    ours.write_ledger(Ledger(START))
+    assert ours.ledger() == Ledger(START)
+    ours.write_ledger(Ledger(START - timedelta(hours=1)))
+    assert ours.ledger() == Ledger(START)
+    ours.write_ledger(Ledger(START + timedelta(hours=1)))
+    assert ours.ledger() == Ledger(START + timedelta(hours=1))
+
+
+def test_the_same_ledger_again_is_not_written(cluster: ControlPlane, ours: Cluster) -> None:
+    cluster.api.create_namespace(OURS)
+    ours.write_ledger(Ledger(START))
+    before = cluster.api.get("configmaps", "node-maintenance-ledger", OURS)
+    ours.write_ledger(Ledger(START))
+
+    assert cluster.api.get("configmaps", "node-maintenance-ledger", OURS) == before
+
+
+def test_a_ledger_that_cant_be_read_is_not_taken_for_an_empty_one(
+    cluster: ControlPlane, ours: Cluster
+) -> None:
+    cluster.api.create_namespace(OURS)
+    made = {"metadata": {"name": "node-maintenance-ledger", "namespace": OURS}, "data": {"lastStart": "soon"}}
+    cluster.api.create("configmaps", made)
+
+    with pytest.raises(Rejected, match="mend or delete"):
+        ours.ledger()
+
+
+def test_kubectl_describe_shows_our_events(cluster: ControlPlane, ours: Cluster) -> None:
+    fill(cluster.kubeconfig, nodes=1)
+    node = ours.nodes(WANTED)[0]
+    ours.notify(node.name, node.uid, Notice("Cordoned", "x" * 2000, NoticeType.WARNING))
+    command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "describe", "node", node.name]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "Cordoned" in told
+    assert "node-maintenance-reconciler" in told
+
+
+def test_an_event_that_cant_be_written_is_logged_and_not_raised(
+    stub: StubMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, connection = stub(lambda _: status(403, "Forbidden"))
+    Cluster(connection, guard=lambda: None).notify("n", "u", Notice("Cordoned", "words"))
+
+    assert "an event was not written" in caplog.text
+
+
+def test_a_pass_that_may_not_list_nodes_has_no_rights(stub: StubMaker) -> None:
+    _, connection = stub(lambda _: status(403, "Forbidden"))
+
+    with pytest.raises(Unauthorized):
+        Cluster(connection).nodes(WANTED)
+
+
+def test_what_may_not_be_read_of_others_is_a_problem(stub: StubMaker) -> None:
+    _, connection = stub(lambda _: status(403, "Forbidden", "no"))
+    cluster = Cluster(connection)
+
+    assert "no" in cluster.agents().problem
+    assert "no" in cluster.remediator().problem
+
+
+def test_reading_changes_nothing_and_asks_for_no_node_twice(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    fill(cluster.kubeconfig, nodes=3)
+    before = datetime.now(UTC)
+    reader = Cluster(connection)
+    reader.nodes(WANTED)
+    reader.pods()
+    reader.budgets()
+    reader.namespaces()
+    reader.agents()
+    reader.remediator()
+    reader.ledger()
+
+    asked = cluster.audit_entries(USER_AGENT, since=before)
+    assert {entry.verb for entry in asked} == {"get", "list"}
+    assert len(asked) == 7
+
+
+def test_a_reader_cant_write(connection: Connection) -> None:
+    with pytest.raises(RuntimeError, match="guard"):
+        Cluster(connection).notify("n", "u", Notice("Cordoned", "words"))
+
+
+def agents_of(stub: StubMaker, pods: list[dict[str, Any]]) -> Agents:
+    """What is made of the agent's pods when the DaemonSet says that some are not ready."""
+
+    def answer(asked: Any) -> Answer:
+        if asked.path.endswith(AGENT):
+            return json_answer({"metadata": {}, "status": {"desiredNumberScheduled": 2, "numberReady": 1}})
+        return Answer(json.dumps({"kind": "PodList", "items": pods}).encode())
+
+    _, connection = stub(answer)
+    return Cluster(connection).agents()
+
+
+def agent(node: str, ready: str) -> dict[str, Any]:
+    """One agent's pod."""
+    return {
+        "metadata": {"name": f"{node}-{ready}"},
+        "spec": {"nodeName": node},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def test_while_the_agent_is_rolled_out_one_ready_pod_a_node_is_enough(stub: StubMaker) -> None:
+    found = agents_of(stub, [agent("a", "True"), agent("a", "False"), agent("b", "False")])
+
+    assert found.not_ready == {"b"}

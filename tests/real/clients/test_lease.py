@@ -1,0 +1,263 @@
+"""The lock: one holder at a time, no trust in clocks of others, and none in our own after a long sleep."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.lease import Lock, boottime
+from reconciler.errors import LockHeld, LockLost, Unauthorized
+from tests.real.clients.conftest import StubMaker
+from tests.support.controlplane.api import Object
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+from tests.support.stub import Answer, Asked, json_answer, status
+
+NAMESPACE = "node-maintenance"
+NAME = "reconciler-lock"
+DURATION = 6
+Process = subprocess.Popen[str]
+Start = Callable[[str], Process]
+
+
+@pytest.fixture
+def start(cluster: ControlPlane) -> Iterator[Start]:
+    """Start a process that wants the lock."""
+    started: list[Process] = []
+
+    def run(identity: str) -> Process:
+        command = [sys.executable, "-m", "tests.real.clients.lock_process", str(cluster.kubeconfig), identity]
+        process = subprocess.Popen(
+            [*command, str(DURATION), "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.communicate()
+
+
+def said(process: Process) -> str:
+    """Its next line."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def tell(process: Process, word: str) -> str:
+    """Tell it a word; its answer."""
+    assert process.stdin is not None
+    process.stdin.write(word + "\n")
+    process.stdin.flush()
+    return said(process)
+
+
+def lease(cluster: ControlPlane) -> Object:
+    """The Lease's spec."""
+    spec: Object = cluster.api.get("leases", NAME, NAMESPACE)["spec"]
+    return spec
+
+
+def test_the_second_of_two_processes_is_refused_and_the_first_goes_on(
+    cluster: ControlPlane, start: Start
+) -> None:
+    first = start("first")
+    assert said(first) == "held"
+    second = start("second")
+
+    assert said(second) == "refused first"
+    assert tell(first, "check") == "ours"
+    assert lease(cluster)["holderIdentity"] == "first"
+
+
+def test_of_many_that_begin_at_once_one_acts(cluster: ControlPlane, start: Start) -> None:
+    answers = sorted(said(process) for process in [start(f"p{number}") for number in range(4)])
+
+    assert answers[0] == "held"
+    assert all(answer.startswith("refused p") for answer in answers[1:])
+
+
+def test_a_lock_that_was_given_back_is_taken_at_once(cluster: ControlPlane, start: Start) -> None:
+    first = start("first")
+    assert said(first) == "held"
+    assert tell(first, "release") == "released"
+    assert lease(cluster)["holderIdentity"] == ""
+    assert tell(first, "check").startswith("lost")
+    second = start("second")
+
+    assert said(second) == "held"
+
+
+def test_a_holder_that_was_stopped_finds_out_before_it_writes(cluster: ControlPlane, start: Start) -> None:
+    first = start("first")
+    assert said(first) == "held"
+    first.send_signal(signal.SIGSTOP)
+    second = start("second")
+    # It watches the Lease for its whole duration, and only then takes it.
+    assert said(second) == "held"
+    assert tell(second, "check") == "ours"
+    first.send_signal(signal.SIGCONT)
+
+    assert tell(first, "check").startswith("lost")
+    assert lease(cluster)["holderIdentity"] == "second"
+    assert tell(first, "release") == "released"
+    assert lease(cluster)["holderIdentity"] == "second"
+
+
+def test_a_holder_that_slept_too_long_is_done_even_if_nobody_took_the_lock(
+    cluster: ControlPlane, start: Start
+) -> None:
+    first = start("first")
+    assert said(first) == "held"
+    first.send_signal(signal.SIGSTOP)
+    stopped = boottime()
+    wait_for("the lock's time to run out", lambda: boottime() - stopped > DURATION)
+    first.send_signal(signal.SIGCONT)
+
+    assert tell(first, "check").startswith("lost")
+
+
+def test_a_killed_holder_is_outlived(cluster: ControlPlane, start: Start) -> None:
+    first = start("first")
+    assert said(first) == "held"
+    first.kill()
+    first.wait()
+
+    assert said(start("second")) == "held"
+    assert lease(cluster)["leaseTransitions"] == 1
+
+
+def make(connection: Connection, identity: str = "me", **clocks: Any) -> Lock:
+    """A lock that renews only when the test is long over."""
+    return Lock(connection, identity=identity, duration=DURATION, renew_every=60, **clocks)
+
+
+def test_times_in_the_lease_are_not_trusted(cluster: ControlPlane, connection: Connection) -> None:
+    cluster.api.create_namespace(NAMESPACE)
+    old = "2020-01-01T00:00:00.000000Z"
+    spec = {"holderIdentity": "other", "leaseDurationSeconds": 1, "renewTime": old, "acquireTime": old}
+    cluster.api.create("leases", {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": spec})
+    waited: list[float] = []
+
+    def clock() -> float:
+        waited.append(boottime())
+        return waited[-1]
+
+    with make(connection, watch_clock=clock) as lock:
+        lock.check()
+    assert waited[-1] - waited[0] >= 1
+
+
+def test_a_holder_that_is_seen_to_live_refuses_at_once(cluster: ControlPlane, connection: Connection) -> None:
+    cluster.api.create_namespace(NAMESPACE)
+    spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600}
+    cluster.api.create("leases", {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": spec})
+    renewed: list[int] = []
+
+    def clock() -> float:
+        # The first look is when the watch is about to begin.
+        if len(renewed) == 1:
+            cluster.api.patch("leases", NAME, {"spec": {"leaseTransitions": 5}}, NAMESPACE)
+        renewed.append(1)
+        return float(len(renewed))
+
+    with pytest.raises(LockHeld, match="other"):
+        make(connection, watch_clock=clock).acquire()
+
+
+def test_the_namespace_is_made_where_it_is_missing(cluster: ControlPlane, connection: Connection) -> None:
+    with make(connection) as lock:
+        lock.check()
+
+    assert cluster.api.find("namespaces", NAMESPACE) is not None
+
+
+def test_who_may_not_make_the_namespace_is_told_what_to_grant(
+    cluster: ControlPlane,
+) -> None:
+    cluster.api.create("serviceaccounts", {"metadata": {"name": "nobody", "namespace": "default"}})
+    connection = Connection(str(cluster.kubeconfig_for("nobody")))
+
+    with pytest.raises(Unauthorized, match="leases in namespace node-maintenance"):
+        make(connection).acquire()
+    connection.close()
+
+
+def test_a_lock_is_trusted_for_two_thirds_of_its_duration(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    now = SimpleNamespace(seconds=100.0)
+    lock = make(connection, held_clock=lambda: now.seconds)
+    with pytest.raises(LockLost, match="never was"):
+        lock.check()
+    with lock:
+        now.seconds += DURATION * 2 / 3 - 0.1
+        lock.check()
+        now.seconds += 0.2
+        with pytest.raises(LockLost, match="not renewed"):
+            lock.check()
+        # A clock that goes back does not bring it back.
+        now.seconds = 100
+        with pytest.raises(LockLost, match="not renewed"):
+            lock.check()
+
+
+def test_the_age_counts_from_before_the_request_and_not_from_its_answer(stub: StubMaker) -> None:
+    now = SimpleNamespace(seconds=100.0)
+
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            return status(404)
+        now.seconds += DURATION
+        return json_answer({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "me"}})
+
+    _, connection = stub(answer)
+    with make(connection, held_clock=lambda: now.seconds) as lock, pytest.raises(LockLost):
+        lock.check()
+
+
+def test_a_create_whose_answer_was_lost_is_found_to_be_ours(stub: StubMaker) -> None:
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "POST":
+            return Answer(b"{", cut=True)
+        if asked.number == 0:
+            return status(404)
+        return json_answer({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "me"}})
+
+    _, connection = stub(answer)
+    with make(connection) as lock:
+        lock.check()
+
+
+def test_a_renewal_that_somebody_else_overtook_is_the_end(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    lock = Lock(connection, identity="me", duration=600, renew_every=0.05)
+    with lock:
+        lock.check()
+        cluster.api.patch("leases", NAME, {"spec": {"holderIdentity": "thief"}}, NAMESPACE)
+        wait_for("loss of the lock", lambda: lost(lock))
+    assert lease(cluster)["holderIdentity"] == "thief"
+
+
+def lost(lock: Lock) -> bool:
+    """Whether it is not ours any more."""
+    try:
+        lock.check()
+    except LockLost:
+        return True
+    return False
+
+
+def test_a_lock_is_renewed_for_as_long_as_it_is_held(cluster: ControlPlane, connection: Connection) -> None:
+    with Lock(connection, identity="me", duration=2, renew_every=0.2) as lock:
+        began = boottime()
+        wait_for("more than its duration", lambda: boottime() - began > 2.5)
+        lock.check()

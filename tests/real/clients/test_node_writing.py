@@ -1,0 +1,176 @@
+"""One patch of one node: who else wrote in between decides whether it is tried again."""
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.node_writing import TRIES
+from reconciler.errors import Conflict, LockLost, NotFound, Unreachable
+from reconciler.model.node import Node
+from reconciler.model.own import node_write, own_keys
+from reconciler.model.plan import NodeWrite
+from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.support.controlplane.fill import Pool, fill
+from tests.support.controlplane.server import ControlPlane
+from tests.support.stub import Answer, Asked, json_answer, status
+
+NAME = Pool("np").node_name(0)
+RECORD = f"{PREFIX}/record"
+STATE = f"{PREFIX}/state"
+
+
+def cordon(node: Node) -> NodeWrite:
+    """A cordon with label and record, decided upon the node as given."""
+    labels: dict[str, str | None] = {STATE: "in-maintenance", "mechanic.cordoned": None}
+    return node_write(node, PREFIX, unschedulable=True, labels=labels, annotations={RECORD: "{}"})
+
+
+@pytest.fixture
+def node(cluster: ControlPlane, ours: Cluster) -> Node:
+    """The only node, as a pass saw it."""
+    fill(cluster.kubeconfig, nodes=1)
+    cluster.api.patch("nodes", NAME, {"metadata": {"labels": {"mechanic.cordoned": "true"}}})
+    return ours.nodes(WANTED)[0]
+
+
+def test_cordon_label_and_record_go_in_one_patch(cluster: ControlPlane, ours: Cluster, node: Node) -> None:
+    ours.patch_node(cordon(node))
+
+    found = ours.nodes(WANTED)[0]
+    assert found.unschedulable
+    assert found.labels[STATE] == "in-maintenance"
+    assert "mechanic.cordoned" not in found.labels
+    assert found.annotations == {RECORD: "{}"}
+
+
+def test_an_uncordon_takes_the_keys_away(ours: Cluster, node: Node) -> None:
+    ours.patch_node(cordon(node))
+    seen = ours.nodes(WANTED)[0]
+    back = replace(
+        cordon(seen),
+        unschedulable=False,
+        labels={STATE: None},
+        annotations={RECORD: None},
+        seen_own=own_keys(seen, PREFIX, {STATE}),
+    )
+    ours.patch_node(back)
+
+    found = ours.nodes(WANTED)[0]
+    assert (found.unschedulable, found.annotations, STATE in found.labels) == (False, {}, False)
+
+
+def test_somebody_elses_heartbeat_in_between_changes_nothing(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    cluster.api.patch("nodes", NAME, {"metadata": {"labels": {"theirs": "x"}}})
+    ours.patch_node(cordon(node))
+
+    assert ours.nodes(WANTED)[0].unschedulable
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        pytest.param({"spec": {"unschedulable": True}}, "cordoned", id="somebody's cordon"),
+        pytest.param({"metadata": {"annotations": {RECORD: "other"}}}, "changed", id="another record"),
+        pytest.param({"metadata": {"annotations": {f"{PREFIX}/request": "{}"}}}, "changed", id="a request"),
+        pytest.param({"metadata": {"labels": {STATE: "x"}}}, "changed", id="our label"),
+        pytest.param({"metadata": {"labels": {"mechanic.cordoned": None}}}, "changed", id="an adopted label"),
+    ],
+)
+def test_what_is_ours_changed_in_between_is_a_conflict(
+    cluster: ControlPlane, ours: Cluster, node: Node, patch: dict[str, object], words: str
+) -> None:
+    cluster.api.patch("nodes", NAME, patch)
+
+    with pytest.raises(Conflict, match=words):
+        ours.patch_node(cordon(node))
+
+
+def test_a_node_made_anew_under_its_name_is_left_alone(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    cluster.api.delete("nodes", NAME)
+    fill(cluster.kubeconfig, nodes=1)
+
+    with pytest.raises(Conflict, match="made anew"):
+        ours.patch_node(cordon(node))
+    assert not ours.nodes(WANTED)[0].unschedulable
+
+
+def test_the_uid_alone_stops_a_write_to_another_node_of_that_name(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    # The version is right: only the UID tells.
+    with pytest.raises(Conflict, match="made anew"):
+        ours.patch_node(replace(cordon(node), uid="00000000-0000-0000-0000-000000000000"))
+    assert not ours.nodes(WANTED)[0].unschedulable
+
+
+def test_a_node_that_has_gone_is_not_found(cluster: ControlPlane, ours: Cluster, node: Node) -> None:
+    cluster.api.delete("nodes", NAME)
+
+    with pytest.raises(NotFound):
+        ours.patch_node(cordon(node))
+
+
+def test_the_same_write_again_is_a_quiet_success(ours: Cluster, node: Node) -> None:
+    ours.patch_node(cordon(node))
+    ours.patch_node(cordon(node))
+
+
+def test_a_lost_lock_writes_nothing(cluster: ControlPlane, connection: Connection, node: Node) -> None:
+    def lost() -> None:
+        raise LockLost("gone")
+
+    with pytest.raises(LockLost):
+        Cluster(connection, guard=lost).patch_node(cordon(node))
+    assert cluster.api.get("nodes", NAME)["metadata"]["resourceVersion"] == node.resource_version
+
+
+def as_json(version: str, *, cordoned: bool) -> Answer:
+    """The node as a stub tells it."""
+    shown = {"labels": {STATE: "in-maintenance"}, "annotations": {RECORD: "{}"}} if cordoned else {}
+    return json_answer(
+        {
+            "metadata": {"name": "n", "uid": "u", "resourceVersion": version, **shown},
+            "spec": {"unschedulable": cordoned},
+        }
+    )
+
+
+SEEN = Node("n", "u", "1")
+
+
+def test_a_write_whose_answer_was_lost_is_not_sent_again(stub: StubMaker) -> None:
+    def answer(asked: Asked) -> Answer:
+        return Answer(b"{", cut=True) if asked.method == "PATCH" else as_json("2", cordoned=True)
+
+    server, connection = stub(answer)
+    Cluster(connection, guard=lambda: None).patch_node(cordon(SEEN))
+
+    assert [asked.method for asked in server.asked] == ["PATCH", "GET"]
+
+
+def test_a_write_that_never_arrived_is_sent_again(stub: StubMaker) -> None:
+    def answer(asked: Asked) -> Answer:
+        return status(503) if asked.number == 0 else as_json("2", cordoned=asked.method == "PATCH")
+
+    server, connection = stub(answer)
+    Cluster(connection, guard=lambda: None).patch_node(cordon(SEEN))
+
+    assert [asked.method for asked in server.asked] == ["PATCH", "GET", "PATCH"]
+
+
+@pytest.mark.parametrize(("code", "kind"), [(409, Conflict), (503, Unreachable)])
+def test_it_is_not_tried_for_ever(stub: StubMaker, code: int, kind: type[Exception]) -> None:
+    def answer(asked: Asked) -> Answer:
+        return status(code) if asked.method == "PATCH" else as_json(str(asked.number), cordoned=False)
+
+    server, connection = stub(answer)
+    with pytest.raises(kind):
+        Cluster(connection, guard=lambda: None).patch_node(cordon(SEEN))
+    assert sum(asked.method == "PATCH" for asked in server.asked) == TRIES
+    assert len(server.slept) == TRIES - 1

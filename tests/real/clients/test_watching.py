@@ -1,0 +1,201 @@
+"""Watches: listed, followed, reconnected, begun anew when the past is gone, and ended from any thread."""
+
+import json
+import threading
+from collections.abc import Iterator
+from queue import Queue
+from typing import Any
+
+import pytest
+
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.eviction import Evictions
+from reconciler.clients.kubernetes.node_watch import watch_nodes
+from reconciler.errors import Forbidden
+from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.ports import BudgetGone, Listed, PodGone
+from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.support.controlplane import workloads
+from tests.support.controlplane.fill import fill, patch_conditions, vm_event
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+from tests.support.stub import Answer, Asked, json_answer, status
+
+Seen = Queue[Any]
+
+
+def follow(changes: Iterator[Any]) -> tuple[Seen, threading.Thread]:
+    """Read the changes in a thread of their own; None is put when they end."""
+    seen: Seen = Queue()
+
+    def run() -> None:
+        for change in changes:
+            seen.put(change)
+        seen.put(None)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return seen, thread
+
+
+def until(seen: Seen, matches: Any) -> Any:
+    """The first change that matches."""
+    while True:
+        change = seen.get(timeout=30)
+        assert change is not None, "the watch ended"
+        if matches(change):
+            return change
+
+
+def test_pods_are_listed_then_followed_until_they_are_gone(
+    cluster: ControlPlane, evictions: Evictions
+) -> None:
+    one, two = fill(cluster.kubeconfig, nodes=2)
+    cluster.api.create("pods", workloads.pod("a", node_name=one))
+    with evictions.watch_pods(one) as changes:
+        seen, thread = follow(changes)
+        a = until(seen, lambda change: isinstance(change, Pod))
+        assert a.name == "a"
+        cluster.api.create("pods", workloads.pod("elsewhere", node_name=two))
+        cluster.api.create("pods", workloads.pod("b", node_name=one))
+        assert until(seen, lambda change: isinstance(change, Pod) and change.name != "a").name == "b"
+        evictions.evict(a, grace=None)
+        until(seen, lambda change: isinstance(change, Pod) and change.uid == a.uid and change.deleting_until)
+        until(seen, lambda change: change == PodGone(a.uid))
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_budgets_are_followed(cluster: ControlPlane, evictions: Evictions) -> None:
+    fill(cluster.kubeconfig, nodes=1)
+    cluster.api.create("deployments", workloads.deployment("web", 2))
+    cluster.api.create("poddisruptionbudgets", workloads.budget("web", max_unavailable=1))
+    with evictions.watch_budgets() as changes:
+        seen, thread = follow(changes)
+        until(seen, lambda change: isinstance(change, PodDisruptionBudget) and change.allowed == 1)
+        cluster.api.delete("poddisruptionbudgets", "web")
+        until(seen, lambda change: change == BudgetGone("default/web"))
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_watch_outlives_the_api_server(cluster: ControlPlane, evictions: Evictions) -> None:
+    node = fill(cluster.kubeconfig, nodes=1)[0]
+    cluster.api.create("pods", workloads.pod("a", node_name=node))
+    with evictions.watch_pods(node) as changes:
+        seen, thread = follow(changes)
+        until(seen, lambda change: isinstance(change, Pod) and change.ready)
+        cluster.stop_apiserver()
+        cluster.start_apiserver()
+        cluster.api.create("pods", workloads.pod("b", node_name=node))
+        until(seen, lambda change: isinstance(change, Pod) and change.name == "b")
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def pod(name: str, version: str) -> dict[str, Any]:
+    """A pod as a stub tells it."""
+    return {"metadata": {"name": name, "namespace": "d", "uid": name, "resourceVersion": version}}
+
+
+def pod_list(*pods: dict[str, Any], version: str = "1") -> Answer:
+    """A list of pods."""
+    return json_answer({"kind": "PodList", "metadata": {"resourceVersion": version}, "items": pods})
+
+
+def events(*them: tuple[str, dict[str, Any]]) -> Answer:
+    """A watch's whole answer."""
+    return Answer(b"".join(json.dumps({"type": kind, "object": it}).encode() + b"\n" for kind, it in them))
+
+
+def test_after_a_410_what_vanished_meanwhile_is_told(stub: StubMaker) -> None:
+    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+    script = [
+        pod_list(pod("a", "1"), pod("b", "1")),
+        events(("ERROR", gone)),
+        pod_list(pod("b", "1"), pod("c", "5"), version="6"),
+        Answer(hang=True),
+    ]
+    server, connection = stub(lambda asked: script[asked.number])
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        told = [next(changes) for _ in range(6)]
+        seen, thread = follow(changes)
+        wait_for("the second watch", lambda: len(server.asked) == 4)
+        server.closed.set()
+    thread.join(10)
+
+    assert seen.get() is None
+    assert [name_of(change) for change in told] == ["a", "b", "listed", "gone a", "c", "listed"]
+    assert server.asked[3].query["resourceVersion"] == "6"
+
+
+def name_of(change: Any) -> str:
+    """The pod's name, `gone` and its UID, or `listed`."""
+    match change:
+        case PodGone(uid):
+            return f"gone {uid}"
+        case Listed():
+            return "listed"
+        case _:
+            return str(change.name)
+
+
+def test_a_watch_goes_on_where_it_was_cut(stub: StubMaker) -> None:
+    bookmark = {"metadata": {"resourceVersion": "9"}}
+
+    def answer(asked: Asked) -> Answer:
+        if asked.number == 0:
+            return pod_list(pod("a", "1"))
+        if asked.number == 1:
+            return events(("MODIFIED", pod("a", "4")), ("BOOKMARK", bookmark))
+        return events(("DELETED", pod("a", "12"))) if asked.number == 2 else Answer(hang=True)
+
+    server, connection = stub(answer)
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        told = [next(changes) for _ in range(4)]
+
+    assert [name_of(change) for change in told] == ["a", "listed", "a", "gone a"]
+    assert [asked.query.get("resourceVersion") for asked in server.asked[1:3]] == ["1", "9"]
+
+
+def test_what_is_no_outage_is_raised(stub: StubMaker) -> None:
+    _, connection = stub(lambda asked: pod_list() if asked.number == 0 else status(403, "Forbidden"))
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes, pytest.raises(Forbidden):
+        list(changes)
+
+
+def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
+    cluster: ControlPlane, connection: Connection, ours: Cluster
+) -> None:
+    one, two = fill(cluster.kubeconfig, nodes=2)
+    with watch_nodes(connection, WANTED) as changes:
+        seen, thread = follow(changes)
+        assert seen.get(timeout=30) == ""
+        # A heartbeat, a foreign annotation, an image list: nothing that we read.
+        ready = next(
+            condition
+            for condition in cluster.api.get("nodes", one)["status"]["conditions"]
+            if condition["type"] == "Ready"
+        )
+        patch_conditions(cluster.api, one, {**ready, "lastHeartbeatTime": "2030-01-01T00:00:00Z"})
+        cluster.api.patch("nodes", one, {"metadata": {"annotations": {"theirs": "x"}}})
+        patch_conditions(cluster.api, two, vm_event())
+        assert seen.get(timeout=30) == two
+        cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/imds": "{}"}}})
+        assert seen.get(timeout=30) == one
+        cluster.api.patch("nodes", two, {"spec": {"unschedulable": True}})
+        assert seen.get(timeout=30) == two
+        cluster.api.delete("nodes", one)
+        assert seen.get(timeout=30) == one
+    assert seen.get(timeout=30) is None
+    thread.join(10)
+
+
+def test_leaving_wakes_whoever_waits_at_once(cluster: ControlPlane, connection: Connection) -> None:
+    with watch_nodes(connection, WANTED) as changes:
+        seen, thread = follow(changes)
+        assert seen.get(timeout=30) == ""
+    # The stream itself would only end after minutes.
+    thread.join(5)
+    assert not thread.is_alive()

@@ -1,0 +1,208 @@
+"""Azure told to start an event early, on a real API server with real agents between it and an IMDS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.running import AgentProcess, as_admin
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import POOL, PREFIX, Scene
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import budget
+from tests.support.fakes.imds import FakeImds
+from tests.support.fakes.proxy import Cut, Proxy
+
+Object = dict[str, Any]
+ID = "C7061BAC-AFDC-4513-B24B-AA5F13A16123"
+INSTANCES = (5, 6)
+WANTED = "events: {Reboot: {acknowledge: true}}\nbudget: {maxUnavailable: 2}\nuncordon: {settle: 0s}\n"
+
+
+@pytest.fixture
+def imds() -> Iterator[FakeImds]:
+    """What both VMs are told: an event concerns them together."""
+    with FakeImds() as server:
+        yield server
+        assert server.violations == []
+
+
+@pytest.fixture
+def agents(scene: Scene, imds: FakeImds, tmp_path: Path) -> Iterator[list[AgentProcess]]:
+    """An agent on each of the two nodes, as the cluster's admin."""
+    with ExitStack() as stack:
+        started = []
+        for instance in INSTANCES:
+            folder = tmp_path / str(instance)
+            folder.mkdir()
+            process = AgentProcess(
+                folder,
+                *("--node", scene.node(instance), "--imds-address", imds.address, "--interval", "0.2"),
+                *("--reread", "0.2", *as_admin(scene.controlplane, folder)),
+            )
+            started.append(stack.enter_context(process))
+        yield started
+
+
+def nodes() -> tuple[str, str]:
+    first, second = INSTANCES
+    return POOL.node_name(first), POOL.node_name(second)
+
+
+def of_both(scene: Scene, **more: Any) -> Object:
+    """A reboot of both nodes' VMs."""
+    return {**scene.event(0, event_id=ID, **more), "Resources": [POOL.vm_name(each) for each in INSTANCES]}
+
+
+def annotation(scene: Scene, node: str, name: str) -> Any:
+    text = scene.api.get("nodes", node)["metadata"].get("annotations", {}).get(f"{PREFIX}/{name}")
+    return None if text is None else json.loads(text)
+
+
+def orders(scene: Scene) -> list[Any]:
+    """What the agents are told, node by node."""
+    return [annotation(scene, node, "acknowledge") for node in nodes()]
+
+
+def published(scene: Scene) -> list[list[str]]:
+    """The statuses that the agents have published, node by node."""
+    found = [annotation(scene, node, "imds") or {"events": []} for node in nodes()]
+    return [[each["EventStatus"] for each in one["events"]] for one in found]
+
+
+def is_drained(scene: Scene, node: str) -> bool:
+    record = scene.record(node)
+    return record is not None and "done" in record["case"].get("drain", {})
+
+
+def drain(scene: Scene, *names: str) -> None:
+    """Run passes until these nodes are drained, and the record says so."""
+
+    def done() -> bool:
+        scene.run()
+        scene.drainer.wait(0.5)
+        return all(is_drained(scene, name) for name in names)
+
+    wait_for("end of the drains", done, seconds=60)
+
+
+def acknowledgements_told(scene: Scene) -> int:
+    events = scene.api.list("events", "default")
+    return sum(event["reason"] == "MaintenanceAcknowledged" for event in events)
+
+
+def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_after_it(
+    scene: Scene, imds: FakeImds, agents: list[AgentProcess]
+) -> None:
+    scene.set(WANTED)
+    first, second = nodes()
+    scene.workload("web", first)
+    scene.workload("shop", second)
+    scene.api.create("poddisruptionbudgets", budget("shop", min_available=1))
+    imds.tell(of_both(scene))
+    wait_for("both agents' word", lambda: published(scene) == [["Scheduled"], ["Scheduled"]])
+
+    drain(scene, first)
+    told = scene.run()
+    waited_for = f"event {ID} is not acknowledged: node {second} is not drained for it yet"
+    assert told.holds(first)["acknowledgeDue"] == waited_for
+    assert waited_for in told.text
+    assert scene.pods_on(second) == ["shop"]
+    assert orders(scene) == [None, None]
+    imds.wait_for_requests(10)
+    assert imds.acknowledged == []
+
+    scene.api.delete("poddisruptionbudgets", "shop", "default")
+    drain(scene, first, second)
+    told = scene.run()
+    assert [scene.record(node)["case"]["acknowledged"] for node in nodes()] == [[ID], [ID]]  # type: ignore[index]
+    wait_for("start of the event", lambda: published(scene) == [["Started"], ["Started"]])
+    # Each agent may have said it before it saw that the event has started.
+    assert set(imds.acknowledged) == {ID}
+    assert sum(len(agent.lines("acknowledged")) for agent in agents) == len(imds.acknowledged)
+    assert acknowledgements_told(scene) == 2
+
+    told = scene.run()
+    assert orders(scene) == [None, None]
+    assert [scene.cordoned(node) for node in nodes()] == [True, True]
+    assert "Reboot Started" in told.holds(first)["eventsGone"]
+
+    imds.tell()
+    wait_for("both agents' word that it has gone", lambda: published(scene) == [[], []])
+    scene.run()
+    scene.run()
+    assert [scene.is_untouched(node) for node in nodes()] == [True, True]
+    assert orders(scene) == [None, None]
+    assert acknowledgements_told(scene) == 2
+    assert imds.requests.count("POST") == len(imds.acknowledged)
+
+
+def test_what_somebody_opens_before_the_agents_look_is_not_started(scene: Scene) -> None:
+    """The order is taken back from both nodes by the pass that sees one of them open."""
+    scene.set(WANTED)
+    first, second = (scene.node(instance) for instance in INSTANCES)
+    for instance in INSTANCES:
+        scene.imds_tells(instance, of_both(scene))
+    drain(scene, first, second)
+    scene.run()
+    assert orders(scene) == [[ID], [ID]]
+    scene.uncordon(second)
+    told = scene.run()
+
+    assert orders(scene) == [None, None]
+    assert "acknowledgeDue" in told.holds(first)
+    assert scene.cordoned(first)
+    assert not scene.cordoned(second)
+
+
+def test_killed_between_the_two_nodes_patches_the_next_sweep_tells_both(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    scene.set(WANTED)
+    programs.configure(f"mode: Enforce\n{WANTED}")
+    both = [scene.node(instance) for instance in INSTANCES]
+    for instance in INSTANCES:
+        scene.imds_tells(instance, of_both(scene))
+    drain(scene, *both)
+    before = [json.dumps(scene.record(node)) for node in both]
+    runs = 0
+
+    def sweep(cut: Cut | None = None) -> list[str]:
+        """With a lock of its own: a dead holder's would have to be waited for."""
+        nonlocal runs
+        runs += 1
+        namespace = f"lane-{runs}"
+        scene.api.create("namespaces", {"metadata": {"name": namespace}})
+        with Proxy(programs.kubeconfig, cut) as proxy:
+            kubeconfig = proxy.write_kubeconfig(tmp_path / f"{namespace}.kubeconfig")
+            process = programs.start("sweep", "--namespace", namespace, kubeconfig=kubeconfig)
+            proxy.ends(process.kill)
+            done = process.wait()
+        assert done.code == (0 if cut is None else -9), done.out + done.err
+        return proxy.writes
+
+    def forget() -> None:
+        for node, text in zip(both, before, strict=True):
+            scene.annotate(node, "acknowledge", None)
+            scene.annotate(node, "record", text)
+
+    writes = sweep()
+    assert orders(scene) == [[ID], [ID]]
+    patches = [number for number, write in enumerate(writes, 1) if write.startswith("PATCH /api/v1/nodes/")]
+    assert len(patches) == 2
+    left_behind = []
+    for number in patches:
+        for early in (True, False):
+            forget()
+            sweep(Cut(number, early))
+            left_behind.append(sum(order is not None for order in orders(scene)))
+            sweep()
+
+            assert orders(scene) == [[ID], [ID]]
+            assert [scene.record(node)["case"]["acknowledged"] for node in both] == [[ID], [ID]]  # type: ignore[index]
+    assert left_behind == [0, 1, 1, 2]

@@ -1,0 +1,433 @@
+"""AWS's scheduled events: whole passes on the real API server, with EC2 answered by botocore's stubber."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from botocore.stub import Stubber
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.assess import assess
+from reconciler.clients.aws import memory as aws_memory
+from reconciler.clients.aws.ec2 import PAGE, Aws, connect
+from reconciler.clients.kubernetes.cluster import LEDGER
+from reconciler.decide import decide
+from reconciler.errors import CloudError
+from reconciler.model.aws import AwsMemory, InstanceEvent, RegionAnswer
+from reconciler.model.event import Answer, Kind, Status
+from reconciler.model.node import Node
+from reconciler.observe import observe
+from reconciler.run import rehearse
+from reconciler.sources import aws
+from tests.real.passes.scene import Scene, Told
+from tests.support import builders
+from tests.support.builders import NOW, minutes
+from tests.support.controlplane import fill
+from tests.support.fakes.cluster import cluster_of
+
+Object = dict[str, Any]
+REGION = "eu-west-1"
+SETTINGS = "sources: {aws: {enabled: true}}\nuncordon: {settle: 0s}\nbudget: {maxUnavailable: 100%}\n"
+ASKED: Object = {
+    "Filters": [
+        {
+            "Name": "event.code",
+            "Values": [
+                "instance-reboot",
+                "instance-retirement",
+                "instance-stop",
+                "system-maintenance",
+                "system-reboot",
+            ],
+        }
+    ],
+    "IncludeAllInstances": True,
+    "IncludeManagedResources": True,
+    "MaxResults": PAGE,
+}
+
+
+class FakeEc2:
+    """boto3's own clients, by region, each answering what it was given, and nothing else."""
+
+    def __init__(self) -> None:
+        self.stubs: dict[str, Stubber] = {}
+        self.clients: dict[str, Any] = {}
+        self.asked: list[str] = []
+
+    def client(self, region: str) -> Any:
+        if region not in self.clients:
+            # Keys of nobody: a real request could not even be refused, the stubber sends none.
+            self.clients[region] = boto3.client(
+                "ec2", region_name=region, aws_access_key_id="none", aws_secret_access_key="none"
+            )
+            self.stubs[region] = Stubber(self.clients[region])
+            self.stubs[region].activate()
+        self.asked.append(region)
+        return self.clients[region]
+
+    def told(self, *statuses: Object, region: str = REGION, token: str = "", after: str = "") -> None:
+        """Answer the next request with these; `token` says that more follows, `after` which page it is."""
+        self.client(region)
+        answer: Object = {"InstanceStatuses": list(statuses)}
+        if token:
+            answer["NextToken"] = token
+        expected = {**ASKED, "NextToken": after} if after else ASKED
+        self.stubs[region].add_response("describe_instance_status", answer, expected)
+        self.asked.clear()
+
+    def refuses(self, code: str, status: int = 503) -> None:
+        self.client(REGION)
+        self.stubs[REGION].add_client_error(
+            "describe_instance_status", code, "Request limit exceeded.", status
+        )
+        self.asked.clear()
+
+
+@pytest.fixture
+def ec2(scene: Scene) -> Iterator[FakeEc2]:
+    # Where the ledger lives, as the manifests make it.
+    scene.api.create_namespace("node-maintenance")
+    fake = FakeEc2()
+    scene.ec2 = Aws(fake.client)
+    scene.set(SETTINGS)
+    yield fake
+    for stub in fake.stubs.values():
+        stub.assert_no_pending_responses()
+
+
+def instance(number: int) -> str:
+    return f"i-{number:017x}"
+
+
+def node(scene: Scene, number: int = 0, zone: str = "eu-west-1a") -> str:
+    """Make a node on an EC2 instance."""
+    name = f"ip-10-0-0-{number}.{zone}.compute.internal"
+    made = fill.node(name, "np", zone, f"aws:///{zone}/{instance(number)}", images=1, now=scene.now)
+    return str(scene.api.create("nodes", made)["metadata"]["name"])
+
+
+def event(
+    code: str = "system-reboot",
+    hours: float = 1,
+    *,
+    now: datetime | None = None,
+    number: int = 1,
+    words: str = "scheduled reboot",
+) -> Object:
+    start = (now or datetime.now(UTC)) + timedelta(hours=hours)
+    return {
+        "InstanceEventId": f"instance-event-{number:017x}",
+        "Code": code,
+        "Description": words,
+        "NotBefore": start,
+        "NotAfter": start + timedelta(hours=2),
+        "NotBeforeDeadline": start + timedelta(days=7),
+    }
+
+
+def status(number: int, *events: Object) -> Object:
+    return {"InstanceId": instance(number), "Events": list(events)}
+
+
+def again(scene: Scene) -> Told:
+    """Let the interval go by, and look."""
+    scene.clock.advance(minutes=6)
+    for each in scene.api.list("nodes"):
+        scene.condition_silent(each["metadata"]["name"])
+    return scene.run()
+
+
+# Whole passes.
+
+
+def test_an_instance_is_drained_for_its_event_and_comes_back_when_aws_calls_it_completed(
+    scene: Scene, ec2: FakeEc2
+) -> None:
+    busy, quiet = node(scene, 0), node(scene, 1)
+    scene.workload("web", busy)
+    reboot = event(now=scene.now, hours=0.1)
+    ec2.told(status(0, reboot))
+    scene.finish()
+    during = scene.cordoned(busy), scene.pods_on(busy), scene.cordoned(quiet)
+    ec2.told(status(0, {**reboot, "Description": "[Completed] scheduled reboot"}))
+    again(scene)
+    scene.run()
+
+    assert during == (True, [], False)
+    assert scene.is_untouched(busy)
+
+
+def test_all_events_of_an_instance_are_told_with_all_their_dates(scene: Scene, ec2: FakeEc2) -> None:
+    name = node(scene)
+    ec2.told(
+        status(
+            0,
+            event("system-maintenance", 48, now=scene.now, number=1),
+            event("instance-retirement", 200, now=scene.now, number=2),
+        )
+    )
+    told = scene.run().node(name)
+
+    assert [one["kind"] for one in told["events"]] == ["Reboot", "Terminate"]
+    assert all("its start may be moved until" in one["description"] for one in told["events"])
+    assert [one["ids"] for one in told["events"]] == [
+        ["instance-event-00000000000000001"],
+        ["instance-event-00000000000000002"],
+    ]
+
+
+def test_a_region_is_asked_once_an_interval_also_when_each_pass_is_a_new_process(
+    scene: Scene, ec2: FakeEc2
+) -> None:
+    for number in range(3):
+        node(scene, number)
+    node(scene, 3, zone="us-west-2-lax-1a")
+    ec2.told(status(1, event(now=scene.now, hours=300)), token="more")
+    ec2.told(status(2, event(now=scene.now, hours=300, number=2)), after="more")
+    ec2.told(region="us-west-2")
+    asked = []
+    for _ in range(4):
+        scene.new_process()
+        scene.ec2 = Aws(ec2.client)
+        scene.run()
+        asked += ec2.asked
+        ec2.asked.clear()
+        scene.clock.advance(minutes=1)
+    remembered = scene.api.get("configmaps", LEDGER, "node-maintenance")["data"]["aws"]
+
+    assert asked == ["eu-west-1", "us-west-2"]
+    assert [one["region"] for one in json.loads(remembered)] == ["eu-west-1", "us-west-2"]
+
+
+@pytest.mark.parametrize("code", ["RequestLimitExceeded", "UnauthorizedOperation", "InternalError"])
+def test_an_ec2_that_does_not_answer_makes_its_nodes_unknown_and_is_asked_again_later(
+    scene: Scene, ec2: FakeEc2, code: str
+) -> None:
+    name = node(scene)
+    reboot = event(now=scene.now, hours=0.1)
+    ec2.told(status(0, reboot))
+    scene.finish()
+    ec2.refuses(code)
+    refused = again(scene)
+    held = scene.cordoned(name)
+    at_once = scene.run()
+    ec2.told(status(0))
+    again(scene)
+    scene.run()
+
+    assert code in " ".join(refused.node(name)["unknown"])
+    assert held
+    assert "eventsGone" in refused.holds(name)
+    assert at_once.node(name)["unknown"] == refused.node(name)["unknown"]
+    assert scene.is_untouched(name)
+
+
+def test_a_source_that_can_not_be_read_starts_no_drain(scene: Scene, ec2: FakeEc2) -> None:
+    name = node(scene)
+    ec2.refuses("RequestLimitExceeded")
+    told = scene.run()
+
+    assert scene.is_untouched(name)
+    assert told.node(name)["unknown"] != []
+
+
+def test_a_dry_run_asks_and_writes_nothing_down(scene: Scene, ec2: FakeEc2) -> None:
+    name = node(scene)
+    ec2.told(status(0, event(now=scene.now, hours=0.1)))
+    plan = rehearse(scene.cluster, scene.settings, scene.now, ec2=scene.ec2)
+
+    assert [one.drain is not None for one in plan.nodes if one.node == name] == [True]
+    assert scene.is_untouched(name)
+    assert scene.api.find("configmaps", LEDGER, "node-maintenance") is None
+
+
+def test_nodes_of_other_clouds_are_none_of_awss_affair(scene: Scene, ec2: FakeEc2) -> None:
+    name = scene.node()
+    told = scene.run()
+
+    assert ec2.asked == []
+    assert told.node(name) == {}
+
+
+# The parser.
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("instance-reboot", Kind.REBOOT),
+        ("system-reboot", Kind.REBOOT),
+        ("system-maintenance", Kind.REBOOT),
+        ("instance-stop", Kind.REDEPLOY),
+        ("instance-retirement", Kind.TERMINATE),
+        ("instance-nap", Kind.UNKNOWN),
+    ],
+)
+def test_each_code_has_its_kind(code: str, kind: Kind) -> None:
+    reading = read([status(0, event(code, now=NOW))])
+
+    assert [signal.kind for signal in reading.signals] == [kind]
+
+
+@pytest.mark.parametrize("word", ["[Completed]", "[Canceled]", "[Cancelled]", " [completed]"])
+def test_what_is_over_is_no_event(word: str) -> None:
+    over = event(now=NOW, words=f"{word} The instance is running on degraded hardware")
+
+    assert read([status(0, over)]).answer is Answer.NO_EVENT
+
+
+def test_an_event_has_started_once_its_time_has_come_and_that_is_a_moment_of_change() -> None:
+    memory = remembered([status(0, event(now=NOW, hours=0.05))])
+    before, after = (aws.read(on(), memory, NOW + minutes(count)) for count in (0, 3))
+
+    assert before is not None
+    assert after is not None
+    assert [one.status for one in (*before.signals, *after.signals)] == [Status.SCHEDULED, Status.STARTED]
+    assert NOW + minutes(3) in aws.moments(memory, NOW)
+
+
+def test_a_date_that_can_not_be_read_is_told_as_such() -> None:
+    [signal] = read([status(0, {**event(now=NOW), "NotBefore": "soon"})]).signals
+
+    assert signal.date_unreadable
+    assert signal.not_before is None
+
+
+def test_an_answer_whose_time_is_over_is_unknown_where_nobody_asks_again() -> None:
+    stale = aws.read(on(), remembered([]), NOW + minutes(5))
+
+    assert stale is not None
+    assert stale.answer is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "known"),
+    [
+        ("aws:///eu-west-1a/i-0123456789abcdef0", ("eu-west-1", "i-0123456789abcdef0")),
+        ("aws:///us-gov-west-1b/i-0a", ("us-gov-west-1", "i-0a")),
+        ("aws:///us-west-2-lax-1a/i-0a", ("us-west-2", "i-0a")),
+        ("aws:///us-east-1-wl1-bos-wlz-1/i-0a", ("us-east-1", "i-0a")),
+        ("aws:///ap-southeast-2c/I-0A", ("ap-southeast-2", "i-0a")),
+        ("aws:///eu-west-1a/0a1b/fargate-ip-10-0-0-1", None),
+        ("azure:///subscriptions/s/resourceGroups/g", None),
+        ("", None),
+    ],
+)
+def test_region_and_instance_stand_in_the_provider_id(
+    provider_id: str, known: tuple[str, str] | None
+) -> None:
+    assert aws.instance_of(provider_id) == known
+
+
+def test_whatever_the_list_holds_it_is_read_without_an_exception() -> None:
+    odd: list[Object] = [{}, {"InstanceId": None, "Events": "none"}, {"Events": [None, {}, {"Code": 7}]}]
+
+    assert len(aws.listing(REGION, odd).events) == 2
+
+
+def test_a_client_without_boto3_or_without_the_net_is_a_problem_and_no_exception() -> None:
+    def missing(region: str) -> Any:
+        raise CloudError(f"boto3 is not installed ({region})")
+
+    def away(region: str) -> Any:
+        raise EndpointConnectionError(endpoint_url=f"https://ec2.{region}.amazonaws.com")
+
+    problems = [Aws(one).scheduled([REGION])[0].problem for one in (missing, away)]
+
+    assert "boto3 is not installed" in problems[0]
+    assert "Could not connect" in problems[1]
+
+
+def test_the_real_client_neither_waits_nor_tries_twice() -> None:
+    config = connect()(REGION).meta.config
+
+    assert config.retries["total_max_attempts"] == 1
+    assert config.connect_timeout <= 5
+
+
+def test_who_may_write_nothing_down_keeps_what_was_told() -> None:
+    fake = FakeEc2()
+    fake.told(status(0))
+    fake.told(status(0))
+    times = iter((0.0, 60.0, 299.0, 301.0, 301.0))
+    client = Aws(fake.client, clock=lambda: next(times))
+    client.keep = 300.0
+    for _ in range(4):
+        client.scheduled([REGION])
+
+    assert len(fake.asked) == 2
+    fake.stubs[REGION].assert_no_pending_responses()
+
+
+# The memory.
+
+moments = st.integers(0, 10**6).map(lambda count: NOW + timedelta(seconds=count))
+events = st.builds(
+    InstanceEvent,
+    instance=st.sampled_from(("i-0a", "i-0b")),
+    id=st.text(max_size=5),
+    code=st.sampled_from(tuple(aws.CODES)),
+    description=st.text(max_size=9),
+    not_before=st.none() | moments,
+    not_after=st.none() | moments,
+    latest=st.none() | moments,
+    unreadable=st.booleans(),
+)
+answers = st.builds(
+    RegionAnswer,
+    region=st.sampled_from(("eu-west-1", "us-east-1")),
+    asked=moments,
+    again=moments,
+    events=st.lists(events, max_size=3).map(tuple),
+    problem=st.text(max_size=9),
+)
+
+
+@given(st.lists(answers, max_size=2, unique_by=lambda one: one.region))
+def test_the_memory_comes_back_as_it_was(found: list[RegionAnswer]) -> None:
+    memory = AwsMemory(tuple(sorted(found, key=lambda one: one.region)))
+
+    assert aws_memory.load(aws_memory.dump(memory)) == memory
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "[{}]", '[{"region":1}]', "null", '"x"'])
+def test_a_memory_that_can_not_be_read_is_none(text: str) -> None:
+    assert aws_memory.load(text) == AwsMemory()
+
+
+def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
+    cluster = cluster_of([on()])
+    fake = FakeEc2()
+    fake.told(status(0, event(now=NOW, hours=200)))
+    policy = builders.settings(
+        "sources: {aws: {enabled: true}}\nwindows: [{schedule: '@yearly', duration: 1h}]"
+    )
+    seen = observe(cluster, policy, ec2=Aws(fake.client), now=NOW)
+    plan = decide(seen, assess(seen, minutes(15), NOW), policy, NOW)
+
+    assert plan.ledger is not None
+    assert plan.ledger.aws.answers[0].again == NOW + minutes(5)
+    assert plan.next_change == NOW + minutes(5)
+
+
+def on() -> Node:
+    found = builders.node()
+    return Node(found.name, found.uid, "1", provider_id=f"aws:///eu-west-1a/{instance(0)}")
+
+
+def remembered(statuses: list[Object]) -> AwsMemory:
+    return aws.remembered(AwsMemory(), [aws.listing(REGION, statuses)], [on()], minutes(5), NOW)
+
+
+def read(statuses: list[Object]) -> Any:
+    reading = aws.read(on(), remembered(statuses), NOW)
+    assert reading is not None
+    return reading

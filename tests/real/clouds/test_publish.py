@@ -1,0 +1,243 @@
+"""What others read of a case on a real API server: drainsafe's annotations and KEP-5683's conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.publishing.signs import (
+    DRAINSAFE_KEYS,
+    DRAINSAFE_OWNER,
+    DRAINSAFE_STATE,
+    DRAINSAFE_TYPE,
+    LIFECYCLE,
+)
+from tests.real.manifests.applying import applied, kubectl
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import PREFIX, Scene
+from tests.support.controlplane.audit import AuditEntry
+from tests.support.controlplane.fill import patch_conditions
+from tests.support.controlplane.waiting import wait_for
+
+Object = dict[str, Any]
+NO_SETTLING = "uncordon: {settle: 0s}\n"
+BOTH = f"publish: [drainsafe, node-conditions]\n{NO_SETTLING}"
+
+
+def borne(scene: Scene, node: str) -> dict[str, str]:
+    """What of drainsafe's the node bears."""
+    every = scene.api.get("nodes", node)["metadata"]["annotations"]
+    return {key: text for key, text in every.items() if key in DRAINSAFE_KEYS}
+
+
+def value(scene: Scene, node: str) -> str | None:
+    return borne(scene, node).get(DRAINSAFE_STATE)
+
+
+def conditions(scene: Scene, node: str) -> dict[str, Object]:
+    every = scene.api.get("nodes", node)["status"]["conditions"]
+    return {each["type"]: each for each in every if each["type"] in LIFECYCLE}
+
+
+def true(scene: Scene, node: str) -> set[str]:
+    return {kind for kind, found in conditions(scene, node).items() if found["status"] == "True"}
+
+
+def patches(scene: Scene, before: int = 0) -> list[AuditEntry]:
+    """Our patches of nodes so far, but for the first `before`."""
+    return [one for one in scene.asked("patch") if one.resource == "nodes"][before:]
+
+
+def test_a_case_goes_through_drainsafes_values_in_order_and_the_conditions_keep_up(scene: Scene) -> None:
+    scene.set(
+        f"{BOTH}windows: [{{name: night, start: '22:00', end: '05:00'}}]\nbudget: {{maxUnavailable: 0}}"
+    )
+    scene.clock.set(scene.now.replace(hour=12, minute=0))
+    node = scene.node()
+    scene.workload("web", node, replicas=2)
+    scene.imds_tells(0, scene.event(0, minutes=60 * 24))
+    seen = []
+
+    scene.run()
+    seen.append((value(scene, node), true(scene, node)))
+    scene.clock.set(scene.now.replace(hour=22, minute=1))
+    scene.condition_silent(node)
+    scene.run()
+    seen.append((value(scene, node), true(scene, node)))
+    scene.set(f"{BOTH}budget: {{maxUnavailable: 1}}")
+    scene.run()
+    seen.append((value(scene, node), true(scene, node)))
+    scene.finish()
+    seen.append((value(scene, node), true(scene, node)))
+    scene.imds_tells(0, scene.event(0, minutes=-1, status="Started"))
+    scene.run()
+    seen.append((value(scene, node), true(scene, node)))
+    started = borne(scene, node)
+    scene.imds_tells(0)
+    scene.run()
+    scene.run()
+    seen.append((value(scene, node), true(scene, node)))
+
+    assert seen == [
+        ("MaintenanceScheduled", {"MaintenancePlanned"}),
+        ("NodeCordoning", {"MaintenancePlanned"}),
+        ("NodeDraining", {"MaintenancePlanned", "DrainInProgress"}),
+        ("NodeDrained", {"MaintenancePlanned", "Drained"}),
+        ("MaintenanceStarted", {"MaintenanceInProgress", "Drained"}),
+        ("NodeRunning", set()),
+    ]
+    assert started[DRAINSAFE_TYPE] == "Reboot"
+    assert borne(scene, node) == {DRAINSAFE_STATE: "NodeRunning", DRAINSAFE_OWNER: PREFIX}
+    assert conditions(scene, node) == {}
+    assert not scene.cordoned(node)
+
+
+def test_the_annotation_rides_on_the_cordons_own_patch_and_a_pass_at_rest_writes_nothing(
+    scene: Scene,
+) -> None:
+    scene.set("publish: [drainsafe]")
+    node = scene.node()
+    scene.workload("web", node)
+    scene.condition_tells(node)
+    before = len(patches(scene))
+    scene.run()
+    first = patches(scene, before)
+    scene.finish()
+    count = len(patches(scene))
+    scene.run()
+
+    assert [(one.verb, one.subresource) for one in first] == [("patch", "")]
+    assert value(scene, node) == "NodeDrained"
+    assert patches(scene, count) == []
+
+
+def test_the_conditions_are_one_patch_of_the_status_only_when_they_change(scene: Scene) -> None:
+    scene.set("publish: [node-conditions]")
+    node = scene.node()
+    scene.workload("web", node)
+    scene.imds_tells(0, scene.event(0))
+    before = len(patches(scene))
+    scene.run()
+    first = [one.subresource for one in patches(scene, before)]
+    scene.finish()
+    told = conditions(scene, node)
+    count = len(patches(scene))
+    scene.clock.advance(minutes=1)
+    scene.run()
+
+    assert first == ["", "status"]
+    assert told["Drained"]["reason"] == "NodeMaintenanceDrained"
+    assert told["MaintenancePlanned"]["lastTransitionTime"] <= told["Drained"]["lastTransitionTime"]
+    assert patches(scene, count) == []
+    assert conditions(scene, node) == told
+
+
+def test_what_is_switched_off_is_taken_away_and_what_others_wrote_is_left(scene: Scene) -> None:
+    ours, theirs = scene.node(0), scene.node(1)
+    patch_conditions(
+        scene.api, theirs, {"type": "Drained", "status": "True", "reason": "SomebodyElse", "message": ""}
+    )
+    scene.api.patch("nodes", theirs, {"metadata": {"annotations": {DRAINSAFE_STATE: "NodeDrained"}}})
+    scene.set(BOTH + "budget: {maxUnavailable: 2}")
+    scene.condition_tells(ours)
+    scene.condition_tells(theirs)
+    scene.finish()
+    assert value(scene, ours) == "NodeDrained"
+    assert "Drained" in true(scene, ours)
+    assert conditions(scene, theirs)["Drained"]["reason"] == "SomebodyElse"
+    assert "MaintenancePlanned" in true(scene, theirs)
+    scene.set(NO_SETTLING)
+    scene.run()
+    count = len(patches(scene))
+    scene.run()
+
+    assert borne(scene, ours) == {}
+    assert conditions(scene, ours) == {}
+    assert borne(scene, theirs) == {DRAINSAFE_STATE: "NodeDrained"}
+    assert set(conditions(scene, theirs)) == {"Drained"}
+    assert scene.cordoned(ours)
+    assert patches(scene, count) == []
+
+
+def test_a_node_that_is_not_for_us_bears_no_sign(scene: Scene) -> None:
+    scene.set(BOTH)
+    node = scene.node(labels={f"{PREFIX}/ignore": "true"})
+    scene.condition_tells(node)
+    scene.run()
+
+    assert borne(scene, node) == {}
+    assert conditions(scene, node) == {}
+
+
+def test_started_is_not_running_and_a_manual_cordon_later_is_let_be(scene: Scene) -> None:
+    """Two of drainsafe's own bugs."""
+    scene.set(BOTH)
+    node = scene.node()
+    scene.imds_tells(0, scene.event(0))
+    scene.finish()
+    scene.imds_tells(0, scene.event(0, status="Started"))
+    scene.run()
+    scene.run()
+    during = value(scene, node), scene.cordoned(node)
+    scene.imds_tells(0)
+    scene.run()
+    scene.run()
+    after = value(scene, node), scene.cordoned(node)
+    scene.api.patch("nodes", node, {"spec": {"unschedulable": True}})
+    scene.run()
+
+    assert during == ("MaintenanceStarted", True)
+    assert after == ("NodeRunning", False)
+    assert scene.cordoned(node)
+
+
+def test_without_the_right_to_the_status_the_case_goes_on_and_with_it_all_is_shown(
+    scene: Scene, programs: Programs
+) -> None:
+    programs.configure(f"mode: Enforce\n{BOTH}")
+    node = scene.node()
+    scene.workload("web", node)
+    scene.condition_tells(node)
+    with applied(scene.controlplane, "base"):
+        wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", "node-maintenance"))
+        kubeconfig = scene.controlplane.kubeconfig_for("reconciler", "node-maintenance")
+        refused = programs.sweep(kubeconfig=kubeconfig)
+        drained = scene.cordoned(node), scene.pods_on(node), value(scene, node), conditions(scene, node)
+        with applied(scene.controlplane, "publish"):
+            shown = programs.sweep(kubeconfig=kubeconfig)
+            told = true(scene, node)
+
+    assert refused.code == 1
+    assert "nodes/status" in refused.out
+    assert drained == (True, [], "NodeDrained", {})
+    assert shown.code == 0, shown.out + shown.err
+    assert told == {"MaintenancePlanned", "Drained"}
+
+
+def test_releasing_takes_the_signs_off_too(scene: Scene, programs: Programs) -> None:
+    programs.configure(f"mode: Enforce\n{BOTH}")
+    node = scene.node()
+    scene.condition_tells(node)
+    programs.sweep()
+    assert value(scene, node) == "NodeDrained"
+    done = programs.run("release", "--all")
+
+    assert done.code == 0, done.out + done.err
+    assert borne(scene, node) == {}
+    assert conditions(scene, node) == {}
+    assert kubectl(scene.controlplane, "get", "nodes")
+
+
+@pytest.mark.parametrize("publish", ["drainsafe", "node-conditions", "nodemaintenances"])
+def test_a_dry_run_shows_nothing(scene: Scene, programs: Programs, publish: str) -> None:
+    programs.configure(f"mode: Enforce\npublish: [{publish}]\n")
+    node = scene.node()
+    scene.condition_tells(node)
+    before = len(patches(scene))
+    done = programs.run("sweep", "--dry-run", "--output", "json")
+
+    assert done.code == 0, done.out + done.err
+    assert borne(scene, node) == {}
+    assert conditions(scene, node) == {}
+    assert patches(scene, before) == []

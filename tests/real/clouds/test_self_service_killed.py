@@ -1,0 +1,126 @@
+"""Self-service killed between any two of its writes: the next process goes on, and the end is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from reconciler.act import act
+from reconciler.assess import assess
+from reconciler.decide import decide
+from reconciler.model.cloud import Listing, PerformMaintenance, Planned, Scope
+from reconciler.model.record import State
+from reconciler.observe import observe
+from tests.support.builders import NOW, minutes, pod
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of
+from tests.support.planning import PROVIDER_ID, START, TAKEN, azure_node
+
+OFFERED = Planned(True, NOW - timedelta(days=1), START, START, START + timedelta(days=7))
+TAKES = timedelta(minutes=6)
+
+
+@dataclass(slots=True)
+class FakeCloud:
+    """Azure with one VM: maintenance takes some minutes, and the VM boots in them."""
+
+    cluster: FakeCluster
+    performed: list[int] = field(default_factory=list)
+    now: int = 0
+    die: str = ""
+
+    def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+        """Tell of the plan until it is done."""
+        done = self.performed and self.now >= self.performed[0] + TAKES.seconds // 60
+        planned = () if done else (("7", replace(OFFERED, offered=not self.performed)),)
+        return tuple(Listing(scope, planned, frozenset({"7"})) for scope in scopes)
+
+    def perform_maintenance(self, action: PerformMaintenance) -> None:
+        """Begin."""
+        assert action.vm.name == "7"
+        node = self.cluster.objects[action.node]
+        assert node.unschedulable
+        assert self.cluster.pods_on.get(action.node, []) == []
+        if self.die == "before":
+            self.die = ""
+            raise Killed
+        self.performed.append(self.now)
+        if self.die == "after":
+            self.die = ""
+            raise Killed
+
+    def pass_time(self, minute: int) -> None:
+        """Boot the VM in the middle of it."""
+        self.now = minute
+        if self.performed and minute == self.performed[0] + 3:
+            self.cluster.change("a", boot_id="boot-2")
+
+
+def run(kill: int | None, *, after: bool, die: str = "") -> tuple[FakeCluster, FakeCloud, list[str]]:
+    """Run passes for three hours, a process killed at the write of that number."""
+    cluster = cluster_of([replace(azure_node(), unschedulable=False)], [pod("web", "a")])
+    cloud = FakeCloud(cluster, die=die)
+    count = 0
+
+    def hook(write: Write) -> None:
+        nonlocal count
+        del write
+        count += 1
+        if count == kill:
+            raise Killed
+
+    setattr(cluster, "after" if after else "before", hook)
+    states: list[str] = []
+    drains = FakeDrains(cluster)
+    for minute in range(180):
+        now = NOW + minutes(minute)
+        cloud.pass_time(minute)
+        try:
+            seen = observe(cluster, TAKEN, drains=drains.progress(), cloud=cloud, now=now)
+            plan = decide(seen, assess(seen, timedelta(hours=9), now), TAKEN, now)
+            act(plan, cluster, drains, cloud)
+            drains.carry_on(now)
+        except Killed:
+            drains = FakeDrains(cluster)
+        label = cluster.objects["a"].labels.get("node-maintenance.dev/state", State.OPERATIONAL.value)
+        if not states or states[-1] != label:
+            states.append(label)
+    assert drains.started_on_open_nodes == []
+    return cluster, cloud, states
+
+
+WHOLE = ["in-maintenance", "operational"]
+
+
+def test_undisturbed_it_is_done_once_and_the_node_comes_back() -> None:
+    cluster, cloud, states = run(None, after=False)
+
+    assert len(cloud.performed) == 1
+    assert states == WHOLE
+    assert not cluster.objects["a"].unschedulable
+    assert "node-maintenance.dev/record" not in cluster.objects["a"].annotations
+    # Before its end: the plan gone, a new boot, Ready.
+    assert cloud.performed[0] + 6 < 180
+    assert cluster.objects["a"].provider_id == PROVIDER_ID
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("kill", range(1, 16))
+def test_killed_at_any_write_it_is_done_once_and_the_node_comes_back(kill: int, after: bool) -> None:
+    cluster, cloud, states = run(kill, after=after)
+
+    assert len(cloud.performed) == 1
+    assert states[-2:] == WHOLE
+    assert not cluster.objects["a"].unschedulable
+    assert "node-maintenance.dev/record" not in cluster.objects["a"].annotations
+
+
+@pytest.mark.parametrize("die", ["before", "after"])
+def test_killed_around_the_request_itself_it_is_done_once(die: str) -> None:
+    cluster, cloud, states = run(None, after=False, die=die)
+
+    assert len(cloud.performed) == 1
+    assert states == WHOLE
+    assert not cluster.objects["a"].unschedulable

@@ -1,0 +1,304 @@
+"""The control plane keeps its promises: version, running pods, budgets, identities, restarts, no orphans."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.controlplane.api import Api, ApiError, Object
+from tests.support.controlplane.audit import AuditEntry
+from tests.support.controlplane.binaries import kubernetes_version
+from tests.support.controlplane.cleaning import RESOURCES, clean
+from tests.support.controlplane.fill import Pool, fill, patch_conditions, vm_event
+from tests.support.controlplane.processes import alive
+from tests.support.controlplane.server import ControlPlane, remove_stale_folders
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import budget, daemon_set, deployment, pod
+
+POOL = Pool("np")
+
+
+@pytest.fixture
+def node(cluster: ControlPlane) -> str:
+    made = cluster.api.create("nodes", POOL.node(10))
+    return str(made["metadata"]["name"])
+
+
+def test_the_server_is_of_the_pinned_version(controlplane: ControlPlane) -> None:
+    if controlplane.given_binaries is not None:
+        pytest.skip(f"the API server is of another's choice: {controlplane.given_binaries}")
+
+    assert controlplane.api.request("GET", "version")["gitVersion"] == kubernetes_version() == "v1.36.3"
+
+
+def test_a_pod_is_scheduled_and_gets_ready(cluster: ControlPlane, node: str) -> None:
+    cluster.api.create("deployments", deployment("web", 2))
+
+    pods = wait_for("two ready pods", lambda: ready_pods(cluster.api, "web", 2))
+
+    assert {each["spec"]["nodeName"] for each in pods} == {node}
+
+
+def test_a_deleted_pod_goes_within_its_grace_and_is_replaced(cluster: ControlPlane, node: str) -> None:
+    cluster.api.create("deployments", deployment("web", 1, grace=30))
+    first = wait_for("a ready pod", lambda: ready_pods(cluster.api, "web", 1))[0]["metadata"]["name"]
+
+    cluster.api.delete("pods", first, "default")
+
+    assert cluster.api.get("pods", first)["metadata"]["deletionGracePeriodSeconds"] == 30
+    wait_for("its end", lambda: cluster.api.find("pods", first) is None, seconds=10)
+    wait_for("its replacement", lambda: ready_pods(cluster.api, "web", 1))
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param({"labels": {"test/stuck-terminating": "true"}}, id="by the label"),
+        pytest.param({"finalizers": ["test/stay"]}, id="by a finalizer"),
+    ],
+)
+def test_a_stuck_pod_stays_terminating(cluster: ControlPlane, node: str, what: Object) -> None:
+    cluster.api.create("pods", pod("stuck", node_name=node, **what))
+    cluster.api.create("pods", pod("other", node_name=node))
+    wait_for("a running pod", lambda: running(cluster, "stuck"))
+
+    cluster.api.delete("pods", "stuck")
+    cluster.api.delete("pods", "other")
+
+    wait_for("the end of the other", lambda: cluster.api.find("pods", "other") is None)
+    assert "deletionTimestamp" in cluster.api.get("pods", "stuck")["metadata"]
+
+
+def test_a_pod_deleted_without_grace_is_not_deleted_once_more_a_moment_later(
+    cluster: ControlPlane, node: str
+) -> None:
+    names = [f"brief-{number}" for number in range(50)]
+    began = datetime.now(UTC)
+    for name in [*names, "passing"]:
+        cluster.api.create("pods", pod(name, node_name=node))
+    wait_for("running pods", lambda: all(running(cluster, name) for name in [*names, "passing"]))
+    with ThreadPoolExecutor(max_workers=16) as threads:
+        list(threads.map(lambda name: cluster.api.delete("pods", name, grace=0), names))
+    # What kwok does to the others it would have done by the time another pod has gone.
+    cluster.api.delete("pods", "passing")
+    wait_for("its end", lambda: cluster.api.find("pods", "passing") is None)
+
+    deleted = wait_for("kwok's word", lambda: cluster.audit_entries("kwok", {"delete"}, began))
+    assert {each.name for each in deleted} == {"passing"}
+
+
+def test_pods_say_themselves_how_long_they_take(cluster: ControlPlane, node: str) -> None:
+    cluster.api.create("pods", pod("never", node_name=node, annotations={"test/ready-after": "1h"}))
+    cluster.api.create("pods", pod("now", node_name=node, annotations={"test/deleted-after": "1h"}))
+    wait_for("a running pod", lambda: running(cluster, "now"))
+    cluster.api.delete("pods", "now")
+    cluster.api.create("pods", pod("later", node_name=node))
+    wait_for("another", lambda: running(cluster, "later"))
+    cluster.api.delete("pods", "later")
+    wait_for("its end", lambda: cluster.api.find("pods", "later") is None)
+
+    assert cluster.api.get("pods", "never")["status"]["phase"] == "Pending"
+    assert "deletionTimestamp" in cluster.api.get("pods", "now")["metadata"]
+
+
+def test_an_eviction_beyond_the_budget_answers_429(cluster: ControlPlane, node: str) -> None:
+    cluster.api.create("deployments", deployment("web", 2))
+    cluster.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
+    first, second = wait_for("two ready pods", lambda: ready_pods(cluster.api, "web", 2))
+    wait_for("a budget that was counted", lambda: allowed(cluster.api, "web") == 1)
+
+    cluster.api.evict(first["metadata"]["name"])
+    with pytest.raises(ApiError) as refusal:
+        cluster.api.evict(second["metadata"]["name"])
+
+    assert refusal.value.status == 429
+    assert refusal.value.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
+
+
+def test_daemon_pods_come_to_cordoned_nodes(cluster: ControlPlane, node: str) -> None:
+    cluster.api.patch("nodes", node, {"spec": {"unschedulable": True}})
+    cluster.api.create("daemonsets", daemon_set("log"))
+
+    wait_for("a daemon pod", lambda: ready_pods(cluster.api, "log", 1))
+
+
+def test_conditions_stay_as_they_are_set(cluster: ControlPlane, node: str) -> None:
+    event = vm_event("Reboot", datetime.now(UTC) + timedelta(minutes=15))
+    patch_conditions(cluster.api, node, event, {"type": "Ready", "status": "False", "reason": "Test"})
+    # What kwok does to nodes it would have done by the time a pod has come and gone.
+    cluster.api.create("pods", pod("passing", node_name=node))
+    wait_for("a running pod", lambda: running(cluster, "passing"))
+    cluster.api.delete("pods", "passing")
+    wait_for("its end", lambda: cluster.api.find("pods", "passing") is None)
+
+    conditions = {each["type"]: each for each in cluster.api.get("nodes", node)["status"]["conditions"]}
+    assert conditions["Ready"]["status"] == "False"
+    assert conditions["VMEventScheduled"]["message"] == event["message"]
+    assert conditions["KernelDeadlock"]["status"] == "False"
+
+
+def test_a_node_that_tells_nothing_becomes_ready(cluster: ControlPlane) -> None:
+    bare = {"metadata": {"name": "bare", "annotations": {"kwok.x-k8s.io/node": "fake"}}}
+    cluster.api.create("nodes", bare)
+
+    wait_for(
+        "Ready",
+        lambda: (
+            [
+                each["status"]
+                for each in cluster.api.get("nodes", "bare")["status"].get("conditions", [])
+                if each["type"] == "Ready"
+            ]
+            == ["True"]
+        ),
+    )
+
+
+def test_a_node_is_as_big_and_named_as_on_aks(cluster: ControlPlane, node: str) -> None:
+    stored = cluster.api.get("nodes", node)
+
+    assert node == "aks-np-12345678-vmss00000a"
+    assert stored["spec"]["providerID"].endswith(
+        "/virtualMachineScaleSets/aks-np-12345678-vmss/virtualMachines/10"
+    )
+    assert POOL.vm_name(10) == "aks-np-12345678-vmss_10"
+    assert POOL.node_name(150).endswith("vmss000046")
+    assert 22_000 <= len(json.dumps(stored)) <= 28_000
+
+
+def test_the_audit_log_tells_who_asked(cluster: ControlPlane) -> None:
+    began = datetime.now(UTC)
+    cluster.api.create("serviceaccounts", {"metadata": {"name": "asker"}})
+    with (
+        Api(cluster.kubeconfig_for("asker"), user_agent="asker/1") as asker,
+        pytest.raises(ApiError) as refusal,
+    ):
+        asker.delete("nodes", "none")
+
+    def entry() -> list[AuditEntry]:
+        return cluster.audit_entries("asker/1", {"delete"}, began)
+
+    (seen,) = wait_for("an audit entry", entry)
+    assert refusal.value.status == seen.code == 403
+    assert seen.user == "system:serviceaccount:default:asker"
+    assert (seen.resource, seen.name, seen.uri) == ("nodes", "none", "/api/v1/nodes/none")
+    assert not cluster.audit_entries("asker/1", {"delete"}, datetime.now(UTC))
+
+
+def test_the_server_goes_and_comes_back_with_its_data(cluster: ControlPlane, node: str) -> None:
+    cluster.stop_apiserver()
+    with pytest.raises(Exception, match="refused"):
+        cluster.api.get("nodes", node)
+
+    # From a thread that ends: the server must outlive it.
+    starter = threading.Thread(target=cluster.start_apiserver)
+    starter.start()
+    starter.join()
+
+    assert cluster.api.get("nodes", node)["metadata"]["name"] == node
+    cluster.api.create("deployments", deployment("web", 1))
+    wait_for("a ready pod", lambda: ready_pods(cluster.api, "web", 1), seconds=60)
+
+
+def test_cleaning_leaves_what_a_new_cluster_has(cluster: ControlPlane, node: str) -> None:
+    before = names(cluster.api)
+    cluster.api.create_namespace("team")
+    cluster.api.create("deployments", deployment("web", 2, namespace="team", grace=30))
+    cluster.api.create("configmaps", {"metadata": {"name": "ours", "namespace": "kube-system"}})
+    cluster.api.create("leases", {"metadata": {"name": "ours", "namespace": "kube-system"}})
+    cluster.api.create("pods", pod("stuck", node_name=node, finalizers=["test/stay"]))
+    wait_for("two ready pods", lambda: ready_pods(cluster.api, "web", 2))
+
+    clean(cluster.api)
+
+    assert names(cluster.api) == before - {("nodes", None, node)}
+
+
+def test_many_nodes_are_filled_in_by_pool_and_zone(cluster: ControlPlane) -> None:
+    pools = (POOL, Pool("spot", spot=True), Pool("win", windows=True))
+
+    fill(cluster.kubeconfig, nodes=60, pools=pools, images=20)
+
+    nodes = cluster.api.list("nodes")
+    assert Counter(each["metadata"]["labels"]["agentpool"] for each in nodes) == {
+        "np": 20,
+        "spot": 20,
+        "win": 20,
+    }
+    zones = Counter(each["metadata"]["labels"]["topology.kubernetes.io/zone"] for each in nodes)
+    assert zones == {"westeurope-1": 21, "westeurope-2": 21, "westeurope-3": 18}
+
+
+def test_no_process_outlives_an_owner_that_was_killed(controlplane: ControlPlane) -> None:
+    program = """
+import time
+from tests.support.controlplane.server import ControlPlane, remove_stale_folders
+with ControlPlane() as server:
+    print(server.folder, *server.pids().values(), flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        folder, *pids = owner.stdout.readline().split()
+        assert len(pids) == 5
+        assert all(alive(int(pid)) for pid in pids)
+
+        owner.send_signal(signal.SIGKILL)
+
+    wait_for("end of all", lambda: not any(alive(int(pid)) for pid in pids))
+    remove_stale_folders()
+    assert not Path(folder).exists()
+    assert controlplane.folder.exists()
+
+
+def test_heartbeats_keep_nodes_ready_where_their_life_cycle_is_real(controlplane: ControlPlane) -> None:
+    with ControlPlane(node_lifecycle=True) as server:
+        server.api.create("nodes", POOL.node(1))
+        silent = POOL.node(2, ready=False)
+        server.api.create("nodes", silent)
+
+        def taints(instance: int) -> list[str]:
+            spec = server.api.get("nodes", POOL.node_name(instance))["spec"]
+            return [taint["key"] for taint in spec.get("taints", [])]
+
+        wait_for("taint of the node that is not ready", lambda: "node.kubernetes.io/not-ready" in taints(2))
+        wait_for("no taint of the ready node", lambda: not taints(1))
+        assert server.api.get("leases", POOL.node_name(1), "kube-node-lease")
+
+
+def running(cluster: ControlPlane, name: str) -> bool:
+    """Whether kwok has started the pod."""
+    return bool(cluster.api.get("pods", name)["status"]["phase"] == "Running")
+
+
+def ready_pods(api: Api, app: str, count: int) -> list[Object] | None:
+    """The app's pods once so many are Ready and not on their way out."""
+    found = [
+        each
+        for each in api.list("pods", labels=f"app={app}")
+        if "deletionTimestamp" not in each["metadata"]
+        and any(c["type"] == "Ready" and c["status"] == "True" for c in each["status"].get("conditions", []))
+    ]
+    return found if len(found) == count else None
+
+
+def allowed(api: Api, name: str) -> int:
+    """How many more evictions the budget allows."""
+    return int(api.get("poddisruptionbudgets", name).get("status", {}).get("disruptionsAllowed", -1))
+
+
+def names(api: Api) -> set[tuple[str, str | None, str]]:
+    """Of all that cleaning looks at, save what the controllers write by themselves."""
+    return {
+        (resource, each["metadata"].get("namespace"), each["metadata"]["name"])
+        for resource in RESOURCES
+        if resource != "events"
+        for each in api.list(resource, metadata_only=True)
+    }

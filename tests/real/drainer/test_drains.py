@@ -1,0 +1,287 @@
+"""Drains on a real API server with kwok's kubelets: each thing that a drain promises, once for real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler import USER_AGENT
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.eviction import Evictions
+from reconciler.drainer import Drainer
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation, Phase
+from tests.support.controlplane.audit import AuditEntry
+from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import budget, daemon_set, deployment, pod
+from tests.support.fakes.clock import SystemClock
+
+_POOL = Pool("np")
+_PATIENCE = 120.0
+_AGENT = USER_AGENT.split("/")[0]
+
+
+class Bench:
+    """Two nodes, of which the first is to be drained, and a drainer."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.api = plane.api
+        self.since = datetime.now(UTC)
+        self.node = str(self.api.create("nodes", _POOL.node(0))["metadata"]["name"])
+        self.connection = Connection(str(plane.kubeconfig))
+        self.evictor = Evictions(self.connection, guard=lambda: None, prefix="node-maintenance.dev")
+        self.drainer = Drainer(self.evictor, SystemClock())
+
+    def close(self) -> None:
+        """End it."""
+        self.drainer.close()
+        self.connection.close()
+
+    def run_app(self, name: str, replicas: int, **told: Any) -> None:
+        """Run a Deployment; its pods are ready when this returns, all on the node to be drained."""
+        made = deployment(name, replicas, **told)
+        made["spec"]["template"]["spec"].pop("topologySpreadConstraints", None)
+        self.api.create("deployments", made)
+        self.wait_ready(name, replicas)
+
+    def wait_ready(self, app: str, count: int) -> None:
+        """Wait for so many ready pods of an app."""
+        wait_for(f"{count} ready pods of {app}", lambda: sum(map(_ready, self.pods(app))) >= count)
+
+    def pods(self, app: str) -> list[dict[str, Any]]:
+        """All pods of an app."""
+        return self.api.list("pods", "default", labels=f"app={app}")
+
+    def cordon(self, *, cordoned: bool = True) -> None:
+        """Cordon the node, and let there be another."""
+        self.api.patch("nodes", self.node, {"spec": {"unschedulable": cordoned or None}})
+        if self.api.find("nodes", _POOL.node_name(1)) is None:
+            self.api.create("nodes", _POOL.node(1))
+
+    def start(self, **told: Any) -> None:
+        """Start the drain."""
+        order: dict[str, Any] = {
+            "since": datetime.now(UTC),
+            "timeout": timedelta(minutes=5),
+            "options": DrainOptions(evict_unmanaged=True),
+            "uid": self.api.get("nodes", self.node)["metadata"]["uid"],
+        }
+        self.drainer.start(DrainOrder(self.node, **{**order, **told}))
+
+    def finish(self) -> DrainProgress:
+        """Wait for its end."""
+
+        def ended() -> DrainProgress | None:
+            one = self.drainer.progress().get(self.node)
+            return one if one is not None and one.phase is not Phase.RUNNING else None
+
+        while (one := ended()) is None:
+            assert self.drainer.wait(_PATIENCE), "the drain did not end"
+        return one
+
+    def until(self, what: str, holds: Callable[[DrainProgress], bool]) -> DrainProgress:
+        """Wait until the progress shows something."""
+
+        def seen() -> DrainProgress | None:
+            one = self.drainer.progress().get(self.node)
+            return one if one is not None and holds(one) else None
+
+        return wait_for(what, seen, seconds=_PATIENCE)
+
+    def asked(self, verb: str) -> list[AuditEntry]:
+        """Requests of ours of one verb."""
+        return self.plane.audit_entries(_AGENT, [verb], self.since)
+
+
+@pytest.fixture
+def bench(cluster: ControlPlane) -> Iterator[Bench]:
+    """A node to drain."""
+    made = Bench(cluster)
+    yield made
+    made.close()
+
+
+def test_a_node_is_drained_under_its_budgets_with_hardly_more_requests_than_pods(bench: Bench) -> None:
+    for name in ("one", "two"):
+        bench.run_app(name, 5)
+        bench.api.create("poddisruptionbudgets", budget(name, max_unavailable=1))
+        wait_for("a budget", lambda name=name: _allowed(bench, name) == 1)  # type: ignore[misc]  # bound now
+    bench.api.create("daemonsets", daemon_set("agent"))
+    bench.wait_ready("agent", 1)
+    bench.cordon()
+    bench.start()
+    progress = bench.finish()
+
+    assert Phase.DRAINED is progress.phase
+    assert progress.evicted == 10
+    assert {"agent"} == {one["metadata"]["labels"]["app"] for one in _on(bench, bench.node)}
+    ours = bench.plane.audit_entries(_AGENT, since=bench.since)
+    assert len(ours) <= 1.15 * 10 + 10
+
+
+def test_law_1_a_node_that_is_not_cordoned_is_not_drained(bench: Bench) -> None:
+    bench.run_app("web", 2)
+    bench.start()
+
+    assert Phase.STOPPED is bench.finish().phase
+    assert not bench.asked("create")
+
+
+def test_a_blocking_budget_is_named_and_asked_again_when_it_changes(bench: Bench) -> None:
+    bench.run_app("web", 3)
+    bench.api.create("poddisruptionbudgets", budget("web", min_available=3))
+    wait_for("the budget's count", lambda: _status(bench, "web").get("desiredHealthy") == 3)
+    bench.cordon()
+    bench.start()
+    blocked = bench.until("a blocker", lambda one: len(one.blockers) == 3)
+    bench.api.patch("poddisruptionbudgets", "web", {"spec": {"minAvailable": 1}}, "default")
+    progress = bench.finish()
+
+    assert {"default/web"} == {one.budget for one in blocked.blockers}
+    assert {"waits for PDB default/web: needs 3 healthy, has 3"} == {one.because for one in blocked.blockers}
+    assert Phase.DRAINED is progress.phase
+
+
+def test_two_budgets_on_a_pod_are_both_named(bench: Bench) -> None:
+    bench.run_app("web", 1)
+    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
+    second = budget("web", max_unavailable=1)
+    second["metadata"]["name"] = "second"
+    bench.api.create("poddisruptionbudgets", second)
+    bench.cordon()
+    bench.start()
+    blocked = bench.until("a blocker", lambda one: bool(one.blockers))
+    bench.api.delete("poddisruptionbudgets", "second", "default")
+
+    assert "more than one" in blocked.blockers[0].because
+
+
+def test_somebodys_uncordon_stops_the_drain(bench: Bench) -> None:
+    bench.run_app("web", 2)
+    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=0))
+    bench.cordon()
+    bench.start()
+    bench.until("a blocker", lambda one: bool(one.blockers))
+    bench.cordon(cordoned=False)
+    progress = bench.finish()
+
+    assert Phase.STOPPED is progress.phase
+    assert len(_on(bench, bench.node)) == 2
+
+
+def test_a_pod_that_is_stuck_is_waited_for_and_named_when_time_is_up(bench: Bench) -> None:
+    bench.api.create("pods", pod("stuck", node_name=bench.node, labels={"test/stuck-terminating": "true"}))
+    bench.wait_ready("stuck", 1)
+    bench.cordon()
+    bench.start(timeout=timedelta(seconds=3))
+    progress = bench.finish()
+
+    assert Phase.TIMED_OUT is progress.phase
+    assert [one.pod for one in progress.blockers] == ["default/stuck"]
+
+
+def test_a_stuck_pod_on_a_dead_node_is_deleted_without_grace_where_that_is_allowed(bench: Bench) -> None:
+    bench.api.create("pods", pod("stuck", node_name=bench.node, labels={"test/stuck-terminating": "true"}))
+    bench.wait_ready("stuck", 1)
+    bench.cordon()
+    dead = {"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}}
+    bench.api.patch("nodes", bench.node, dead, kind="strategic", subresource="status")
+    bench.start(node_ready=False, escalation=Escalation(force_stuck_after=timedelta(seconds=1)))
+
+    assert Phase.DRAINED is bench.finish().phase
+    assert len(bench.asked("delete")) == 1
+
+
+def test_what_a_budget_holds_is_deleted_before_the_deadline_where_that_is_allowed(bench: Bench) -> None:
+    bench.run_app("web", 1)
+    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=0))
+    bench.cordon()
+    deadline = datetime.now(UTC) + timedelta(seconds=4)
+    bench.start(escalation=Escalation(delete_before_deadline=True, deadline=deadline))
+    progress = bench.finish()
+
+    assert Phase.DRAINED is progress.phase
+    assert len(bench.asked("delete")) == 1
+
+
+def test_a_singletons_new_pod_is_ready_before_the_old_one_goes(bench: Bench) -> None:
+    bench.run_app("web", 1)
+    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=0))
+    # maxSurge 25 % of one is one, maxUnavailable 25 % of one is none: a Deployment's defaults fit.
+    wait_for("the budget's count", lambda: _status(bench, "web").get("currentHealthy") == 1)
+    bench.run_app("many", 6)
+    bench.cordon()
+    bench.start(restart_singletons=True)
+    progress = bench.finish()
+
+    assert Phase.DRAINED is progress.phase
+    assert not any(one.resource == "pods" and "web" in one.name for one in bench.asked("create"))
+    assert len(bench.asked("patch")) == 1
+    bench.wait_ready("web", 1)
+
+
+def test_a_kept_pod_keeps_only_itself(bench: Bench) -> None:
+    bench.run_app("web", 2)
+    bench.api.create("pods", pod("naked", node_name=bench.node))
+    bench.wait_ready("naked", 1)
+    bench.cordon()
+    bench.start(options=DrainOptions())
+    progress = bench.finish()
+
+    assert Phase.DRAINED is progress.phase
+    assert [one.pod for one in progress.kept] == ["default/naked"]
+    assert [one["metadata"]["name"] for one in _on(bench, bench.node)] == ["naked"]
+
+
+def test_a_namespace_being_deleted_is_waited_for(bench: Bench) -> None:
+    bench.api.create_namespace("leaving")
+    made = deployment("web", 1, namespace="leaving")
+    bench.api.create("deployments", made)
+    wait_for("a ready pod", lambda: any(map(_ready, bench.api.list("pods", "leaving"))))
+    bench.cordon()
+    bench.api.delete("namespaces", "leaving")
+    bench.start()
+    blocked = bench.until("a blocker", lambda one: bool(one.blockers))
+    # Its controller is the tests' own (see tests/conftest.py): now it comes to the pods.
+    for one in bench.api.list("pods", "leaving"):
+        bench.api.delete("pods", one["metadata"]["name"], "leaving")
+
+    assert Phase.DRAINED is bench.finish().phase
+    assert [one.because for one in blocked.blockers] == ["namespace leaving is being deleted"]
+
+
+def test_a_server_that_goes_and_comes_back_is_outlived(bench: Bench) -> None:
+    bench.run_app("web", 6)
+    bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
+    wait_for("a budget", lambda: _allowed(bench, "web") == 1)
+    bench.cordon()
+    bench.start()
+    bench.until("a first pod gone", lambda one: one.gone >= 1)
+    bench.plane.restart_apiserver()
+    progress = bench.finish()
+
+    assert Phase.DRAINED is progress.phase
+    assert not _on(bench, bench.node)
+
+
+def _ready(found: dict[str, Any]) -> bool:
+    conditions = found["status"].get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _status(bench: Bench, name: str) -> dict[str, Any]:
+    status: dict[str, Any] = bench.api.get("poddisruptionbudgets", name, "default").get("status", {})
+    return status
+
+
+def _allowed(bench: Bench, name: str) -> int:
+    return int(_status(bench, name).get("disruptionsAllowed", 0))
+
+
+def _on(bench: Bench, node: str) -> list[dict[str, Any]]:
+    return bench.api.list("pods", fields=f"spec.nodeName={node}")

@@ -1,0 +1,99 @@
+"""The manifests on a real API server, and tokens such as the kubelet mounts."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from tests.support.controlplane.api import Api, ApiError, Object
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+
+K8S = Path(__file__).parents[3] / "k8s"
+AGENT_NAMESPACE = AGENT = "node-maintenance-agent"
+
+
+def kubectl(cluster: ControlPlane, *arguments: str) -> str:
+    """Run kubectl as admin; its complaint is the error's text."""
+    done = subprocess.run(
+        [cluster.kubectl, "--kubeconfig", cluster.kubeconfig, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    # A warning is how the server tells of a broken pod security standard, or of a field that is going.
+    assert "Warning" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def applied(cluster: ControlPlane, name: str) -> Iterator[str]:
+    """Apply one folder; take all of it away in the end, as it would shut out later tests."""
+    try:
+        yield kubectl(cluster, "apply", "-k", str(K8S / name))
+    finally:
+        kubectl(cluster, "delete", "-k", str(K8S / name), "--ignore-not-found", "--wait=false")
+
+
+def ca_file(cluster: ControlPlane) -> str:
+    """The certificate authority of the API server."""
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    return str(config["clusters"][0]["cluster"]["certificate-authority"])
+
+
+def token_on(cluster: ControlPlane, node: str) -> str:
+    """A token of the agent's account bound to a pod on the node, so that it carries the node's name."""
+    name = f"agent-{node}"
+    if cluster.api.find("pods", name, AGENT_NAMESPACE) is None:
+        pod: Object = {
+            "metadata": {"name": name, "namespace": AGENT_NAMESPACE},
+            "spec": {
+                "nodeName": node,
+                "serviceAccountName": AGENT,
+                "containers": [{"name": "agent", "image": "none"}],
+                "tolerations": [{"operator": "Exists"}],
+            },
+        }
+        wait_for("account", lambda: cluster.api.find("serviceaccounts", AGENT, AGENT_NAMESPACE))
+        cluster.api.create("pods", pod)
+    uid = cluster.api.get("pods", name, AGENT_NAMESPACE)["metadata"]["uid"]
+    return token(cluster, {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid})
+
+
+def token(cluster: ControlPlane, bound_to: Object | None = None) -> str:
+    """A token of the agent's account."""
+    spec: Object = {"expirationSeconds": 3600}
+    if bound_to is not None:
+        spec["boundObjectRef"] = bound_to
+    path = f"api/v1/namespaces/{AGENT_NAMESPACE}/serviceaccounts/{AGENT}/token"
+    return str(cluster.api.request("POST", path, {"spec": spec})["status"]["token"])
+
+
+def api_with(cluster: ControlPlane, token: str, folder: Path) -> Api:
+    """The API server as the holder of a token sees it."""
+    path = folder / "kubeconfig"
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    path.write_text(yaml.safe_dump(config))
+    return Api(path, user_agent="tests-agent")
+
+
+def policy_in_force(cluster: ControlPlane, node: str) -> None:
+    """Return once the server enforces the agent's policy, which it takes a moment to compile."""
+    unbound = token(cluster)
+
+    def refused() -> bool:
+        headers = {"Authorization": f"Bearer {unbound}", "Content-Type": "application/merge-patch+json"}
+        try:
+            cluster.api.request("PATCH", f"api/v1/nodes/{node}", {"metadata": {}}, headers=headers)
+        except ApiError as error:
+            return error.status in (403, 422) and "ValidatingAdmissionPolicy" in str(error)
+        return False
+
+    wait_for("admission policy", refused)

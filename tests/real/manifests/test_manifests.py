@@ -1,0 +1,187 @@
+"""Every manifest is accepted by a real API server, valid by the schemas, and safe by what it says."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from tests.real.manifests.applying import K8S, applied, kubectl
+from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.cleaning import clean
+from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+
+Object = dict[str, Any]
+FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "replacing", "crd")
+
+
+def built(folder: str) -> list[Object]:
+    """What kustomize makes of a folder."""
+    program = shutil.which("kubectl")
+    if program is None:
+        pytest.skip("no kubectl on the path to build the manifests with")
+    done = subprocess.run(
+        [program, "kustomize", str(K8S / folder)], capture_output=True, text=True, check=True, timeout=60
+    )
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def pod_of(found: Object) -> Object | None:
+    """The pod's spec in whatever makes pods."""
+    spec = found.get("spec", {})
+    template = spec.get("jobTemplate", {}).get("spec", spec).get("template")
+    return None if template is None else dict(template["spec"])
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_each_object_keeps_its_schema(folder: str) -> None:
+    for found in built(folder):
+        kubernetes_validate.validate(found, "1.33", strict=True)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_real_api_server_accepts_it_twice_without_a_warning(cluster: ControlPlane, folder: str) -> None:
+    with applied(cluster, folder) as said:
+        assert "created" in said
+        again = kubectl(cluster, "apply", "-k", str(K8S / folder))
+        # kubectl sends a budget's selector each time, since the server would replace it as a whole.
+        changed = [line for line in again.splitlines() if not line.startswith("poddisruptionbudget.")]
+        assert [line for line in changed if not line.endswith(" unchanged")] == []
+
+
+@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment"])
+def test_pods_are_as_restricted_as_can_be(folder: str) -> None:
+    pods = [pod for found in built(folder) if (pod := pod_of(found))]
+    assert pods
+    for pod in pods:
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["containers"]:
+            security = container["securityContext"]
+            assert security["readOnlyRootFilesystem"] is True
+            assert security["allowPrivilegeEscalation"] is False
+            assert security["capabilities"] == {"drop": ["ALL"]}
+            assert "memory" in container["resources"]["limits"]
+        # A pod with one is kept where the settings say so: ours would hold up its own node's drain.
+        assert not any("emptyDir" in volume for volume in pod.get("volumes", []))
+
+
+def test_the_namespace_of_the_reconciler_refuses_what_is_not_restricted(cluster: ControlPlane) -> None:
+    pod: Object = {
+        "metadata": {"name": "loose", "namespace": "node-maintenance"},
+        "spec": {"containers": [{"name": "a", "image": "none"}]},
+    }
+    with applied(cluster, "base"), pytest.raises(ApiError, match="violates PodSecurity"):
+        cluster.api.create("pods", pod)
+
+
+def test_the_pods_of_the_deployment_run(cluster: ControlPlane) -> None:
+    """The standard of the namespace, the priority class and the spreading let them: two nodes, two pods."""
+    for instance in range(2):
+        cluster.api.create("nodes", Pool("np").node(instance))
+    with applied(cluster, "deployment"):
+
+        def places() -> bool:
+            pods = cluster.api.list("pods", "node-maintenance")
+            return len({pod["spec"].get("nodeName") for pod in pods} - {None}) == 2
+
+        wait_for("two replicas on two nodes", places)
+
+
+def test_as_shipped_the_program_only_looks() -> None:
+    policy = next(found for found in built("base") if found["kind"] == "ConfigMap")
+
+    assert (
+        policy["metadata"]["name"] == "maintenance-policy"
+    )  # no hash: the name binds CronJob and Deployment
+    assert yaml.safe_load(policy["data"]["maintenance.yaml"])["mode"] == "Observe"
+
+
+def test_only_escalation_may_delete_pods() -> None:
+    for folder in FOLDERS:
+        rules = [rule for found in built(folder) if found["kind"].endswith("Role") for rule in found["rules"]]
+        deletes = any("delete" in rule["verbs"] and "pods" in rule["resources"] for rule in rules)
+        assert deletes is (folder == "escalation"), folder
+        deletable = [rule["resources"] for rule in rules if "delete" in rule["verbs"]]
+        # Views; and where machines are replaced, those.
+        machines = [["nodeclaims"], ["machines"], ["machines"]]
+        allowed = [machines] if folder == "replacing" else [[], [["nodemaintenances"]]]
+        assert folder == "escalation" or deletable in allowed
+        assert not any("*" in rule["verbs"] + rule["resources"] + rule["apiGroups"] for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "namespace", "allowed"),
+    [
+        ("patch", "nodes", None, True),
+        ("delete", "nodes", None, False),
+        ("update", "nodes", None, False),
+        ("patch", "nodes/status", None, False),
+        ("create", "pods/eviction", "default", True),
+        ("delete", "pods", "default", False),
+        ("create", "pods", "default", False),
+        ("list", "poddisruptionbudgets.policy", "default", True),
+        ("get", "daemonsets.apps", "node-maintenance-agent", True),
+        ("list", "volumeattachments.storage.k8s.io", None, True),
+        ("create", "events", "default", True),
+        ("create", "leases.coordination.k8s.io", "node-maintenance", True),
+        ("create", "leases.coordination.k8s.io", "default", False),
+        ("patch", "configmaps", "node-maintenance", True),
+        ("list", "configmaps", "node-maintenance", False),
+        ("get", "configmaps/remediator-config", "kube-system", True),
+        ("get", "configmaps/another", "kube-system", False),
+        ("get", "secrets", "node-maintenance", False),
+    ],
+)
+def test_the_reconciler_may_do_what_it_needs_and_no_more(
+    installed: ControlPlane, verb: str, resource: str, namespace: str | None, *, allowed: bool
+) -> None:
+    what, _, name = resource.partition("/")
+    subresource = name if name in ("status", "eviction") else ""
+    resource, _, group = what.partition(".")
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": "system:serviceaccount:node-maintenance:reconciler",
+            "resourceAttributes": {
+                "verb": verb,
+                "group": group,
+                "resource": resource,
+                "subresource": subresource,
+                "name": "" if subresource else name,
+                "namespace": namespace or "",
+            },
+        },
+    }
+    answer = installed.api.request("POST", "apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+
+    assert answer["status"]["allowed"] is allowed
+
+
+@pytest.fixture(scope="module")
+def installed(controlplane: ControlPlane) -> Iterator[ControlPlane]:
+    """The base, once for all questions about rights."""
+    controlplane.start_apiserver()
+    clean(controlplane.api)
+    with applied(controlplane, "base"):
+        yield controlplane
+
+
+def test_who_replaces_machines_may_say_how_many_and_nothing_else_of_a_pool() -> None:
+    (role,) = [found for found in built("replacing") if found["kind"] == "ClusterRole"]
+    writing = {
+        resource
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        if set(rule["verbs"]) - {"get", "list"}
+    }
+
+    assert writing == {"nodeclaims", "machines", "machinesets/scale", "machinedeployments/scale"}

@@ -1,0 +1,88 @@
+"""Under exactly the rights of k8s/replacing, machines of every provider are read, raised for and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.machines import ClusterMachines
+from reconciler.model.machine import MachineProvider, MachineRef, Raise, Remove
+from tests.real.manifests.applying import applied
+from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+
+SYSTEM = "node-maintenance"
+
+
+@pytest.fixture
+def world(cluster: ControlPlane) -> Iterator[MachineWorld]:
+    """Three nodes of each provider, and an account that has these rights and no others."""
+    made = MachineWorld(cluster.api)
+    for provider in (MachineProvider.KARPENTER, MachineProvider.CLUSTER_API, MachineProvider.OPENSHIFT):
+        made.make([f"{provider.name.lower().replace('_', '-')}-{one}" for one in "abc"], provider=provider)
+    cluster.api.create_namespace(SYSTEM)
+    cluster.api.create("serviceaccounts", {"metadata": {"name": "reconciler", "namespace": SYSTEM}})
+    with applied(cluster, "replacing"):
+        yield made
+
+
+@pytest.fixture
+def ours(cluster: ControlPlane, world: MachineWorld) -> Iterator[Connection]:
+    """To the API server as that account, whose rights are in force."""
+    connection = Connection(str(cluster.kubeconfig_for("reconciler", SYSTEM)))
+    wait_for("the rights", lambda: not ClusterMachines(connection).machines([ref("karpenter-a")])[0].problem)
+    yield connection
+    connection.close()
+
+
+def ref(node: str) -> MachineRef:
+    provider = next(one for one in MachineProvider if node.startswith(one.name.lower().replace("_", "-")))
+    if provider is MachineProvider.KARPENTER:
+        return MachineRef(node, "u", provider, node)
+    return MachineRef(node, "u", provider, machine_name(node), NAMESPACE)
+
+
+def test_all_that_is_done_to_machines_may_be_done(world: MachineWorld, ours: Connection) -> None:
+    machines = ClusterMachines(ours, guard=lambda: None)
+    for place in ("cluster-api", "openshift"):
+        node, other = f"{place}-a", f"{place}-b"
+        provider = ref(node).provider
+        machines.raise_pool(Raise(node, machines.machines([ref(node)])[0], 4))
+        machines.remove(Remove(node, machines.machines([ref(node)])[0], lower=3))
+        assert world.wanted(provider=provider) == 3
+        machines.remove(Remove(other, machines.machines([ref(other)])[0]))
+    machines.remove(Remove("karpenter-a", machines.machines([ref("karpenter-a")])[0]))
+    world.step()
+
+    left = {one["metadata"]["name"] for one in world.api.list("nodes")}
+    assert left.isdisjoint({"cluster-api-b", "openshift-b", "karpenter-a"})
+
+
+def test_and_nothing_more(cluster: ControlPlane, ours: Connection) -> None:
+    wanted = [
+        ("PATCH", "apis/cluster.x-k8s.io/v1beta2/namespaces/machines/machinedeployments/workers"),
+        ("PATCH", "apis/machine.openshift.io/v1beta1/namespaces/machines/machinesets/workers"),
+        ("DELETE", "apis/machine.openshift.io/v1beta1/namespaces/machines/machinesets/workers"),
+        ("DELETE", "apis/machine.openshift.io/v1beta1/namespaces/machines/machines"),
+        ("GET", "apis/machine.openshift.io/v1beta1/machines"),
+        ("PATCH", "apis/karpenter.sh/v1/nodeclaims/m-karpenter-a"),
+        ("DELETE", "apis/karpenter.sh/v1/nodeclaims"),
+        ("DELETE", "api/v1/nodes/karpenter-a"),
+    ]
+    with Api(cluster.kubeconfig_for("reconciler", SYSTEM), user_agent="tests-replacing") as api:
+        assert [status(api, *one) for one in wanted] == [403] * len(wanted)
+
+
+def status(api: Api, method: str, path: str) -> int:
+    """What the server says to it."""
+    headers = {"Content-Type": "application/merge-patch+json"} if method == "PATCH" else {}
+    body = {"metadata": {"labels": {"a": "b"}}} if method == "PATCH" else None
+    try:
+        api.request(method, path, body, headers=headers)
+    except ApiError as error:
+        return error.status
+    return 200

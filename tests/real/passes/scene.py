@@ -1,0 +1,284 @@
+"""One cluster on the real API server, seen by its users: events told of, passes run, what became of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from reconciler import USER_AGENT
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.eviction import Evictions
+from reconciler.drainer import Drainer
+from reconciler.model.plan import NodePlan
+from reconciler.model.ports import InstanceReader
+from reconciler.report.document import to_document
+from reconciler.report.text import as_text
+from reconciler.run import Cloud, Machines, Self, run_pass
+from reconciler.settings.load import parse_settings
+from reconciler.sources.imds import to_annotation
+from tests.support.controlplane.api import Api
+from tests.support.controlplane.audit import AuditEntry
+from tests.support.controlplane.fill import Pool, no_vm_event, patch_conditions, vm_event
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import deployment
+from tests.support.fakes import imds
+from tests.support.fakes.clock import SystemClock
+
+Object = dict[str, Any]
+
+PREFIX = "node-maintenance.dev"
+POOL = Pool("np")
+MONDAY_NOON = datetime(2026, 5, 11, 12, tzinfo=UTC)
+LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
+
+
+class StandingClock:
+    """The passes' clock: it stands where a test has put it, however long the machine takes for a step.
+
+    What is told twice is then told of the same moment, as a platform does that names one.
+    """
+
+    def __init__(self) -> None:
+        self.drainers = RunningClock()
+        self.set(datetime.now(UTC))
+
+    def now(self) -> datetime:
+        return self._moment
+
+    def set(self, moment: datetime) -> None:
+        self._moment = moment
+        self.drainers.start(moment)
+
+    def advance(self, **parts: float) -> None:
+        self.set(self._moment + timedelta(**parts))
+
+
+class RunningClock(SystemClock):
+    """The drainer's clock, which must go on for its pauses to end."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta()
+
+    def start(self, moment: datetime) -> None:
+        """Be at this moment now."""
+        self._ahead = moment - super().now()
+
+    def now(self) -> datetime:
+        """See the port."""
+        return super().now() + self._ahead
+
+
+class Told:
+    """What one pass told: `document` as machines read it, `text` as people do."""
+
+    def __init__(self, document: Object) -> None:
+        self.document = document
+        self.text = as_text(document)
+
+    def node(self, name: str) -> Object:
+        """The node's part; an empty one where nothing was told of it."""
+        return next((one for one in self.document["nodes"] if one["name"] == name), {})
+
+    def actions(self, name: str) -> list[str]:
+        return list(self.node(name).get("actions", []))
+
+    def holds(self, name: str) -> dict[str, str]:
+        """The reasons by the check's name; a drain waits for many pods, each with its own."""
+        found: dict[str, str] = {}
+        for hold in self.node(name).get("holds", []):
+            check, reason = hold["check"], hold["reason"]
+            found[check] = f"{found[check]}; {reason}" if check in found else reason
+        return found
+
+
+class Scene:
+    """A cluster with the program's own parts in this process: real clients, a real drainer, no lock."""
+
+    def __init__(self, controlplane: ControlPlane) -> None:
+        self.controlplane = controlplane
+        self.api: Api = controlplane.api
+        self.clock = StandingClock()
+        self.settings = parse_settings("mode: Enforce", "maintenance.yaml")
+        self.connection = Connection(str(controlplane.kubeconfig))
+        self.cluster = Cluster(self.connection, guard=lambda: None, agent_namespace="agents", agent="agent")
+        self.itself = Self()
+        self.cloud: Cloud | None = None
+        self.ec2: InstanceReader | None = None
+        self.machines: Machines | None = None
+        self.plans: dict[str, NodePlan] = {}
+        self._drainer: Drainer | None = None
+
+    @property
+    def drainer(self) -> Drainer:
+        """Of the process that runs: `new_process` ends it."""
+        if self._drainer is None:
+            evictions = Evictions(self.connection, guard=lambda: None, prefix=PREFIX)
+            self._drainer = Drainer(evictions, self.clock.drainers)
+        return self._drainer
+
+    def new_process(self) -> None:
+        """Forget what only a process knows, as between two sweeps."""
+        if self._drainer is not None:
+            self._drainer.close()
+            self._drainer = None
+
+    def close(self) -> None:
+        self.new_process()
+        self.connection.close()
+
+    def set(self, text: str) -> None:
+        """Take these settings; mode is Enforce where they name none."""
+        self.settings = parse_settings(
+            text if "mode:" in text else f"mode: Enforce\n{text}", "maintenance.yaml"
+        )
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    # The cluster.
+
+    def node(self, instance: int = 0, pool: Pool = POOL, **shape: Any) -> str:
+        """Make a node; its name."""
+        shape.setdefault("images", 1)
+        made = self.api.create("nodes", pool.node(instance, now=self.now, **shape))
+        return str(made["metadata"]["name"])
+
+    def workload(self, name: str, node: str | None = None, replicas: int = 1, **shape: Any) -> list[str]:
+        """Make a Deployment, of one node's pods where one is named; its pods' names once they are ready."""
+        if node is not None:
+            shape["node_selector"] = {"kubernetes.io/hostname": node}
+        return self.deploy(deployment(name, replicas, **shape))
+
+    def deploy(self, made: Object) -> list[str]:
+        """Make a Deployment as it is given; its pods' names once they are ready."""
+        self.api.create("deployments", made)
+        name, replicas = made["metadata"]["name"], made["spec"]["replicas"]
+        # Where the API server was away a moment ago its controllers take their time to come back.
+        return wait_for(f"ready pods of {name}", lambda: self.ready(name, replicas), seconds=60)
+
+    def workload_on(self, node: str) -> None:
+        """Run a workload on a node that is cordoned already."""
+        self.uncordon(node)
+        self.workload("web", node)
+        self.api.patch("nodes", node, {"spec": {"unschedulable": True}})
+
+    def ready(self, app: str, count: int) -> list[str] | None:
+        """The names of an app's pods once so many are ready."""
+        found = [
+            each["metadata"]["name"]
+            for each in self.api.list("pods", labels=f"app={app}")
+            if "deletionTimestamp" not in each["metadata"]
+            and any(
+                one["type"] == "Ready" and one["status"] == "True"
+                for one in each["status"].get("conditions", [])
+            )
+        ]
+        return found if len(found) == count else None
+
+    def pods_on(self, node: str) -> list[str]:
+        """The apps whose pods are on the node."""
+        pods = self.api.list("pods", fields=f"spec.nodeName={node}")
+        return sorted(each["metadata"]["labels"]["app"] for each in pods)
+
+    def cordoned(self, node: str) -> bool:
+        return bool(self.api.get("nodes", node)["spec"].get("unschedulable", False))
+
+    def record(self, node: str) -> Object | None:
+        """What the annotation remembers."""
+        text = self.api.get("nodes", node)["metadata"].get("annotations", {}).get(f"{PREFIX}/record")
+        return None if text is None else dict(json.loads(text))
+
+    def state(self, node: str) -> str | None:
+        """What the label shows."""
+        label = self.api.get("nodes", node)["metadata"]["labels"].get(f"{PREFIX}/state")
+        return None if label is None else str(label)
+
+    def is_untouched(self, node: str) -> bool:
+        """Whether there is neither cordon, label nor record."""
+        return not self.cordoned(node) and self.state(node) is None and self.record(node) is None
+
+    def asked(self, *verbs: str, since: datetime | None = None) -> list[AuditEntry]:
+        """What the program asked the API server, of these verbs or of all, since then."""
+        agent = USER_AGENT.split("/")[0]
+        return self.controlplane.audit_entries(agent, verbs or None, since)
+
+    # What the platform and others do.
+
+    def condition_tells(self, node: str, kind: str = "Reboot", minutes: float = 10, **more: Any) -> None:
+        """Let node-problem-detector tell of an event that begins in so many minutes."""
+        told = vm_event(kind, self.now + timedelta(minutes=minutes), now=self.now, **more)
+        patch_conditions(self.api, node, told)
+
+    def condition_silent(self, node: str) -> None:
+        """Let it tell of no event."""
+        patch_conditions(self.api, node, no_vm_event(now=self.now))
+
+    def condition(self, node: str, kind: str, status: str, message: str = "") -> None:
+        """Set a condition as of now."""
+        moment = self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        one = {"type": kind, "status": status, "reason": "Test", "message": message}
+        times = {"lastHeartbeatTime": moment, "lastTransitionTime": moment}
+        patch_conditions(self.api, node, {**one, **times})
+
+    def imds_tells(self, instance: int, *events: Object, pool: Pool = POOL) -> None:
+        """Publish what the agent would of these events; of none it publishes that, too."""
+        text = to_annotation({"Events": list(events)}, pool.vm_name(instance))
+        self.annotate(pool.node_name(instance), "imds", text)
+
+    def event(self, instance: int, kind: str = "Reboot", minutes: float = 10, **more: Any) -> Object:
+        """An event as IMDS has it."""
+        when = (self.now + timedelta(minutes=minutes)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+        more.setdefault("duration", -1)
+        return imds.event(POOL.vm_name(instance), kind, not_before=when, **more)
+
+    def annotate(self, node: str, key: str, text: str | None) -> None:
+        self.api.patch("nodes", node, {"metadata": {"annotations": {f"{PREFIX}/{key}": text}}})
+
+    def uncordon(self, node: str) -> None:
+        """Let a person uncordon it."""
+        self.api.patch("nodes", node, {"spec": {"unschedulable": None}})
+
+    # Passes.
+
+    def run(self) -> Told:
+        """Run one pass; drains go on behind it."""
+        plan, outcomes = run_pass(
+            self.cluster,
+            self.cluster,
+            self.drainer,
+            self.settings,
+            self.now,
+            self.itself,
+            self.cloud,
+            self.ec2,
+            self.machines,
+        )
+        self.plans = {node.node: node for node in plan.nodes}
+        return Told(to_document(plan, outcomes, rehearsed=False))
+
+    def finish(self) -> Told:
+        """Run passes until no drain is under way; the last one's story."""
+        told = self.run()
+
+        def ended() -> bool:
+            nonlocal told
+            idle = not any(plan.drain for plan in self.plans.values())
+            if not idle:
+                self.drainer.wait(0.5)
+                told = self.run()
+            return idle
+
+        wait_for("end of the drains", ended, seconds=60)
+        return told
+
+
+def write_settings(folder: Path, text: str) -> Path:
+    """Write a settings file; its path."""
+    path = folder / "maintenance.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path

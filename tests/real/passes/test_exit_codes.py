@@ -1,0 +1,142 @@
+"""How the program ends, and what it says then: 0 done, 1 for some nodes, 2 settings, 3 API server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+
+from tests.real.passes.processes import ENFORCE, Programs
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.waiting import wait_for
+
+
+def test_0_when_all_is_done_held_nodes_included(scene: Scene, programs: Programs) -> None:
+    programs.configure(f"{ENFORCE}budget: {{maxUnavailable: 1}}\n")
+    for instance in (0, 1):
+        scene.condition_tells(scene.node(instance))
+
+    done = programs.run("sweep")
+
+    assert done.code == 0, done.err
+    assert "maxUnavailable is 1, held by" in done.out
+
+
+def test_0_on_an_empty_cluster(scene: Scene, programs: Programs) -> None:
+    done = programs.run("sweep")
+
+    assert done.code == 0, done.err
+    assert "no node has an event, and none is in our hands" in done.out
+
+
+def test_1_when_something_failed_for_one_node_and_the_rest_was_done(scene: Scene, programs: Programs) -> None:
+    programs.configure(f"{ENFORCE}budget: {{maxUnavailable: 2}}\n")
+    refused, served = scene.node(0), scene.node(1)
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
+    names = {"resourceNames": [refused]}
+    policy = {
+        "metadata": {"name": "hands-off"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{**rule, **names}]},
+            "validations": [{"expression": "false", "message": "hands off"}],
+        },
+    }
+    binding = {
+        "metadata": {"name": "hands-off"},
+        "spec": {"policyName": "hands-off", "validationActions": ["Deny"]},
+    }
+    place = "apis/admissionregistration.k8s.io/v1"
+    for node in (refused, served):
+        scene.condition_tells(node)
+    try:
+        scene.api.request("POST", f"{place}/validatingadmissionpolicies", policy)
+        scene.api.request("POST", f"{place}/validatingadmissionpolicybindings", binding)
+        wait_for("the policy in force", lambda: _is_refused(scene, refused))
+
+        done = programs.sweep()
+        text = programs.run("sweep")
+    finally:
+        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+            scene.api.request("DELETE", f"{place}/{kind}/hands-off")
+
+    assert done.code == text.code == 1
+    (failed,) = [one for one in done.document["outcomes"] if one["result"] == "failed"]
+    assert failed["node"] == refused
+    assert "hands off" in failed["detail"]
+    assert f"FAILED: {refused}: cordon: " in text.out
+    assert not scene.cordoned(refused)
+    assert scene.cordoned(served)
+
+
+def _is_refused(scene: Scene, node: str) -> bool:
+    # One write that always changes something: between two the policy might come into force.
+    touched = {"test/touched": datetime.now(UTC).isoformat()}
+    try:
+        scene.api.patch("nodes", node, {"metadata": {"annotations": touched}})
+    except ApiError as error:
+        return "hands off" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("command", ["sweep", "serve", "report"])
+def test_2_when_the_settings_are_wrong_every_mistake_at_once_and_nothing_touched(
+    scene: Scene, programs: Programs, command: str
+) -> None:
+    node = scene.node()
+    scene.condition_tells(node)
+    programs.configure("mode: Enforced\nbudget: {maxUnavailable: -1}\nwindow: []\n")
+
+    done = programs.run(command)
+
+    assert done.code == 2
+    assert done.out == ""
+    lines = done.err.splitlines()
+    assert [line.split(":")[1] for line in lines] == ["1", "2", "3"]
+    assert all(str(programs.config) in line for line in lines)
+    assert scene.is_untouched(node)
+
+
+def test_2_when_the_arguments_are_wrong(programs: Programs) -> None:
+    for arguments in (("sweep", "--for", "soon"), ("serve", "--listen", "here"), ("release",)):
+        done = programs.run(*arguments)
+        assert done.code == 2, arguments
+        assert "Usage" in done.err or "Error" in done.err
+
+
+def test_3_when_the_api_server_is_gone(scene: Scene, programs: Programs) -> None:
+    scene.controlplane.stop_apiserver()
+    try:
+        done = programs.run("sweep")
+    finally:
+        scene.controlplane.start_apiserver()
+
+    assert done.code == 3
+    assert done.out == ""
+    assert "no connection" in done.err
+    assert "Traceback" not in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_3_when_nobody_knows_us(scene: Scene, programs: Programs) -> None:
+    config = yaml.safe_load(programs.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": "of-nobody"}
+    stranger = programs.folder / "stranger.kubeconfig"
+    stranger.write_text(yaml.safe_dump(config))
+
+    for command in ("sweep", "report"):
+        done = programs.run(command, kubeconfig=stranger)
+        assert done.code == 3
+        assert "Unauthorized" in done.err
+        assert len(done.err.splitlines()) == 1
+
+
+def test_3_when_there_is_no_kubeconfig(programs: Programs) -> None:
+    missing = programs.folder / "missing"
+
+    done = programs.run("sweep", kubeconfig=missing)
+
+    assert done.code == 3
+    assert str(missing) in done.err

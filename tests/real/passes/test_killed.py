@@ -1,0 +1,135 @@
+"""Law 9 as processes: killed before or after any write, a later sweep ends in the same state.
+
+Each way to die has a node, a settings file and a lock of its own, so that all of them wait at once for the
+dead holder's lease to run out: nobody shortens that time.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import PREFIX, Scene
+from tests.support.fakes.proxy import Cut, Proxy
+
+Object = dict[str, Any]
+
+SETTINGS = """\
+mode: Enforce
+nodeSelector: {{test/lane: "{lane}"}}
+budget: {{maxUnavailable: 1, spacing: 1s}}
+uncordon: {{settle: 0s}}
+"""
+TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+AT_ONCE = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One node with two pods, and the program's settings and lock for it alone."""
+
+    node: str
+    namespace: str
+    config: Path
+
+
+def make_lane(scene: Scene, folder: Path, number: int) -> Lane:
+    node = scene.node(number, labels={"test/lane": str(number)})
+    scene.workload(f"app{number}", node, replicas=2)
+    namespace = f"lane-{number}"
+    scene.api.create("namespaces", {"metadata": {"name": namespace}})
+    config = folder / f"lane-{number}.yaml"
+    config.write_text(SETTINGS.format(lane=number))
+    return Lane(node, namespace, config)
+
+
+def make_lanes(scene: Scene, folder: Path, numbers: range) -> list[Lane]:
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return list(threads.map(lambda number: make_lane(scene, folder, number), numbers))
+
+
+def sweep(programs: Programs, lane: Lane, folder: Path, cut: Cut | None = None) -> list[str]:
+    """Run a sweep of the lane, to its end or to where it is cut; the writes that it tried."""
+    with Proxy(programs.kubeconfig, cut) as proxy:
+        kubeconfig = proxy.write_kubeconfig(folder / f"{lane.namespace}.kubeconfig")
+        process = programs.start(
+            "sweep", "--for", "60s", "--namespace", lane.namespace, kubeconfig=kubeconfig, config=lane.config
+        )
+        proxy.ends(process.kill)
+        done = process.wait()
+    assert done.code == (0 if cut is None else -9), (cut, done.code, done.out, done.err)
+    return proxy.writes
+
+
+def end_state(scene: Scene, lane: Lane) -> Object:
+    """All that is ours in the lane, times and UIDs aside, and the pods that are left."""
+    node = scene.api.get("nodes", lane.node)
+    metadata = node["metadata"]
+    ours = {
+        key: TIME.sub("<time>", value).replace(metadata["uid"], "<uid>")
+        for key, value in {**metadata["labels"], **metadata["annotations"]}.items()
+        if key.startswith(PREFIX)
+    }
+    lease = scene.api.get("leases", "reconciler-lock", lane.namespace)
+    ledgers = scene.api.list("configmaps", lane.namespace, metadata_only=True)
+    return {
+        "ours": ours,
+        "unschedulable": node["spec"].get("unschedulable", False),
+        # After the uncordon the scheduler's pace decides.
+        "pods": len(scene.pods_on(lane.node)) if node["spec"].get("unschedulable") else None,
+        "holder": lease["spec"].get("holderIdentity", ""),
+        "ledger": [one["metadata"]["name"] for one in ledgers if "kube-root" not in one["metadata"]["name"]],
+    }
+
+
+def kinds(writes: list[str]) -> list[str]:
+    """The writes by what they write, e.g. `PATCH nodes`."""
+    return [f"{one.split()[0]} {re.split('/(?:api|apis)/', one)[1].split('/')[-2]}" for one in writes]
+
+
+def killed_everywhere(
+    scene: Scene, programs: Programs, folder: Path, lanes: list[Lane], cuts: list[Cut], expected: Object
+) -> None:
+    """Kill each lane's sweep at its cut, let the next one finish, and compare."""
+
+    def one(lane: Lane, cut: Cut) -> tuple[Cut, Object]:
+        sweep(programs, lane, folder, cut)
+        sweep(programs, lane, folder)
+        return cut, end_state(scene, lane)
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        ends = dict(threads.map(one, lanes, cuts))
+    assert {str(cut): end for cut, end in ends.items() if end != expected} == {}
+
+
+def test_killed_at_any_write_the_next_sweep_ends_in_the_same_state(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    (model,) = make_lanes(scene, tmp_path, range(100, 101))
+    scene.condition_tells(model.node)
+    draining = sweep(programs, model, tmp_path)
+    drained = end_state(scene, model)
+    assert drained["pods"] == 0
+    assert drained["unschedulable"] is True
+    print(kinds(draining))
+    scene.condition_silent(model.node)
+    undoing = sweep(programs, model, tmp_path)
+    undone = end_state(scene, model)
+    assert undone["ours"] == {}
+    assert undone["unschedulable"] is False
+    print(kinds(undoing))
+
+    cuts = [Cut(number, before) for number in range(1, len(draining) + 1) for before in (True, False)]
+    lanes = make_lanes(scene, tmp_path, range(len(cuts)))
+    for lane in lanes:
+        scene.condition_tells(lane.node)
+    killed_everywhere(scene, programs, tmp_path, lanes, cuts, drained)
+
+    cuts = [Cut(number, before) for number in range(1, len(undoing) + 1) for before in (True, False)]
+    for lane in lanes:
+        scene.condition_silent(lane.node)
+    killed_everywhere(scene, programs, tmp_path, lanes[: len(cuts)], cuts, undone)

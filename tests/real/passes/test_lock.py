@@ -1,0 +1,122 @@
+"""Two of us never act at once: the one that has the lock acts, the other says who has it."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from tests.real.passes.processes import ENFORCE, Programs, Running
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import budget
+from tests.support.fakes.proxy import Proxy
+
+
+def holder(scene: Scene) -> str:
+    lease = scene.api.find("leases", "reconciler-lock", "node-maintenance")
+    return str(lease["spec"].get("holderIdentity") or "") if lease else ""
+
+
+def blocked(scene: Scene) -> str:
+    """A node whose drain goes on until its budget is taken away."""
+    node = scene.node()
+    scene.workload("web", node)
+    scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
+    scene.condition_tells(node)
+    return node
+
+
+def is_held_by(scene: Scene, process: Running) -> bool:
+    return str(process.pid) in holder(scene).split("/")
+
+
+def test_of_two_sweeps_one_acts_and_the_other_says_who_has_the_lock(scene: Scene, programs: Programs) -> None:
+    node = blocked(scene)
+    first = programs.start("sweep", "--for", "60s")
+    first.does("cordon", lambda: scene.cordoned(node))
+    assert is_held_by(scene, first)
+
+    second, as_json = programs.run("sweep"), programs.sweep()
+
+    assert second.code == as_json.code == 0
+    assert second.out == f"another pass holds the lock: {holder(scene)}; nothing was done\n"
+    assert as_json.document["lockedBy"] == holder(scene)
+    assert first.process.poll() is None
+
+    done = first.terminate()
+
+    assert done.code == 0, done.err
+    assert holder(scene) == ""
+    assert scene.pods_on(node) == ["web"]
+
+
+def test_a_sweep_beside_a_serving_program_leaves_the_work_to_it(scene: Scene, programs: Programs) -> None:
+    scene.node(0)
+    serving = programs.start("serve", "--every", "1h")
+    serving.wait_for("leading")
+
+    sweep = programs.run("sweep")
+
+    assert sweep.code == 0
+    assert sweep.out == f"another pass holds the lock: {holder(scene)}; nothing was done\n"
+    assert is_held_by(scene, serving)
+
+
+def test_a_standby_takes_over_when_the_leader_ends(scene: Scene, programs: Programs) -> None:
+    node = blocked(scene)
+    leader = programs.start("serve", "--every", "1h")
+    leader.wait_for("leading")
+    standby = programs.start("serve", "--every", "1h")
+    (line,) = standby.wait_for("standing by")
+    assert line["holder"] == holder(scene)
+    assert is_held_by(scene, leader)
+
+    assert leader.terminate().code == 0
+
+    standby.wait_for("leading")
+    scene.api.delete("poddisruptionbudgets", "web", "default")
+    wait_for("the end of the drain", lambda: scene.pods_on(node) == [], seconds=60)
+
+
+def test_a_holder_that_was_stopped_finds_the_lock_lost_and_writes_nothing(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    node = blocked(scene)
+    with Proxy(programs.kubeconfig) as proxy:
+        kubeconfig = proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig")
+        stopped = programs.start("sweep", "--for", "10m", kubeconfig=kubeconfig)
+        wait_for("an eviction", lambda: any(one.endswith("/eviction") for one in proxy.writes), seconds=60)
+        stopped.signal(signal.SIGSTOP)
+
+        # It waits until the lease has stayed as it is for its whole duration.
+        other = programs.start("serve", "--every", "1h")
+        other.wait_for("leading", seconds=90)
+        before = list(proxy.writes)
+        stopped.signal(signal.SIGCONT)
+        # From here on there is something to evict for whoever thinks that he may.
+        scene.api.delete("poddisruptionbudgets", "web", "default")
+        done = stopped.wait()
+
+        assert proxy.writes == before
+    assert done.code == 1
+    assert "the lock node-maintenance/reconciler-lock is" in done.err
+    assert "Traceback" not in done.err
+    assert is_held_by(scene, other)
+    wait_for("the other one's drain", lambda: scene.pods_on(node) == [], seconds=60)
+
+
+def test_after_the_holder_was_killed_the_next_sweep_waits_until_its_lease_has_run_out(
+    scene: Scene, programs: Programs
+) -> None:
+    node = blocked(scene)
+    programs.configure(f"{ENFORCE}drain: {{timeout: 1h}}\n")
+    first = programs.start("sweep", "--for", "60s")
+    first.does("cordon", lambda: scene.cordoned(node))
+    first.kill()
+    scene.api.delete("poddisruptionbudgets", "web", "default")
+
+    done = programs.sweep("--for", "60s")
+
+    assert done.code == 0, done.err
+    assert "lockedBy" not in done.document
+    assert scene.pods_on(node) == []

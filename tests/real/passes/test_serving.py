@@ -1,0 +1,172 @@
+"""`serve`: woken by changes, told new settings, left by the API server and by its supervisor."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+
+import pytest
+
+from tests.real.passes.processes import ENFORCE, Programs, Running
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import budget
+
+TRIES = 7
+ALL_AT_ONCE = f"{ENFORCE}budget: {{maxUnavailable: 100%}}\n"
+
+
+def serving(programs: Programs, *arguments: str, every: str = "1h") -> Running:
+    """A serving program that leads, and whose watch of nodes stands."""
+    process = programs.start("serve", "--every", every, "--listen", "127.0.0.1:0", *arguments)
+    process.wait_for("leading")
+    return process
+
+
+def watches(scene: Scene) -> None:
+    """Wait until a change of a node would be heard: until it has been, once."""
+    probe = scene.node(90)
+    scene.condition_tells(probe, "Preempt", minutes=1)
+    wait_for("a cordon of the probe", lambda: scene.cordoned(probe), seconds=60)
+
+
+def until_cordoned(scene: Scene, node: str, tell: Callable[[], None]) -> float:
+    """Seconds from the change to the cordon."""
+    tell()
+    began = time.monotonic()
+    wait_for("a cordon", lambda: scene.cordoned(node), seconds=60, every=0.005)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("source", ["condition", "agent's annotation"])
+def test_a_changed_node_is_cordoned_without_waiting_for_the_schedule(
+    scene: Scene, programs: Programs, source: str
+) -> None:
+    programs.configure(ALL_AT_ONCE)
+    nodes = [scene.node(instance) for instance in range(TRIES)]
+    serving(programs)
+    watches(scene)
+
+    def tell(instance: int) -> Callable[[], None]:
+        if source == "condition":
+            return lambda: scene.condition_tells(nodes[instance], "Preempt", minutes=0.5)
+        return lambda: scene.imds_tells(instance, scene.event(instance, "Preempt", minutes=0.5))
+
+    took = [until_cordoned(scene, node, tell(instance)) for instance, node in enumerate(nodes)]
+
+    print(
+        f"from the changed {source} to the cordon: median {statistics.median(took):.3f} s, {max(took):.3f} s"
+    )
+
+
+def test_a_whole_case_goes_by_without_the_schedule(scene: Scene, programs: Programs) -> None:
+    programs.configure("mode: Enforce\nuncordon: {settle: 2s}\n")
+    node = scene.node()
+    scene.workload("web", node)
+    serving(programs)
+
+    scene.condition_tells(node)
+    wait_for("the end of the drain", lambda: "done" in str(scene.record(node)), seconds=60)
+    assert scene.pods_on(node) == []
+
+    # Nothing changes on the cluster when the settle time is over: the plan itself says when to look again.
+    scene.condition_silent(node)
+    wait_for("the uncordon", lambda: scene.is_untouched(node), seconds=60)
+
+
+def test_sigterm_in_mid_drain_ends_it_cleanly_and_the_next_process_goes_on(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node()
+    scene.workload("web", node)
+    scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
+    scene.condition_tells(node)
+    first = serving(programs)
+    wait_for("its cordon", lambda: scene.cordoned(node), seconds=60)
+
+    done = first.terminate()
+
+    assert done.code == 0, done.err
+    assert first.said("ending")
+    assert '"event": "ended"' in done.out.splitlines()[-1]
+    assert done.err == ""
+    lease = scene.api.get("leases", "reconciler-lock", "node-maintenance")
+    assert not lease["spec"].get("holderIdentity")
+    assert scene.cordoned(node)
+    assert scene.pods_on(node) == ["web"]
+
+    scene.api.delete("poddisruptionbudgets", "web", "default")
+    assert programs.sweep().code == 0
+    assert scene.pods_on(node) == []
+
+
+def test_changed_settings_are_taken_at_once_and_wrong_ones_change_nothing(
+    scene: Scene, programs: Programs
+) -> None:
+    programs.configure("mode: Observe\n")
+    node = scene.node()
+    scene.condition_tells(node)
+    process = programs.start("serve", "--every", "1h")
+    (line,) = process.wait_for("node")
+    assert line["dryRun"] is True
+
+    programs.configure("mode: Enforced\n")
+    (trouble,) = process.wait_for("trouble")
+    assert "mode" in trouble["because"]
+    assert scene.is_untouched(node)
+
+    programs.configure(ENFORCE)
+    process.wait_for("settings read anew")
+    wait_for("a cordon", lambda: scene.cordoned(node), seconds=60)
+
+    programs.configure("mode: Observe\n")
+    wait_for(
+        "the lock given back",
+        lambda: (
+            not scene.api.get("leases", "reconciler-lock", "node-maintenance")["spec"].get("holderIdentity")
+        ),
+        seconds=60,
+    )
+    assert process.terminate().code == 0
+
+
+def test_the_api_server_goes_and_comes_back_and_the_work_goes_on(scene: Scene, programs: Programs) -> None:
+    node = scene.node()
+    process = serving(programs)
+    scene.controlplane.stop_apiserver()
+    try:
+        # A change of its settings wakes it; its schedule is an hour away.
+        programs.configure(f"{ENFORCE}timeZone: Europe/Berlin\n")
+        trouble = process.wait_for("trouble", seconds=90)[0]
+        assert trouble["because"].startswith(("Unreachable: ", "LockLost: "))
+        # A leader that comes back after so long has to win the lock anew before it may write.
+        process.does("loss of the lock", lambda: "is lost: not renewed" in process.everything())
+    finally:
+        scene.controlplane.start_apiserver()
+
+    wait_for("a server that takes writes", lambda: scene.api.find("nodes", node), seconds=60)
+    scene.condition_tells(node)
+
+    wait_for("a cordon", lambda: scene.cordoned(node), seconds=90)
+    assert process.terminate().code == 0
+
+
+def test_health_is_told_over_http(scene: Scene, programs: Programs) -> None:
+    scene.node()
+    process = serving(programs)
+    (line,) = process.wait_for("listening")
+
+    def status(path: str) -> int:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{line['port']}{path}", timeout=10) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+    wait_for("readiness", lambda: status("/readyz") == 200)
+    assert status("/healthz") == 200
+    assert status("/secrets") == 404

@@ -1,0 +1,203 @@
+"""When a drain may start: windows, times that are not allowed, and the deadline that overrules them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.real.passes.scene import LIVE_MIGRATION, MONDAY_NOON, Scene
+
+NIGHT = 'windows: [{name: nights, days: [Mon-Sun], start: "22:00", end: "05:00"}]\n'
+NOON = 'windows: [{name: noon, days: [Mon], start: "11:00", end: "13:00"}]\n'
+SALE = "notAllowed: [{name: sale, start: 2026-05-11, end: 2026-05-12, reason: everything must go%s}]\n"
+AT_DEADLINE = "no window opens before the deadline, so it starts at"
+
+
+@pytest.fixture(autouse=True)
+def monday(scene: Scene) -> None:
+    scene.clock.set(MONDAY_NOON)
+
+
+def test_inside_a_window_a_drain_starts(scene: Scene) -> None:
+    scene.set(NOON)
+    node = scene.node()
+    scene.condition_tells(node, minutes=600)
+
+    told = scene.run()
+
+    assert scene.cordoned(node)
+    assert "noon" in told.node(node)["events"][0]["timing"]
+    assert told.node(node)["events"][0]["overruled"] is None
+
+
+def test_outside_a_window_the_node_waits_for_it_and_is_drained_once_it_opens(scene: Scene) -> None:
+    scene.set(NIGHT)
+    node = scene.node()
+    scene.condition_tells(node, minutes=12 * 60)
+
+    told = scene.run()
+
+    assert not scene.cordoned(node)
+    assert scene.state(node) == "maintenance-required"
+    assert "waits for nights, which opens at 2026-05-11T22:00:00Z" in told.holds(node)["windowOpen"]
+    assert told.document["nextChange"] <= "2026-05-11T22:00:00Z"
+
+    scene.clock.set(MONDAY_NOON.replace(hour=22) + timedelta(seconds=1))
+    scene.condition_tells(node, minutes=119.98)
+    scene.run()
+
+    assert scene.cordoned(node)
+
+
+def test_a_window_belongs_to_the_day_on_which_it_starts(scene: Scene) -> None:
+    # Friday 22:00 is still Friday's at Saturday 03:00.
+    scene.set('windows: [{name: fridays, days: [Fri], start: "22:00", end: "05:00"}]\n')
+    node = scene.node()
+    scene.clock.set(MONDAY_NOON + timedelta(days=4, hours=15))
+    scene.condition_tells(node, minutes=600)
+
+    scene.run()
+
+    assert scene.cordoned(node)
+
+
+def test_a_drain_that_began_in_its_window_goes_on_past_its_end(scene: Scene) -> None:
+    scene.set(f"{NOON}drain: {{timeout: 12h}}")
+    node = scene.node()
+    scene.workload("web", node)
+    scene.api.create(
+        "poddisruptionbudgets",
+        {
+            "metadata": {"name": "web"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        },
+    )
+    scene.condition_tells(node, minutes=600)
+    scene.run()
+    scene.clock.advance(hours=2)
+    scene.condition_tells(node, minutes=480)
+    told = scene.run()
+    assert told.actions(node) == ["drain"]
+
+    scene.api.delete("poddisruptionbudgets", "web", "default")
+    scene.finish()
+
+    assert scene.pods_on(node) == []
+
+
+def test_the_deadline_overrules_a_closed_window_and_the_report_says_so(scene: Scene) -> None:
+    scene.set(NIGHT)
+    node = scene.node()
+    # Fifteen minutes of lead time for a Reboot: ten minutes before it the deadline has passed.
+    scene.condition_tells(node, minutes=10)
+
+    told = scene.run()
+
+    assert scene.cordoned(node)
+    event = told.node(node)["events"][0]
+    assert event["deadline"] == "2026-05-11T11:55:00Z"
+    assert event["timing"] == "the deadline 2026-05-11T11:55:00Z passed 5m ago"
+    assert "nights" in event["overruled"]
+    assert "overruled" in told.text
+    assert event["timing"] in told.text
+
+
+def test_before_its_deadline_an_event_waits_for_it_where_no_window_comes_first(scene: Scene) -> None:
+    scene.set(NIGHT)
+    node = scene.node()
+    scene.condition_tells(node, minutes=60)
+
+    told = scene.run()
+
+    assert not scene.cordoned(node)
+    assert f"{AT_DEADLINE} 2026-05-11T12:45:00Z" in told.holds(node)["windowOpen"]
+
+    scene.clock.advance(minutes=45)
+    scene.condition_tells(node, minutes=15)
+    scene.run()
+
+    assert scene.cordoned(node)
+
+
+def test_a_preempt_starts_on_sight_outside_the_window(scene: Scene) -> None:
+    scene.set(NIGHT)
+    node = scene.node()
+    scene.condition_tells(node, "Preempt", minutes=0.5)
+
+    told = scene.run()
+
+    assert scene.cordoned(node)
+    assert "on sight" in told.node(node)["events"][0]["timing"]
+
+
+def test_a_live_migration_is_never_drained_for_outside_the_window(scene: Scene) -> None:
+    scene.set(f"{NIGHT}events: {{LiveMigration: {{drain: true}}}}")
+    node = scene.node()
+    scene.condition_tells(node, "Freeze", minutes=-5, description=LIVE_MIGRATION)
+
+    told = scene.run()
+
+    assert not scene.cordoned(node)
+    assert "outsideWindow is Never" in told.holds(node)["windowOpen"]
+
+
+def test_a_time_that_is_not_allowed_beats_the_window_and_tells_its_reason(scene: Scene) -> None:
+    scene.set(NOON + SALE % "")
+    node = scene.node()
+    scene.condition_tells(node, minutes=600)
+
+    told = scene.run()
+
+    assert not scene.cordoned(node)
+    assert "everything must go" in told.holds(node)["windowOpen"]
+
+
+def test_the_deadline_beats_a_time_that_is_not_allowed(scene: Scene) -> None:
+    scene.set(NOON + SALE % "")
+    node = scene.node()
+    scene.condition_tells(node, minutes=10)
+
+    told = scene.run()
+
+    assert scene.cordoned(node)
+    assert "sale" in told.node(node)["events"][0]["overruled"]
+
+
+def test_no_deadline_beats_a_time_that_is_not_allowed_absolutely(scene: Scene) -> None:
+    scene.set(NOON + SALE % ", absolute: true")
+    scheduled, started, lost = scene.node(0), scene.node(1), scene.node(2)
+    scene.condition_tells(scheduled, minutes=-10)
+    scene.condition_tells(started, status="Started")
+    scene.condition_tells(lost, "Preempt", minutes=0.5)
+
+    told = scene.run()
+
+    for node in (scheduled, started, lost):
+        assert not scene.cordoned(node)
+        assert "absolute" in told.holds(node)["windowOpen"]
+
+
+def test_what_has_no_date_has_no_deadline_and_waits_for_the_window(scene: Scene) -> None:
+    scene.set(NIGHT)
+    node = scene.node()
+    scene.annotate(node, "request", '{"kind": "Reboot"}')
+
+    told = scene.run()
+
+    assert not scene.cordoned(node)
+    assert told.node(node)["events"][0]["deadline"] is None
+    assert "waits for nights" in told.holds(node)["windowOpen"]
+
+
+def test_a_window_for_one_pool_leaves_the_others_at_any_time(scene: Scene) -> None:
+    scene.set(
+        'windows: [{name: nights, days: [Mon-Sun], start: "22:00", end: "05:00",'
+        " nodeSelector: {agentpool: other}}]\nbudget: {maxUnavailable: 2}"
+    )
+    node = scene.node()
+    scene.condition_tells(node, minutes=600)
+
+    scene.run()
+
+    assert scene.cordoned(node)

@@ -1,0 +1,139 @@
+"""Who only looks writes nothing at all, and who has nothing to do writes nothing but the lock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.real.passes.processes import ENFORCE, Programs
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.audit import AuditEntry
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import budget
+
+MUTATING = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+def asked(scene: Scene, since: datetime) -> list[AuditEntry]:
+    """What we asked the server since then; there is something, or the user agent is wrong."""
+    entries = scene.asked(since=since)
+    assert entries
+    return entries
+
+
+def writes(scene: Scene, since: datetime) -> list[tuple[str, str]]:
+    return [(entry.verb, entry.resource) for entry in asked(scene, since) if entry.verb in MUTATING]
+
+
+def busy(scene: Scene) -> tuple[str, str]:
+    """A node to be drained, and one whose event has gone."""
+    draining, ended = scene.node(0), scene.node(1)
+    scene.workload("web", draining)
+    scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
+    scene.set("budget: {maxUnavailable: 3}")
+    scene.condition_tells(ended)
+    scene.finish()
+    scene.condition_silent(ended)
+    scene.condition_tells(draining)
+    return draining, ended
+
+
+@pytest.mark.parametrize(
+    ("command", "settings"),
+    [
+        pytest.param(("sweep", "--dry-run"), ENFORCE, id="sweep --dry-run"),
+        pytest.param(("sweep",), "mode: Observe\n", id="sweep in mode Observe"),
+        pytest.param(("report",), ENFORCE, id="report"),
+        pytest.param(("report", "--format", "json"), ENFORCE, id="report as JSON"),
+    ],
+)
+def test_a_dry_run_writes_nothing_and_takes_no_lock(
+    scene: Scene, programs: Programs, command: tuple[str, ...], settings: str
+) -> None:
+    draining, _ = busy(scene)
+    programs.configure(f"{settings}budget: {{maxUnavailable: 3}}\n")
+    began = datetime.now(UTC)
+
+    done = programs.run(*command)
+
+    assert done.code == 0, done.err
+    assert draining in done.out
+    assert "cordon" in done.out
+    assert writes(scene, began) == []
+    assert not any(entry.resource == "leases" for entry in asked(scene, began))
+    assert scene.api.find("leases", "reconciler-lock", "node-maintenance") is None
+    assert not scene.cordoned(draining)
+
+
+def test_the_report_previews_the_drain_that_it_would_begin(scene: Scene, programs: Programs) -> None:
+    draining, _ = busy(scene)
+    programs.configure(f"{ENFORCE}budget: {{maxUnavailable: 3}}\n")
+
+    done = programs.run("report", "--format", "json")
+
+    told = done.node(draining)
+    assert done.document["dryRun"] is True
+    assert told["actions"] == ["cordon", "drain"]
+    assert [pod["action"] for pod in told["preview"]["pods"]] == ["evict"]
+    (blocker,) = told["preview"]["blockers"]
+    assert blocker["budget"] == "default/web"
+
+
+def test_a_serving_program_in_mode_observe_writes_nothing(scene: Scene, programs: Programs) -> None:
+    draining, _ = busy(scene)
+    programs.configure("mode: Observe\nbudget: {maxUnavailable: 3}\n")
+    began = datetime.now(UTC)
+
+    serving = programs.start("serve", "--every", "1s")
+    (line, *_) = [one for one in serving.wait_for("node") if one["node"] == draining]
+    wait_for(
+        "three passes",
+        lambda: sum(e.verb == "list" and e.resource == "nodes" for e in asked(scene, began)) > 3,
+    )
+    done = serving.terminate()
+
+    assert done.code == 0, done.err
+    assert line["dryRun"] is True
+    assert line["actions"] == ["cordon", "drain"]
+    assert writes(scene, began) == []
+
+
+def test_the_second_pass_writes_nothing_but_its_lock(scene: Scene, programs: Programs) -> None:
+    draining, _ = busy(scene)
+    scene.api.delete("poddisruptionbudgets", "web", "default")
+    programs.configure("mode: Enforce\nbudget: {maxUnavailable: 3}\nuncordon: {settle: 1h}\n")
+    assert programs.sweep().code == 0
+    assert scene.pods_on(draining) == []
+    began = datetime.now(UTC)
+
+    done = programs.sweep()
+
+    assert done.code == 0
+    # Taken and given back; renewed as often as the time asks for it.
+    assert set(writes(scene, began)) == {("update", "leases")}
+    assert done.document["outcomes"] == []
+
+
+def test_what_is_held_is_written_once(scene: Scene, programs: Programs) -> None:
+    other, node = scene.node(0, unschedulable=True), scene.node(1)
+    scene.condition_tells(node)
+    assert programs.sweep().code == 0
+    began = datetime.now(UTC)
+
+    done = programs.sweep()
+
+    assert other in done.node(node)["holds"][0]["reason"]
+    assert set(writes(scene, began)) == {("update", "leases")}
+
+
+def test_nothing_to_do_needs_no_request_per_node(scene: Scene, programs: Programs) -> None:
+    for instance in range(5):
+        scene.node(instance)
+    assert programs.sweep().code == 0
+    began = datetime.now(UTC)
+
+    assert programs.sweep().code == 0
+
+    # The lock is renewed as often as the time asks for it.
+    assert len([entry for entry in asked(scene, began) if entry.resource != "leases"]) <= 4

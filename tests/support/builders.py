@@ -1,0 +1,367 @@
+"""Values with good defaults, so that a test names only what it is about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from reconciler.assess import assess
+from reconciler.checks.builtin import CHECKS
+from reconciler.decide import decide
+from reconciler.engine.budget import count_places
+from reconciler.engine.case import CaseView
+from reconciler.engine.judging import judge
+from reconciler.engine.situation import Check, Situation
+from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.node import ZONE_LABEL, Condition, Node, Taint
+from reconciler.model.plan import CheckAnswer, JudgedEvent, NodePlan, Plan
+from reconciler.model.pod import Owner, Pod
+from reconciler.model.record import (
+    Cordon,
+    DrainRecord,
+    KnownEvent,
+    ProfileState,
+    Record,
+    State,
+    to_annotation,
+)
+from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)  # a Saturday
+LONG_AGO = NOW - timedelta(days=3)
+PREFIX = "node-maintenance.dev"
+REQUEST = f"{PREFIX}/request"
+IMDS = f"{PREFIX}/imds"
+RECORD = f"{PREFIX}/record"
+STATE = f"{PREFIX}/state"
+
+ACKNOWLEDGE = f"{PREFIX}/acknowledge"
+SCALE_SET = "aks-np-123-vmss"
+
+_AGENTS = Agents(installed=True)
+_NO_REMEDIATOR = Remediator()
+_NEVER_STARTED = Ledger()
+
+DRAIN_NOW = '{"kind":"Reboot"}'
+"""A request that no window and no deadline keeps waiting where no window is set."""
+
+
+def minutes(count: float) -> timedelta:
+    """So many minutes."""
+    return timedelta(minutes=count)
+
+
+@lru_cache(maxsize=512)
+def settings(text: str = "", *, mode: str = "Enforce") -> Settings:
+    """Settings as a file with this text gives them; half of the fleet may be out of service."""
+    lines = [f"mode: {mode}"] if "mode:" not in text else []
+    if "budget:" not in text:
+        lines.append("budget: {maxUnavailable: 50%}")
+    return parse_settings("\n".join((*lines, text)), "maintenance.yaml")
+
+
+def condition(
+    kind: str, status: str = "True", message: str = "", *, at: datetime | None = None, reason: str = ""
+) -> Condition:
+    """A node condition that was written just now."""
+    return Condition(kind, status, reason, message, heartbeat=at or NOW, transition=LONG_AGO)
+
+
+def quiet(at: datetime | None = None) -> Condition:
+    """AKS's condition when nothing is scheduled."""
+    return condition("VMEventScheduled", "False", "VM has no scheduled event", at=at)
+
+
+def node(
+    name: str = "a",
+    *,
+    uid: str | None = None,
+    zone: str = "",
+    pool: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    unschedulable: bool = False,
+    ready: bool = True,
+    ready_since: datetime | None = LONG_AGO,
+    conditions: tuple[Condition, ...] = (),
+    taints: tuple[str, ...] = (),
+) -> Node:
+    """A healthy node that no source has anything to say about."""
+    told = dict(labels or {})
+    if zone:
+        told[ZONE_LABEL] = zone
+    if pool:
+        told["agentpool"] = pool
+    kubelet = Condition("Ready", "True" if ready else "False", transition=ready_since)
+    return Node(
+        name=name,
+        uid=uid or f"uid-{name}",
+        resource_version="1",
+        labels=told,
+        annotations=dict(annotations or {}),
+        unschedulable=unschedulable,
+        conditions=(kubelet, *conditions),
+        taints=tuple(Taint(key, effect="NoSchedule") for key in taints),
+    )
+
+
+def vm_name(instance: int) -> str:
+    """A VM of the one scale set, as scheduled events name it."""
+    return f"{SCALE_SET}_{instance}"
+
+
+def on_vm(one: Node, instance: int) -> Node:
+    """The node on that VM of the scale set."""
+    group = "azure:///subscriptions/s/resourceGroups/mc_shop/providers/Microsoft.Compute"
+    place = f"{group}/virtualMachineScaleSets/{SCALE_SET}/virtualMachines/{instance}"
+    return replace(one, provider_id=place)
+
+
+def signal(
+    kind: Kind = Kind.REBOOT,
+    *,
+    source: str = "imds",
+    status: Status = Status.SCHEDULED,
+    not_before: datetime | None = None,
+    duration: timedelta | None = None,
+    event_id: str = "",
+    description: str = "",
+    initiator: Initiator | None = None,
+    resources: tuple[str, ...] = (),
+    date_unreadable: bool = False,
+) -> Signal:
+    """What one source says."""
+    return Signal(
+        source=source,
+        kind=kind,
+        status=status,
+        not_before=not_before,
+        duration=duration,
+        id=event_id,
+        description=description,
+        initiator=initiator,
+        resources=resources,
+        date_unreadable=date_unreadable,
+    )
+
+
+def reading(
+    *signals: Signal,
+    source: str = "",
+    unknown: str = "",
+    as_of: datetime | None = None,
+    installed: bool = True,
+) -> Reading:
+    """One source's answer: events where signals are given, unknown where a reason is, else none."""
+    source = source or (signals[0].source if signals else "imds")
+    if unknown:
+        return Reading(source, Answer.UNKNOWN, because=unknown, as_of=as_of, installed=installed)
+    return Reading(source, Answer.EVENT if signals else Answer.NO_EVENT, signals, as_of=as_of)
+
+
+def event(
+    kind: Kind = Kind.REBOOT,
+    *,
+    node: str = "a",
+    status: Status = Status.SCHEDULED,
+    not_before: datetime | None = None,
+    duration: timedelta | None = None,
+    ids: tuple[str, ...] = (),
+    sources: tuple[str, ...] = ("imds",),
+    initiator: Initiator | None = Initiator.PLATFORM,
+    date_unreadable: bool = False,
+    condition: str = "",
+    since: datetime | None = None,
+    description: str = "",
+) -> MaintenanceEvent:
+    """A joined event."""
+    return MaintenanceEvent(
+        node=node,
+        kind=kind,
+        status=status,
+        not_before=not_before,
+        duration=duration,
+        ids=ids,
+        description=description,
+        initiator=initiator,
+        sources=sources,
+        date_unreadable=date_unreadable,
+        condition=condition,
+        since=since,
+    )
+
+
+def pod(
+    name: str = "web-1",
+    on: str = "a",
+    *,
+    namespace: str = "shop",
+    owner: str = "ReplicaSet",
+    empty_dir: bool = False,
+    deleting_until: datetime | None = None,
+) -> Pod:
+    """A running pod that a ReplicaSet would create anew; an empty `owner` means that none would."""
+    return Pod(
+        namespace=namespace,
+        name=name,
+        uid=f"uid-{namespace}-{name}",
+        node=on,
+        owner=Owner(owner, "owner") if owner else None,
+        phase="Running",
+        ready=True,
+        empty_dir=empty_dir,
+        deleting_until=deleting_until,
+    )
+
+
+def known(
+    kind: Kind = Kind.REBOOT,
+    *,
+    not_before: datetime | None = None,
+    ids: tuple[str, ...] = (),
+    sources: tuple[str, ...] = ("imds",),
+    condition: str = "",
+) -> KnownEvent:
+    """An event as a record knows it."""
+    return KnownEvent(kind, not_before, ids, sources, condition)
+
+
+def record(
+    state: State = State.IN_MAINTENANCE,
+    *,
+    uid: str = "uid-a",
+    since: datetime | None = None,
+    events: tuple[KnownEvent, ...] | None = None,
+    cordon: Cordon = Cordon.OURS,
+    drain: DrainRecord | None = None,
+    quiet_since: datetime | None = None,
+    dismissed: tuple[KnownEvent, ...] = (),
+    claimed_by: str = "",
+) -> Record:
+    """A record of a node in our hands, drained a while ago."""
+    began = since or NOW - minutes(10)
+    held = state is State.IN_MAINTENANCE
+    return Record(
+        uid=uid,
+        profiles=(("default", ProfileState(state, began)),) if state is not State.OPERATIONAL else (),
+        events=(known(),) if events is None else events,
+        cordon=cordon if held else Cordon.NONE,
+        drain=drain or (DrainRecord(began, 1, began + minutes(1)) if held else None),
+        quiet_since=quiet_since,
+        dismissed=dismissed,
+        claimed_by=claimed_by,
+    )
+
+
+def held_node(held: Record, name: str = "a", **more: Any) -> Node:
+    """A node that carries this record, its label and its cordon."""
+    annotations = {RECORD: to_annotation(held), **more.pop("annotations", {})}
+    labels = dict(more.pop("labels", {}))
+    if held.worst is not State.OPERATIONAL:
+        labels[STATE] = held.worst.value
+    more.setdefault("unschedulable", held.worst is State.IN_MAINTENANCE)
+    return node(name, uid=held.uid, annotations=annotations, labels=labels, **more)
+
+
+def published(*events: Mapping[str, Any], vm: str = "vm") -> str:
+    """The annotation of the node agent, for events in IMDS's own words."""
+    full = [{"Resources": [vm], "ResourceType": "VirtualMachine", **one} for one in events]
+    return json.dumps({"version": 1, "vm": vm, "events": full})
+
+
+def snapshot(
+    *nodes: Node,
+    readings: Mapping[str, tuple[Reading, ...]] | None = None,
+    remediator: Remediator = _NO_REMEDIATOR,
+    agents: Agents = _AGENTS,
+    ledger: Ledger = _NEVER_STARTED,
+    skew: timedelta | None = timedelta(),
+    **more: Any,
+) -> Snapshot:
+    """What one pass saw; a node without readings has an IMDS that tells of nothing."""
+    nothing = (
+        reading(source="imds"),
+        reading(source="condition:VMEventScheduled"),
+        reading(source="request"),
+    )
+    given = readings or {}
+    return Snapshot(
+        nodes=nodes,
+        readings={one.name: given.get(one.name, nothing) for one in nodes},
+        remediator=remediator,
+        agents=agents,
+        ledger=ledger,
+        skew=skew,
+        **more,
+    )
+
+
+def told(*signals: Signal) -> tuple[Reading, ...]:
+    """Readings of one node where these signals are all that the three sources say."""
+    found: dict[str, list[Signal]] = {"imds": [], "condition:VMEventScheduled": [], "request": []}
+    for one in signals:
+        found.setdefault(one.source, []).append(one)
+    return tuple(reading(*said, source=source) for source, said in found.items())
+
+
+def planned(seen: Snapshot, chosen: Settings | None = None, now: datetime = NOW) -> Plan:
+    """Assess and decide."""
+    chosen = chosen or settings()
+    return decide(seen, assess(seen, chosen.sources.node_conditions.stale_after, now), chosen, now)
+
+
+def plan_of(plan: Plan, name: str = "a") -> NodePlan:
+    """The plan of one node, which has to be in it."""
+    return next(one for one in plan.nodes if one.node == name)
+
+
+def codes(plan: NodePlan) -> set[str]:
+    """The checks that hold a node."""
+    return {hold.code for hold in plan.holds}
+
+
+def judged(one: MaintenanceEvent, chosen: Settings | None = None, **more: Any) -> JudgedEvent:
+    """Judge an event on a node; `on`, `remediator` and `now` may be given."""
+    on: Node = more.pop("on", node())
+    return judge(one, on, chosen or settings(), more.pop("remediator", Remediator()), more.pop("now", NOW))
+
+
+def situation(
+    on: Node | None = None,
+    *events: JudgedEvent,
+    chosen: Settings | None = None,
+    fleet: tuple[Node, ...] = (),
+    held: Record | None = None,
+    case: CaseView | None = None,
+    **more: Any,
+) -> Situation:
+    """What a check or trigger is told of one node."""
+    on = on or node()
+    chosen = chosen or settings()
+    ledger, now = more.pop("ledger", Ledger()), more.pop("now", NOW)
+    empty = Situation(
+        node=on,
+        state=held.state("default") if held else State.OPERATIONAL,
+        record=held or Record(on.uid),
+        judged=events,
+        case=case or CaseView(tuple(one for one in events if one.asks)),
+        settings=chosen,
+        places=count_places(fleet or (on,), {}, chosen.budget, now),
+        ledger=ledger,
+        now=now,
+    )
+    return replace(empty, **more)
+
+
+def ask(name: str, told_of: Situation) -> CheckAnswer:
+    """Ask one of the built-in checks; its answer bears its name."""
+    check: Check = CHECKS[name]
+    answer = check(told_of)
+    assert answer.name == name
+    return answer

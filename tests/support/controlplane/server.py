@@ -1,0 +1,307 @@
+"""Starts and stops etcd, the API server, controller manager, scheduler and kwok on loopback."""
+
+import atexit
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Collection
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import urllib3
+
+from tests.support.controlplane.api import Api
+from tests.support.controlplane.audit import AuditEntry, read_audit_log
+from tests.support.controlplane.binaries import Binaries, find_binaries
+from tests.support.controlplane.certificates import Certificates, make_certificates
+from tests.support.controlplane.configuration import (
+    AUDIT_POLICY,
+    KWOK_NODE,
+    kwok_configuration,
+    write_kubeconfig,
+)
+from tests.support.controlplane.processes import Processes, alive, free_ports
+from tests.support.controlplane.waiting import wait_for
+
+_FOLDER = "node-maintenance-controlplane"
+_USERS = ("admin", "kube-controller-manager", "kube-scheduler", "kwok")
+
+
+class ControlPlane:
+    """A control plane of its own for as long as the `with` lasts.
+
+    Args:
+        ready_after: seconds until a pod on a simulated node is Ready; its annotation `test/ready-after` (a
+            duration as Go writes it, such as 300ms) beats it.
+        deleted_after: seconds until a deleted pod is gone; its annotation `test/deleted-after` beats it. It
+            stays while it has finalizers or the label `test/stuck-terminating: "true"`.
+        node_lifecycle: whether nodes without a heartbeat become NotReady and get taints. Off by default:
+            tests say themselves which node is Ready.
+        empties_namespaces: whether what is in a deleted namespace is deleted, and the namespace after it.
+    """
+
+    url: str
+    kubeconfig: Path
+    audit_log: Path
+    kubectl: Path
+    folder: Path
+    api: Api  # as admin
+    given_binaries: Path | None  # the folder of the API server, where that is not ours
+
+    def __init__(
+        self,
+        *,
+        ready_after: float = 0.2,
+        deleted_after: float = 0.5,
+        node_lifecycle: bool = False,
+        empties_namespaces: bool = True,
+    ) -> None:
+        self._ready_after = ready_after
+        self._deleted_after = deleted_after
+        self._node_lifecycle = node_lifecycle
+        self._empties_namespaces = empties_namespaces
+        self._started = False
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Returns when pods would be scheduled; NoControlPlane if there are no binaries."""
+        self._binaries: Binaries = find_binaries()
+        self.kubectl = self._binaries.paths["kubectl"]
+        self.given_binaries = self._binaries.given
+        remove_stale_folders()
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}-{os.getpid()}-"))
+        self.audit_log = self.folder / "audit.log"
+        self._processes = Processes(self.folder)
+        self._started = True
+        # Also where nobody leaves the `with`: an interpreter that ends in an orderly way.
+        atexit.register(self.stop)
+        try:
+            self._start_all()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End all processes and remove all files; again is no harm."""
+        if not self._started:
+            return
+        self._started = False
+        atexit.unregister(self.stop)
+        self._processes.close()
+        if hasattr(self, "_probe"):
+            self._probe.clear()
+        if hasattr(self, "api"):
+            self.api.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def stop_apiserver(self) -> None:
+        """As if its machine were gone; etcd and the others go on."""
+        self._processes.stop("kube-apiserver")
+
+    def start_apiserver(self) -> None:
+        """On the same port, with the same data; returns when it is ready. One that runs is left alone."""
+        if not self._processes.running("kube-apiserver"):
+            self._processes.stop("kube-apiserver")
+            self._processes.start("kube-apiserver", self._apiserver_command())
+        self._await_healthy("kube-apiserver", self.url + "/readyz")
+
+    def restart_apiserver(self) -> None:
+        """Gone and back."""
+        self.stop_apiserver()
+        self.start_apiserver()
+
+    def pids(self) -> dict[str, int]:
+        """The process id of each program."""
+        return {name: self._processes.pid(name) for name in self._processes.names()}
+
+    def kubeconfig_for(self, service_account: str, namespace: str = "default") -> Path:
+        """For a ServiceAccount that exists, with a fresh token of an hour."""
+        token_request = {"spec": {"expirationSeconds": 3600}}
+        path = f"api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token"
+        token = self.api.request("POST", path, token_request)["status"]["token"]
+        return self._write_kubeconfig(f"{namespace}-{service_account}", token, namespace)
+
+    def audit_entries(
+        self,
+        user_agent: str | None = None,
+        verbs: Collection[str] | None = None,
+        since: datetime | None = None,
+    ) -> list[AuditEntry]:
+        """Requests so far, of agents whose name contains the text, of these verbs, since then."""
+        return read_audit_log(self.audit_log, user_agent=user_agent, verbs=verbs, since=since)
+
+    def _start_all(self) -> None:
+        self._etcd, self._etcd_peer, self._port, controllers, scheduler, kwok = free_ports(6)
+        self.url = f"https://127.0.0.1:{self._port}"
+        self._processes.start("etcd", self._etcd_command())
+        self._certificates: Certificates = make_certificates(self.folder)
+        self._probe = urllib3.PoolManager(
+            ca_certs=str(self._certificates.authority), retries=False, timeout=2
+        )
+        self._write_files()
+        self._await_healthy("etcd", f"http://127.0.0.1:{self._etcd}/readyz")
+        self.start_apiserver()
+        self._processes.start("kube-controller-manager", self._controllers_command(controllers))
+        self._processes.start("kube-scheduler", self._scheduler_command(scheduler))
+        self._processes.start("kwok", self._kwok_command(kwok))
+        self._await_healthy("kube-controller-manager", f"https://127.0.0.1:{controllers}/healthz")
+        self._await_healthy("kube-scheduler", f"https://127.0.0.1:{scheduler}/readyz")
+        self._await_healthy("kwok", f"http://127.0.0.1:{kwok}/healthz")
+        wait_for("default ServiceAccount", lambda: self.api.find("serviceaccounts", "default"))
+
+    def _write_files(self) -> None:
+        self._tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
+        # Each by its own name in the audit log, all with every right: what they may do is not what we test.
+        lines = [f'{token},{user},{user},"system:masters"\n' for user, token in self._tokens.items()]
+        (self.folder / "tokens.csv").write_text("".join(lines))
+        (self.folder / "audit.yaml").write_text(AUDIT_POLICY)
+        (self.folder / "kwok.yaml").write_text(
+            kwok_configuration(ready_after=self._ready_after, deleted_after=self._deleted_after)
+        )
+        paths = {user: self._write_kubeconfig(user, token) for user, token in self._tokens.items()}
+        self.kubeconfig = paths["admin"]
+        self.api = Api(self.kubeconfig, user_agent="tests-controlplane")
+
+    def _write_kubeconfig(self, user: str, token: str, namespace: str = "default") -> Path:
+        return write_kubeconfig(
+            self.folder / f"{user}.kubeconfig",
+            url=self.url,
+            authority=self._certificates.authority,
+            user=user,
+            token=token,
+            namespace=namespace,
+        )
+
+    def _await_healthy(self, name: str, url: str) -> None:
+        headers = {"Authorization": f"Bearer {self._tokens['admin']}"}
+
+        def healthy() -> bool:
+            if not self._processes.running(name):
+                last = self._processes.log(name).read_text(errors="replace").splitlines()[-5:]
+                msg = f"{name} ended: " + " | ".join(last)
+                raise RuntimeError(msg)
+            try:
+                return self._probe.request("GET", url, headers=headers).status == 200
+            except urllib3.exceptions.HTTPError:
+                return False
+
+        wait_for(f"answer of {name} at {url}", healthy, seconds=60)
+
+    def _etcd_command(self) -> list[str]:
+        client, peer = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._etcd_peer}"
+        return [
+            self._binaries["etcd"],
+            f"--data-dir={self.folder / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+            # 5,000 nodes of 25 KB, rewritten between two compactions, are soon more than the usual 2 GB.
+            f"--quota-backend-bytes={8 << 30}",
+            "--log-level=warn",
+        ]
+
+    def _apiserver_command(self) -> list[str]:
+        certificates = self._certificates
+        command = [
+            self._binaries["kube-apiserver"],
+            f"--etcd-servers=http://127.0.0.1:{self._etcd}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self._port}",
+            "--endpoint-reconciler-type=none",
+            f"--tls-cert-file={certificates.serving}",
+            f"--tls-private-key-file={certificates.serving_key}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            "--authorization-mode=Node,RBAC",
+            f"--service-account-key-file={certificates.service_account_key}",
+            f"--service-account-signing-key-file={certificates.service_account_key}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--allow-privileged",
+            f"--audit-policy-file={self.folder / 'audit.yaml'}",
+            f"--audit-log-path={self.audit_log}",
+            "--max-requests-inflight=800",
+            "--max-mutating-requests-inflight=800",
+            "--delete-collection-workers=8",
+            "--profiling=false",
+        ]
+        if not self._node_lifecycle:
+            # It taints every new node as not ready, and only the controller that is off would take that away.
+            command.append("--disable-admission-plugins=TaintNodesByCondition")
+        return command
+
+    def _controllers_command(self, port: int) -> list[str]:
+        return [
+            self._binaries["kube-controller-manager"],
+            *self._component_flags("kube-controller-manager", port),
+            f"--root-ca-file={self._certificates.authority}",
+            f"--service-account-private-key-file={self._certificates.service_account_key}",
+            "--controllers=" + ",".join(self._controllers()),
+            "--kube-api-qps=2000",
+            "--kube-api-burst=4000",
+        ]
+
+    def _controllers(self) -> list[str]:
+        # ttl-controller annotates every node whenever there are some hundreds more of them.
+        chosen = ["*", "-ttl-controller"]
+        if not self._node_lifecycle:
+            chosen.append("-node-lifecycle-controller")
+        if not self._empties_namespaces:
+            chosen.append("-namespace-controller")
+        return chosen
+
+    def _scheduler_command(self, port: int) -> list[str]:
+        return [
+            self._binaries["kube-scheduler"],
+            *self._component_flags("kube-scheduler", port),
+            "--kube-api-qps=2000",
+            "--kube-api-burst=4000",
+        ]
+
+    def _component_flags(self, name: str, port: int) -> list[str]:
+        kubeconfig = self.folder / f"{name}.kubeconfig"
+        return [
+            f"--kubeconfig={kubeconfig}",
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            f"--tls-cert-file={self._certificates.serving}",
+            f"--tls-private-key-file={self._certificates.serving_key}",
+            "--leader-elect=false",
+            "--profiling=false",
+        ]
+
+    def _kwok_command(self, port: int) -> list[str]:
+        return [
+            self._binaries["kwok"],
+            f"--config={self.folder / 'kwok.yaml'}",
+            f"--kubeconfig={self.folder / 'kwok.kubeconfig'}",
+            f"--manage-nodes-with-annotation-selector={'='.join(KWOK_NODE)}",
+            f"--server-address=127.0.0.1:{port}",
+            # Leases are the heartbeat that the node-lifecycle-controller looks for.
+            f"--node-lease-duration-seconds={40 if self._node_lifecycle else 0}",
+        ]
+
+
+def remove_stale_folders() -> None:
+    """Of owners that were killed: their processes died with them, their files did not."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}-*"):
+        owner = re.match(rf"{_FOLDER}-(\d+)-", folder.name)
+        if owner and not alive(int(owner[1])):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,44 @@
+"""Plans of Azure's, weeks ahead, as the engine sees them; and a node that was emptied for one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from reconciler.model.event import Kind, PlatformPlan
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.record import Record, SelfService
+from reconciler.settings.schema import Settings
+from tests.support import builders
+from tests.support.builders import NOW, event, judged, known, settings
+
+DAY = timedelta(days=1)
+PROVIDER_ID = (
+    "azure:///subscriptions/s/resourceGroups/mc_shop/providers/Microsoft.Compute"
+    "/virtualMachineScaleSets/aks-np-123-vmss/virtualMachines/7"
+)
+START = NOW + 14 * DAY
+OFFER = PlatformPlan(START + 7 * DAY, True, NOW - DAY, START)
+TAKEN = settings("sources: {arm: {enabled: true, selfService: true}}")
+ASKED_FOR = settings("sources: {arm: {enabled: true}}")
+
+
+def azure_node(boot: str = "boot-1") -> Node:
+    """A node on a uniform scale set, cordoned by us."""
+    return replace(builders.node(unschedulable=True), provider_id=PROVIDER_ID, boot_id=boot)
+
+
+def judged_plan(chosen: Settings = TAKEN, **more: Any) -> JudgedEvent:
+    """A plan of Azure's, judged."""
+    plan, now = more.pop("plan", OFFER), more.pop("now", NOW)
+    more.setdefault("not_before", START)
+    planned = replace(event(more.pop("kind", Kind.REDEPLOY), sources=("arm",), **more), plan=plan)
+    return judged(planned, chosen, now=now, on=azure_node())
+
+
+def drained(asked: SelfService | None = None) -> Record:
+    """The record of a node that was emptied for it."""
+    held = builders.record(events=(known(Kind.REDEPLOY, not_before=START, sources=("arm",)),))
+    return replace(held, self_service=asked)
