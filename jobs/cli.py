@@ -11,6 +11,7 @@ import click
 
 from reconciler import __version__
 from reconciler.errors import ReconcilerError
+from reconciler.model.keys import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from reconciler.model.selector import LabelSelector
@@ -134,9 +135,7 @@ def report(
     "--all", "everything", is_flag=True, help="Every node that has anything of ours: the uninstall."
 )
 @click.option("--reset", is_flag=True, help="Take away a record that can't be read, too.")
-@click.option(
-    "--prefix", default="node-maintenance.dev", show_default=True, help="The settings' keys.prefix."
-)
+@click.option("--prefix", default=DEFAULT_PREFIX, show_default=True, help="The settings' keys.prefix.")
 @_cluster
 def release(
     nodes: tuple[str, ...],
@@ -181,9 +180,7 @@ def release(
 @click.option("--timeout", default="0s", show_default=True, help="For each node; 0s: without end.")
 @click.option("--dry-run", is_flag=True, help="Say of every pod what would happen to it; write nothing.")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option(
-    "--prefix", default="node-maintenance.dev", show_default=True, help="The settings' keys.prefix."
-)
+@click.option("--prefix", default=DEFAULT_PREFIX, show_default=True, help="The settings' keys.prefix.")
 @_cluster
 def drain(
     nodes: tuple[str, ...],

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reconciler.errors import RecordUnreadable
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
@@ -27,7 +28,8 @@ def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Claim
     A node that a pass has taken, or somebody else's hand, is theirs until it is released.
     """
     undo = f"reconciler release {node.name} takes it away"
-    text = node.annotations.get(f"{prefix}/record")
+    keys = OwnKeys(prefix)
+    text = node.annotations.get(keys.record)
     try:
         before = from_annotation(text, node.uid) if text else None
     except RecordUnreadable as error:
@@ -46,6 +48,6 @@ def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Claim
         node,
         prefix,
         unschedulable=None if node.unschedulable else True,
-        labels={f"{prefix}/state": State.IN_MAINTENANCE.value},
-        annotations={f"{prefix}/record": to_annotation(record)},
+        labels={keys.state: State.IN_MAINTENANCE.value},
+        annotations={keys.record: to_annotation(record)},
     )

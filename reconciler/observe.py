@@ -11,6 +11,7 @@ from reconciler.model.aws import AwsMemory
 from reconciler.model.cloud import CloudMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
+from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import OWNER_KEYS, Machine, machine_of
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import READ_LABELS, Node, Wanted
@@ -195,7 +196,7 @@ def _machines(
 
 
 def _may_be_replaced(node: Node, readings: tuple[Reading, ...], settings: Settings, *, wanted: bool) -> bool:
-    record = _record(node, settings) if f"{settings.keys.prefix}/record" in node.annotations else None
+    record = _record(node, settings) if OwnKeys(settings.keys.prefix).record in node.annotations else None
     if record is not None and record.replacement is not None:
         return True
     if not wanted:
@@ -237,7 +238,7 @@ def _is_draining(node: Node, settings: Settings) -> bool:
 
 
 def _record(node: Node, settings: Settings) -> Record | None:
-    text = node.annotations.get(f"{settings.keys.prefix}/record")
+    text = node.annotations.get(OwnKeys(settings.keys.prefix).record)
     try:
         return from_annotation(text, node.uid) if text else None
     except RecordUnreadable:

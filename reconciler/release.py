@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconciler.errors import RecordUnreadable
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, NodeWrite
@@ -16,12 +17,12 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     A cordon that is not ours stays (law 2). Raises RecordUnreadable for a record that can't be read, unless
     `reset`: then it goes too, and the cordon stays, since nobody can say whose it is.
     """
-    text = node.annotations.get(f"{prefix}/record")
+    keys = OwnKeys(prefix)
+    text = node.annotations.get(keys.record)
     signs, _ = without_signs(node, prefix)
     # Who takes our hands off a node takes back as well that its events may start.
-    word = f"{prefix}/acknowledge"
-    signs = {**signs, word: None} if word in node.annotations else signs
-    ours = [key for key in (f"{prefix}/state",) if key in node.labels]
+    signs = {**signs, keys.acknowledge: None} if keys.acknowledge in node.annotations else signs
+    ours = [key for key in (keys.state,) if key in node.labels]
     if text is None and not ours and not signs:
         return None
     record: Record | None = None
@@ -37,7 +38,7 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
         prefix,
         unschedulable=False if undo else None,
         labels=dict.fromkeys(ours),
-        annotations={**signs, **({f"{prefix}/record": None} if text is not None else {})},
+        annotations={**signs, **({keys.record: None} if text is not None else {})},
     )
 
 

@@ -25,6 +25,7 @@ from reconciler.clients.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from reconciler.clients.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from reconciler.errors import ClusterError, ReconcilerError
 from reconciler.model.event import Status
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.sources import imds as scheduled_events
 
 SPOT_INTERVAL = 1.0
@@ -317,9 +318,7 @@ def _arguments(argv: list[str]) -> Arguments:
         type=_seconds,
         help="seconds between two questions to IMDS (1 on spot nodes, 5 elsewhere)",
     )
-    parser.add_argument(
-        "--key-prefix", default="node-maintenance.dev", help="of the annotations (%(default)s)"
-    )
+    parser.add_argument("--key-prefix", default=DEFAULT_PREFIX, help="of the annotations (%(default)s)")
     parser.add_argument("--listen", type=_address, help="HOST:PORT that answers GET /readyz")
     parser.add_argument(
         "--reread", type=_seconds, default=REREAD, help="seconds between two looks at the Node (%(default)s)"

@@ -21,6 +21,7 @@ from reconciler.decide.telling import (
 )
 from reconciler.engine.budget import count_places, still_missing
 from reconciler.model.assessment import Assessment
+from reconciler.model.keys import OwnKeys
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
@@ -33,7 +34,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         node
         for node in snapshot.nodes
         # A node that the settings no longer select is not forgotten while it has our record.
-        if settings.in_fleet(node.labels) or f"{settings.keys.prefix}/record" in node.annotations
+        if settings.in_fleet(node.labels) or OwnKeys(settings.keys.prefix).record in node.annotations
     ]
     seen = [
         one

@@ -13,6 +13,7 @@ from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.event import Signal, Status
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
@@ -112,7 +113,7 @@ def _is_drained_for(one: Seen, signal: Signal) -> bool:
 
 def taken_back(node: Node, prefix: str) -> NodeWrite | None:
     """Return the patch that takes our word back from a node about which nothing else may be done."""
-    key = f"{prefix}/{imds.ACKNOWLEDGE}"
+    key = OwnKeys(prefix).acknowledge
     if key not in node.annotations:
         return None
     return node_write(node, prefix, annotations={key: None})
@@ -136,5 +137,5 @@ def acknowledged(
     empty = walked.state is State.IN_MAINTENANCE and closed and drained
     ids = sorted(may & set(record.acknowledged)) if empty else []
     text = imds.to_acknowledgement(ids) if ids else None
-    key = f"{prefix}/{imds.ACKNOWLEDGE}"
+    key = OwnKeys(prefix).acknowledge
     return {key: text} if node.annotations.get(key) != text else {}

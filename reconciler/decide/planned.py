@@ -10,6 +10,7 @@ from reconciler.engine.machine import Walk
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
+from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, Hold, NodePlan, NodeWrite, Notice
@@ -92,19 +93,18 @@ def node_patch(
 
     `signs` are other annotations, which others read and which ride on it.
     """
-    node, prefix = one.node, settings.keys.prefix
+    node, keys = one.node, OwnKeys(settings.keys.prefix)
     labels: dict[str, str | None] = {
         key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value
     }
-    state, shown = f"{prefix}/state", node.labels.get(f"{prefix}/state")
+    shown = node.labels.get(keys.state)
     wanted = None if record.worst is State.OPERATIONAL else record.worst.value
     if shown != wanted:
-        labels[state] = wanted
+        labels[keys.state] = wanted
     annotations: dict[str, str | None] = dict(signs)
-    key = f"{prefix}/record"
     text = None if record.empty else to_annotation(record)
-    if node.annotations.get(key) != text:
-        annotations[key] = text
+    if node.annotations.get(keys.record) != text:
+        annotations[keys.record] = text
     unschedulable = walked.effects.unschedulable
     if unschedulable == node.unschedulable:
         unschedulable = None
@@ -112,7 +112,7 @@ def node_patch(
         return None
     return node_write(
         node,
-        prefix,
+        keys.prefix,
         unschedulable=unschedulable,
         labels=labels,
         annotations=annotations,

@@ -10,6 +10,7 @@ from reconciler.engine.judging import judge
 from reconciler.errors import RecordUnreadable
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
+from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import (
@@ -39,9 +40,10 @@ def look(
     node: Node, assessment: NodeAssessment, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Seen | None:
     """Return what is known of a node, None where there is nothing to decide and nothing to tell."""
-    text = node.annotations.get(f"{settings.keys.prefix}/record")
+    keys = OwnKeys(settings.keys.prefix)
+    text = node.annotations.get(keys.record)
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
-    marked = f"{settings.keys.prefix}/state" in node.labels
+    marked = keys.state in node.labels
     signed = publishing.bears_signs(node, settings.keys.prefix)
     if not (assessment.events or text or unknown or marked or signed or is_adoptable(node, settings)):
         return None
@@ -83,7 +85,7 @@ def untouchable(one: Seen, settings: Settings) -> Hold | None:
         undo = f"reconciler release {name} undoes what is ours on it"
         return Hold(name, "lookedAfter", f"nodeSelector does not select it any more; {undo}")
     if not settings.looks_after(one.node.labels):
-        return Hold(name, "lookedAfter", f"label {settings.keys.prefix}/ignore takes it out")
+        return Hold(name, "lookedAfter", f"label {OwnKeys(settings.keys.prefix).ignore} takes it out")
     if one.record is not None and one.record.claimed_by:
         return Hold(name, "notClaimed", f"it is drained by hand by {one.record.claimed_by}")
     return None

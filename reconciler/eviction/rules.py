@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from reconciler.model.drains import Behavior, PodRule
+from reconciler.model.keys import OwnKeys
 from reconciler.model.pod import Pod
 
 CAPI_LABEL = "cluster.x-k8s.io/drain"
@@ -25,7 +26,7 @@ def rule_for(
 
 def own_word(pod: Pod, prefix: str) -> tuple[Behavior, str] | None:
     """Return what the pod asks for itself, and in which words; our keys are heard before Cluster API's."""
-    ours = f"{prefix}/drain"
+    ours = OwnKeys(prefix).drain
     for kind, key, value in (
         ("label", ours, pod.labels.get(ours)),
         ("annotation", ours, pod.annotations.get(ours)),

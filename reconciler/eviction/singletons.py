@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reconciler.model.keys import OwnKeys
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
@@ -15,7 +16,7 @@ def may_be_restarted(
     `everywhere` is the settings' word; the pod's own label `<prefix>/restart: "true"` is as good. Whether
     the Deployment fits (its strategy, its volumes) is seen only when it is read.
     """
-    asked = everywhere or pod.labels.get(f"{prefix}/restart") == "true"
+    asked = everywhere or pod.labels.get(OwnKeys(prefix).restart) == "true"
     if not asked or pod.owner is None or pod.owner.kind != "ReplicaSet":
         return False
     return all(budget.expected <= 1 for budget in covering)

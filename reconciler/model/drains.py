@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.selector import EVERYTHING, LabelSelector
 
 
@@ -55,7 +56,7 @@ class DrainOptions:
     use_delete: bool = False
     rules: tuple[PodRule, ...] = ()
     gone_daemonsets: frozenset[str] = frozenset()
-    prefix: str = "node-maintenance.dev"
+    prefix: str = DEFAULT_PREFIX
 
 
 @dataclass(frozen=True, slots=True)

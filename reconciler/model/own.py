@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.plan import NodeWrite
 
@@ -14,14 +15,10 @@ def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[
     Ours are all keys `prefix/...`, and the labels in `extra_labels` (those of tools that we adopt, which a
     write names). Labels become `label:<key>`, annotations `annotation:<key>`; what is absent has no entry.
     """
-    start = f"{prefix.rstrip('/')}/"
+    keys = OwnKeys(prefix)
     extra = frozenset(extra_labels)
-    labels = {
-        f"label:{key}": value for key, value in node.labels.items() if key.startswith(start) or key in extra
-    }
-    annotations = {
-        f"annotation:{key}": value for key, value in node.annotations.items() if key.startswith(start)
-    }
+    labels = {f"label:{key}": value for key, value in node.labels.items() if keys.owns(key) or key in extra}
+    annotations = {f"annotation:{key}": value for key, value in node.annotations.items() if keys.owns(key)}
     return labels | annotations
 
 

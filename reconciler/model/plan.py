@@ -10,6 +10,7 @@ from enum import StrEnum
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
+from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Condition
@@ -101,7 +102,7 @@ class NodeWrite:
     @property
     def only_shows(self) -> bool:
         """Whether it changes nothing but what others are shown."""
-        ours = any(key.startswith(f"{self.own_prefix}/") for key in self.annotations)
+        ours = any(map(OwnKeys(self.own_prefix).owns, self.annotations))
         return self.unschedulable is None and not self.labels and not ours
 
 

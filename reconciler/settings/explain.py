@@ -9,6 +9,7 @@ from typing import TypedDict
 from reconciler.calendar.telling import tell
 from reconciler.calendar.values import Limit, format_duration, parse_moment, to_utc
 from reconciler.model.event import Kind
+from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Treatment, UserInitiated
@@ -32,7 +33,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield ""
     yield f"Mode {_MODES[settings.mode]}."
     nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
-    yield f"{nodes} are looked after, save those labelled {settings.keys.prefix}/ignore=true."
+    yield f"{nodes} are looked after, save those labelled {OwnKeys(settings.keys.prefix).ignore}=true."
     yield f"Times are meant in {settings.time_zone.key}."
     yield ""
     yield "Events"

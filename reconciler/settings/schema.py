@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
+from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
@@ -54,7 +55,7 @@ class Keys(Section):
     """What our labels and annotations are called."""
 
     prefix: Prefix = Field(
-        default="node-maintenance.dev",
+        default=DEFAULT_PREFIX,
         description="The DNS name before the slash. Two installations in a cluster need two.",
     )
 
@@ -172,7 +173,7 @@ class Settings(Section):
 
     def looks_after(self, labels: Mapping[str, str]) -> bool:
         """Say whether such a node is looked after: in the fleet, and not taken out by the ignore label."""
-        return self.in_fleet(labels) and labels.get(f"{self.keys.prefix}/ignore") != "true"
+        return self.in_fleet(labels) and labels.get(OwnKeys(self.keys.prefix).ignore) != "true"
 
     def event_policy(self, kind: Kind, labels: Mapping[str, str]) -> EventPolicy:
         """Return what a kind of event means on such a node, overrides applied."""

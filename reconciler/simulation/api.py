@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooManyRequests
+from reconciler.model.keys import OwnKeys
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.own import is_as_seen, shows_intent
@@ -129,7 +130,7 @@ class SimulatedApi:
         )
         self.cluster.put_node(changed)
         what = {True: "cordon", False: "uncordon", None: "record"}[write.unschedulable]
-        state = changed.labels.get(f"{write.own_prefix}/state", "operational")
+        state = changed.labels.get(OwnKeys(write.own_prefix).state, "operational")
         self.cluster.tell(Actor.US, what, write.node, detail=state)
         self.cluster.settle()
         self._after(call)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from uuid import UUID, uuid5
 
 from reconciler.model.event import Kind
+from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import Condition
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.cluster import SimulatedCluster
@@ -78,7 +79,7 @@ class _Running:
 class SimulatedPlatform:
     """What Azure does to the VMs of a simulated cluster."""
 
-    def __init__(self, cluster: SimulatedCluster, *, prefix: str = "node-maintenance.dev") -> None:
+    def __init__(self, cluster: SimulatedCluster, *, prefix: str = DEFAULT_PREFIX) -> None:
         """Take the cluster; `prefix` is where its node agents publish."""
         self._cluster = cluster
         self._prefix = prefix
@@ -161,7 +162,7 @@ class SimulatedPlatform:
                 node, condition(document(one.event, vm, started=one.started) for one in told)
             )
         told = [one for one in here if one.event.told is not Told.CONDITION]
-        key = f"{self._prefix}/imds"
+        key = OwnKeys(self._prefix).imds
         if told or key in cluster.nodes[node].annotations:
             events = [document(one.event, vm, started=one.started) for one in told]
             cluster.annotate(node, key, imds.to_annotation({"Events": events}, vm))

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from reconciler.drainer.messages import Limits
 from reconciler.model.drains import DrainProgress
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
@@ -23,7 +24,7 @@ class World:
         start: datetime,
         *,
         limits: Limits | None = None,
-        prefix: str = "node-maintenance.dev",
+        prefix: str = DEFAULT_PREFIX,
         on_progress: Callable[[DrainProgress], None] | None = None,
     ) -> None:
         """Take the first moment (aware, UTC)."""

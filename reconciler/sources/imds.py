@@ -18,12 +18,6 @@ SOURCE = "imds"
 VERSION = 1
 """Version of the published form."""
 
-PUBLISHED = "imds"
-"""The annotation, under our prefix, in which the agent publishes."""
-
-ACKNOWLEDGE = "acknowledge"
-"""The annotation, under our prefix, by which the agent is told which events it is to acknowledge."""
-
 _KINDS = {
     "freeze": Kind.FREEZE,
     "reboot": Kind.REBOOT,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from reconciler.errors import SourceError
 from reconciler.model.event import Answer, Reading
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
 from reconciler.sources import imds
@@ -21,7 +22,7 @@ _WINDOWS = Reading(
 
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
     """Return what IMDS said of the node's VM when its agent last published."""
-    text = node.annotations.get(f"{prefix}/{imds.PUBLISHED}")
+    text = node.annotations.get(OwnKeys(prefix).imds)
     if agents.problem:
         return Reading(
             imds.SOURCE, Answer.UNKNOWN, because=f"the agents can't be looked at: {agents.problem}"

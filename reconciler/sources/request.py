@@ -11,6 +11,7 @@ import json
 from datetime import timedelta
 
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 
@@ -24,7 +25,7 @@ _NONE = Reading(SOURCE, Answer.NO_EVENT)
 
 def read(node: Node, prefix: str) -> Reading:
     """Return the request on a node; one that can't be read is an event of kind Unknown that says why."""
-    text = node.annotations.get(f"{prefix}/request")
+    text = node.annotations.get(OwnKeys(prefix).request)
     if text is None:
         return _NONE
     try:

@@ -23,6 +23,7 @@ OURS = {
     "reconciler.errors",
     "reconciler.model",
     "reconciler.model.event",
+    "reconciler.model.keys",
     "reconciler.model.moments",
     "reconciler.sources",
     "reconciler.sources.imds",

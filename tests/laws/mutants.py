@@ -265,7 +265,7 @@ MUTANTS = (
         8,
         "the record is written when it changed",
         "reconciler/decide/planned.py",
-        "if node.annotations.get(key) != text:",
+        "if node.annotations.get(keys.record) != text:",
         "if text:",
     ),
     Mutant(

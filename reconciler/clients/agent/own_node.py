@@ -25,7 +25,7 @@ from reconciler.errors import (
     Unauthorized,
     Unreachable,
 )
-from reconciler.sources.imds import ACKNOWLEDGE, PUBLISHED
+from reconciler.model.keys import OwnKeys
 
 TIMEOUT = 10.0
 """Seconds for one answer of the API server."""
@@ -98,8 +98,8 @@ class OwnNodeClient:
         """Take the way in, the Node's name and the prefix of the annotations' keys."""
         self._access = access
         self._node = node
-        self._annotation = f"{prefix}/{PUBLISHED}"
-        self._acknowledge = f"{prefix}/{ACKNOWLEDGE}"
+        self._annotation = OwnKeys(prefix).imds
+        self._acknowledge = OwnKeys(prefix).acknowledge
         self._user_agent = user_agent
 
     def read(self) -> OwnNode:

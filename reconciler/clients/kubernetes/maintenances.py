@@ -15,6 +15,7 @@ from reconciler.clients.kubernetes.wire.jsonlists import ObjectMeta
 from reconciler.clients.retrying import patiently
 from reconciler.errors import Conflict, NotFound, Rejected
 from reconciler.model.event import Kind
+from reconciler.model.keys import INSTALLATION
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Condition
@@ -25,9 +26,6 @@ from reconciler.model.node import Condition
 API_VERSION = "node-maintenance.dev/v1alpha1"
 KIND = "NodeMaintenance"
 PATH = f"/apis/{API_VERSION}/nodemaintenances"
-INSTALLATION = "node-maintenance.dev/keys-prefix"
-"""The label by which two installations in one cluster tell their objects apart."""
-
 PATIENCE = 2.0
 """Seconds: a view is not worth waiting for; the next pass looks again."""
 

@@ -1,0 +1,67 @@
+"""Keys: every label and annotation of ours, spelled once.
+
+The node agent imports this file, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_PREFIX = "node-maintenance.dev"
+INSTALLATION = f"{DEFAULT_PREFIX}/keys-prefix"
+"""The label of a NodeMaintenance object that names its installation's prefix, whatever that prefix is."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnKeys:
+    """The keys of the installation that has this prefix (`keys.prefix` in the settings)."""
+
+    prefix: str = DEFAULT_PREFIX
+
+    # On a node.
+
+    @property
+    def record(self) -> str:
+        """The annotation that holds what is remembered of the node."""
+        return f"{self.prefix}/record"
+
+    @property
+    def state(self) -> str:
+        """The label that shows the worst state of all profiles, absent while that is operational."""
+        return f"{self.prefix}/state"
+
+    @property
+    def ignore(self) -> str:
+        """The label by which a person excludes the node."""
+        return f"{self.prefix}/ignore"
+
+    @property
+    def request(self) -> str:
+        """The annotation by which a person or a program requests maintenance."""
+        return f"{self.prefix}/request"
+
+    @property
+    def imds(self) -> str:
+        """The annotation in which the node agent publishes the scheduled events of IMDS."""
+        return f"{self.prefix}/imds"
+
+    @property
+    def acknowledge(self) -> str:
+        """The annotation that names the events the node agent acknowledges."""
+        return f"{self.prefix}/acknowledge"
+
+    # On a pod.
+
+    @property
+    def drain(self) -> str:
+        """The label or annotation that says what a drain does with the pod."""
+        return f"{self.prefix}/drain"
+
+    @property
+    def restart(self) -> str:
+        """The label that allows a restart of the pod's workload where it has a single replica."""
+        return f"{self.prefix}/restart"
+
+    def owns(self, key: str) -> bool:
+        """Whether a label or annotation of this key is ours."""
+        return key.startswith(f"{self.prefix.rstrip('/')}/")
