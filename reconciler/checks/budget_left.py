@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.plan import CheckAnswer, Verdict
+from reconciler.model.holds import WaitsFor
 
 
 def is_exempt(situation: Situation) -> bool:
@@ -11,11 +12,12 @@ def is_exempt(situation: Situation) -> bool:
     return any(one.event.kind in situation.settings.budget.exempt for one in situation.asking)
 
 
-def budget_left(situation: Situation) -> CheckAnswer:
+@check("budgetLeft", waits_for=WaitsFor.TURN)
+def budget_left(situation: Situation) -> CheckResult:
     """Pass when every limit has a place, the node holds one already, or its event is exempt."""
     refusals = situation.places.refusals(situation.node)
     if not refusals:
-        return CheckAnswer("budgetLeft", Verdict.PASSED, "")
+        return passed()
     if is_exempt(situation):
-        return CheckAnswer("budgetLeft", Verdict.PASSED, f"exempt from the budget: {'; '.join(refusals)}")
-    return CheckAnswer("budgetLeft", Verdict.FAILED, "; ".join(refusals), situation.places.eases_at)
+        return passed(f"exempt from the budget: {'; '.join(refusals)}")
+    return failed("; ".join(refusals), situation.places.eases_at)

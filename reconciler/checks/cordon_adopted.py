@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.settings.schema import Settings
 
 
@@ -14,9 +14,10 @@ def is_adoptable(node: Node, settings: Settings) -> bool:
     return ours and node.unschedulable and node.labels.get(MECHANIC_LABEL, "").lower() == "true"
 
 
-def cordon_adopted(situation: Situation) -> CheckAnswer:
+@check("cordonAdopted")
+def cordon_adopted(situation: Situation) -> CheckResult:
     """Pass when there is such a cordon; a fact, nobody waits for it."""
     if is_adoptable(situation.node, situation.settings):
         reason = f"mechanic cordoned it (label {MECHANIC_LABEL}) and adopt names mechanic"
-        return CheckAnswer("cordonAdopted", Verdict.PASSED, reason, holds=False)
-    return CheckAnswer("cordonAdopted", Verdict.FAILED, "no cordon to adopt", holds=False)
+        return passed(reason, holds=False)
+    return failed("no cordon to adopt", holds=False)

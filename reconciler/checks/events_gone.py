@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
 
 
-def events_gone(situation: Situation) -> CheckAnswer:
+@check("eventsGone")
+def events_gone(situation: Situation) -> CheckResult:
     """Pass when no event is left for the settle time; Started is not gone, and unknown is not healthy."""
     case = situation.case
     if case.present:
         told = dict.fromkeys(f"{one.event.kind} {one.event.status}" for one in case.present)
-        return CheckAnswer("eventsGone", Verdict.FAILED, f"still there: {', '.join(told)}")
+        return failed(f"still there: {', '.join(told)}")
     if case.unknown:
-        return CheckAnswer("eventsGone", Verdict.UNKNOWN, "; ".join(case.unknown))
+        return unknown("; ".join(case.unknown))
     quiet = situation.record.quiet_since or situation.now
     until = quiet + situation.settings.uncordon.settle
     if situation.now < until:
         reason = f"gone since {to_text(quiet)}; it settles until {to_text(until)}"
-        return CheckAnswer("eventsGone", Verdict.FAILED, reason, until)
-    return CheckAnswer("eventsGone", Verdict.PASSED, f"every event has gone since {to_text(quiet)}")
+        return failed(reason, until)
+    return passed(f"every event has gone since {to_text(quiet)}")

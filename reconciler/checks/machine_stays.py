@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from reconciler.checks.surge_due import PAUSE
+from reconciler.engine.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
-
-NAME = "machineStays"
 
 
-def machine_stays(situation: Situation) -> CheckAnswer:
+@check("machineStays")
+def machine_stays(situation: Situation) -> CheckResult:
     """Pass when nobody deletes the machine: never asked for, or asked for in vain."""
     machine, asked = situation.machine, situation.record.replacement
     if machine is not None and machine.deleting:
-        return CheckAnswer(NAME, Verdict.FAILED, "its machine is being deleted")
+        return failed("its machine is being deleted")
     if asked is None or not asked.removals:
-        return CheckAnswer(NAME, Verdict.PASSED, "")
+        return passed()
     said = f"its machine was asked to be deleted at {to_text(asked.asked)}"
     if machine is None or machine.problem:
         because = machine.problem if machine is not None else "nobody can be asked about it"
-        return CheckAnswer(NAME, Verdict.UNKNOWN, f"{said}, and whether it is can't be told: {because}")
+        return unknown(f"{said}, and whether it is can't be told: {because}")
     if machine.pool is not None and machine.pool.busy:
-        return CheckAnswer(NAME, Verdict.FAILED, f"{said}; {machine.pool.busy}")
+        return failed(f"{said}; {machine.pool.busy}")
     until = asked.asked + PAUSE
     if situation.now < until:
-        return CheckAnswer(NAME, Verdict.FAILED, said, until)
-    return CheckAnswer(NAME, Verdict.PASSED, f"{said}, in vain")
+        return failed(said, until)
+    return passed(f"{said}, in vain")

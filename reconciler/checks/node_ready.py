@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
 
 
-def node_ready(situation: Situation) -> CheckAnswer:
+@check("nodeReady")
+def node_ready(situation: Situation) -> CheckResult:
     """Pass when Ready is True and has been for `uncordon.settle`."""
     if not situation.node.ready:
-        return CheckAnswer("nodeReady", Verdict.FAILED, "it is NotReady")
+        return failed("it is NotReady")
     since = situation.node.ready_changed
     until = since + situation.settings.uncordon.settle if since else None
     if since and until and situation.now < until:
         reason = f"Ready since {to_text(since)}; it settles until {to_text(until)}"
-        return CheckAnswer("nodeReady", Verdict.FAILED, reason, until)
-    return CheckAnswer("nodeReady", Verdict.PASSED, "")
+        return failed(reason, until)
+    return passed()

@@ -5,15 +5,16 @@ An offer that ended before it was taken, or a date that Azure moved away by week
 
 from __future__ import annotations
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.plan import CheckAnswer, Verdict
 
 
-def planned_for_later(situation: Situation) -> CheckAnswer:
+@check("plannedForLater")
+def planned_for_later(situation: Situation) -> CheckResult:
     """Pass when all that is left of the case is a plan of Azure's that asks for nothing for now."""
     case = situation.case
     later = bool(case.present) and all(one.event.plan and not one.asks for one in case.present)
     if later and not case.unknown and situation.record.self_service is None:
         reason = "; ".join(dict.fromkeys(one.because for one in case.present))
-        return CheckAnswer("plannedForLater", Verdict.PASSED, reason, holds=False)
-    return CheckAnswer("plannedForLater", Verdict.FAILED, "no plan for later", holds=False)
+        return passed(reason, holds=False)
+    return failed("no plan for later", holds=False)

@@ -5,31 +5,30 @@ from __future__ import annotations
 from datetime import datetime
 
 from reconciler.checks.surge_due import PAUSE, wants_surge
+from reconciler.engine.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.engine.situation import Situation
 from reconciler.model.machine import MachineProvider
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
-
-NAME = "replaceDue"
 
 
-def replace_due(situation: Situation) -> CheckAnswer:
+@check("replaceDue")
+def replace_due(situation: Situation) -> CheckResult:
     """Pass when the node is drained for an event that wants it replaced, and a new one is sure to come."""
     record = situation.record
     if not situation.replacing:
-        return CheckAnswer(NAME, Verdict.FAILED, "nothing is to be replaced", holds=False)
+        return failed("nothing is to be replaced", holds=False)
     if record.drain is None or record.drain.done is None:
-        return CheckAnswer(NAME, Verdict.FAILED, "the node is not drained yet", holds=False)
+        return failed("the node is not drained yet", holds=False)
     machine = situation.machine
     if machine is not None and machine.problem and not situation.control_plane:
         reason = f"it can't be replaced: {machine.problem}"
-        return CheckAnswer(NAME, Verdict.UNKNOWN, reason)
+        return unknown(reason)
     refusal, until = _why_not(situation)
     if refusal:
-        return CheckAnswer(NAME, Verdict.FAILED, refusal, until)
+        return failed(refusal, until)
     assert machine is not None
     reason = f"the node is drained, and {machine.pool} brings a new one"
-    return CheckAnswer(NAME, Verdict.PASSED, reason, holds=False)
+    return passed(reason, holds=False)
 
 
 def _why_not(situation: Situation) -> tuple[str, datetime | None]:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from reconciler.checks.surge_due import is_late, why_no_surge
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.plan import CheckAnswer, Verdict
-
-NAME = "replacementReady"
 
 
-def replacement_ready(situation: Situation) -> CheckAnswer:
+@check("replacementReady")
+def replacement_ready(situation: Situation) -> CheckResult:
     """Pass when the drain need not wait: no replacement is wanted first, it is Ready, or time is up."""
     if not situation.settings.replace.surge or not situation.replacing:
-        return CheckAnswer(NAME, Verdict.PASSED, "")
+        return passed()
     refusal = why_no_surge(situation)
     if refusal:
-        return CheckAnswer(NAME, Verdict.PASSED, f"no replacement beforehand: {refusal}")
+        return passed(f"no replacement beforehand: {refusal}")
     if is_late(situation):
-        return CheckAnswer(NAME, Verdict.PASSED, "the deadline has come before the replacement")
+        return passed("the deadline has come before the replacement")
     assert situation.machine is not None
     pool, asked = situation.machine.pool, situation.record.replacement
     assert pool is not None
     if asked is not None and asked.wanted is not None:
         if pool.ready is not None and pool.ready >= asked.wanted:
-            return CheckAnswer(NAME, Verdict.PASSED, f"its replacement in {pool} is Ready")
+            return passed(f"its replacement in {pool} is Ready")
         have = "an unknown number" if pool.ready is None else str(pool.ready)
         reason = f"{pool} is to have {asked.wanted} machines Ready before the drain, and has {have}"
     elif situation.before_us:
@@ -31,4 +30,4 @@ def replacement_ready(situation: Situation) -> CheckAnswer:
     else:
         reason = pool.busy or f"{pool} is to have one machine more before the drain"
     until = min((one.deadline for one in situation.asking if one.deadline is not None), default=None)
-    return CheckAnswer(NAME, Verdict.FAILED, reason, until)
+    return failed(reason, until)

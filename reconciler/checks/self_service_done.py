@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from reconciler.checks.self_service_due import PATIENCE, has_booted
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
 
 
-def self_service_done(situation: Situation) -> CheckAnswer:
+@check("selfServiceDone")
+def self_service_done(situation: Situation) -> CheckResult:
     """Pass when no maintenance was asked for, or the node has booted since; or long after Azure was asked."""
     asked = situation.record.self_service
     if asked is None:
-        return CheckAnswer("selfServiceDone", Verdict.PASSED, "")
+        return passed()
     said = f"asked Azure at {to_text(asked.asked)} (attempt {asked.attempt})"
     if has_booted(situation, asked):
-        return CheckAnswer("selfServiceDone", Verdict.PASSED, f"{said}, and the node has booted since")
+        return passed(f"{said}, and the node has booted since")
     until = asked.asked + PATIENCE
     if situation.now >= until:
-        return CheckAnswer("selfServiceDone", Verdict.PASSED, f"{said}; the node never booted, long ago")
+        return passed(f"{said}; the node never booted, long ago")
     reason = f"{said}; the node has not booted since"
-    return CheckAnswer("selfServiceDone", Verdict.FAILED, reason, until)
+    return failed(reason, until)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.engine.judging import is_taken
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.cloud import vm_of
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import SelfService
 
 ATTEMPTS = 3
@@ -23,14 +23,13 @@ PATIENCE = timedelta(hours=1)
 """How long after the last attempt Azure's word and a new boot are waited for."""
 
 
-def self_service_due(situation: Situation) -> CheckAnswer:
+@check("selfServiceDue")
+def self_service_due(situation: Situation) -> CheckResult:
     """Pass when Azure is to be asked now: the node is drained, the offer stands, and nothing is under way."""
     refusal, until = why_not_due(situation)
     if refusal:
-        return CheckAnswer("selfServiceDue", Verdict.FAILED, refusal, until, holds=False)
-    return CheckAnswer(
-        "selfServiceDue", Verdict.PASSED, "Azure lets us start it, and the node is empty", holds=False
-    )
+        return failed(refusal, until, holds=False)
+    return passed("Azure lets us start it, and the node is empty", holds=False)
 
 
 def why_not_due(situation: Situation) -> tuple[str, datetime | None]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from reconciler.checks.self_service_due import PATIENCE, why_not_due
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.plan import CheckAnswer, Verdict
 
 
-def self_service_failed(situation: Situation) -> CheckAnswer:
+@check("selfServiceFailed")
+def self_service_failed(situation: Situation) -> CheckResult:
     """Pass when Azure was asked in vain: it still tells of the maintenance, and nothing is left to try."""
     asked, case = situation.record.self_service, situation.case
     if asked is None or not case.present or case.unknown:
-        return CheckAnswer("selfServiceFailed", Verdict.FAILED, "nothing has failed", holds=False)
+        return failed("nothing has failed", holds=False)
     if any(one.event.plan is None for one in case.present):
         because = "an event is at hand, and holds the node whatever became of the plan"
-        return CheckAnswer("selfServiceFailed", Verdict.FAILED, because, holds=False)
+        return failed(because, holds=False)
     until = asked.asked + PATIENCE
     if situation.now < until:
-        return CheckAnswer("selfServiceFailed", Verdict.FAILED, "it is waited for", until, holds=False)
+        return failed("it is waited for", until, holds=False)
     if not why_not_due(situation)[0]:
-        return CheckAnswer("selfServiceFailed", Verdict.FAILED, "it is tried again", holds=False)
+        return failed("it is tried again", holds=False)
     reason = f"Azure still plans it, {asked.attempt} attempts and {PATIENCE} later"
-    return CheckAnswer("selfServiceFailed", Verdict.PASSED, reason, holds=False)
+    return passed(reason, holds=False)

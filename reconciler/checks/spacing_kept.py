@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 
 from reconciler.checks.budget_left import is_exempt
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
+from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
 
 
-def spacing_kept(situation: Situation) -> CheckAnswer:
+@check("spacingKept", waits_for=WaitsFor.TURN)
+def spacing_kept(situation: Situation) -> CheckResult:
     """Pass when `budget.spacing` has gone by since the last start; kinds lost anyway never wait."""
     spacing, last = situation.settings.budget.spacing, situation.ledger.last_start
     if spacing <= timedelta() or last is None or is_exempt(situation) or situation.now >= last + spacing:
-        return CheckAnswer("spacingKept", Verdict.PASSED, "")
+        return passed()
     until = last + spacing
     reason = f"the last start was at {to_text(last)} and spacing is {spacing}"
-    return CheckAnswer("spacingKept", Verdict.FAILED, reason, until)
+    return failed(reason, until)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.plan import CheckAnswer, Verdict
+from reconciler.model.holds import WaitsFor
 from reconciler.settings.schema import Mode
 
 
-def starts_allowed(situation: Situation) -> CheckAnswer:
+@check("startsAllowed", waits_for=WaitsFor.PERMISSION)
+def starts_allowed(situation: Situation) -> CheckResult:
     """Pass unless the mode is Finish, which ends what is ours and begins nothing."""
     if situation.settings.mode is Mode.FINISH:
-        return CheckAnswer("startsAllowed", Verdict.FAILED, "mode is Finish: nothing new is started")
-    return CheckAnswer("startsAllowed", Verdict.PASSED, "")
+        return failed("mode is Finish: nothing new is started")
+    return passed()

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.machine import MachineProvider
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State
 from reconciler.settings.sections.replace import PoolCount
 
-NAME = "surgeDue"
 PAUSE = timedelta(minutes=2)
 """Between two times of asking for the same: a pool takes a while to show what it was asked for."""
 
 
-def surge_due(situation: Situation) -> CheckAnswer:
+@check("surgeDue")
+def surge_due(situation: Situation) -> CheckResult:
     """Pass when a machine more is wanted before this node's own goes, and was not asked for yet."""
     refusal = why_no_surge(situation) or _not_now(situation)
     if refusal:
-        return CheckAnswer(NAME, Verdict.FAILED, refusal, holds=False)
+        return failed(refusal, holds=False)
     assert situation.machine is not None
     reason = f"{situation.machine.pool} is to have one machine more"
-    return CheckAnswer(NAME, Verdict.PASSED, reason, holds=False)
+    return passed(reason, holds=False)
 
 
 def why_no_surge(situation: Situation) -> str:

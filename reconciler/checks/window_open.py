@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.plan import CheckAnswer, Verdict
+from reconciler.model.holds import WaitsFor
 
 
-def window_open(situation: Situation) -> CheckAnswer:
+@check("windowOpen", waits_for=WaitsFor.PERMISSION)
+def window_open(situation: Situation) -> CheckResult:
     """Pass when any event that asks for a drain may start it now; else say what each one waits for."""
     asking = situation.asking
     starting = [one for one in asking if one.may_start]
     if starting:
         reason = "; ".join(dict.fromkeys(_told(one.timing, one.overruled) for one in starting))
-        return CheckAnswer("windowOpen", Verdict.PASSED, reason)
+        return passed(reason)
     reason = "; ".join(dict.fromkeys(one.timing for one in asking)) or "no event asks for a drain"
     until = min((one.until for one in asking if one.until), default=None)
-    return CheckAnswer("windowOpen", Verdict.FAILED, reason, until)
+    return failed(reason, until)
 
 
 def _told(timing: str, overruled: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
+from reconciler.checks.others_first import others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.planned import node_patch, node_plan
 from reconciler.decide.progress import Progress
@@ -15,6 +17,7 @@ from reconciler.engine.machine import Walk
 from reconciler.engine.orders import drain_order
 from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drains import Blocker, DrainOptions, DrainProgress, Phase
+from reconciler.model.holds import HoldCode
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import (
     ConditionsWrite,
@@ -81,7 +84,7 @@ def follow_drain(
     elif order is not None:
         progress.drains += 1
     if drained is not None and order is not None:
-        holds += [Hold(node.name, "drain", f"{b.pod}: {b.because}") for b in drained.blockers]
+        holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
     standing = publishing.Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(node, walked, record, progress.acknowledgements, settings.keys.prefix)
     signs, conditions = _signs(node, standing, settings, now)
@@ -107,15 +110,15 @@ def follow_drain(
 def _held_drain(node: Node, snapshot: Snapshot, settings: Settings, progress: Progress) -> Hold | None:
     """Return why a cordoned node's drain has to wait, None where it goes on."""
     if node.has_taint(AUTOSCALER_TAINT):
-        return Hold(
-            node.name, "leftToUs", f"the cluster autoscaler is deleting it (taint {AUTOSCALER_TAINT})"
-        )
+        return left_to_us.hold(node.name, AUTOSCALER_DELETES)
     if node.name == snapshot.own_node and progress.undrained:
         reason = f"we run on it, so it goes last: {progress.undrained} other nodes are being drained"
-        return Hold(node.name, "othersFirst", reason)
+        return others_first.hold(node.name, reason)
     limit = settings.drain.max_concurrent_nodes
     if progress.drains >= limit:
-        return Hold(node.name, "drainSlot", f"{limit} nodes are drained at once (drain.maxConcurrentNodes)")
+        return Hold(
+            node.name, HoldCode.DRAIN_SLOT, f"{limit} nodes are drained at once (drain.maxConcurrentNodes)"
+        )
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from reconciler.checks.builtin import CHECKS
+from reconciler.checks import CHECKS
 from reconciler.decide.acknowledging import taken_back
 from reconciler.decide.draining import follow_drain, running
 from reconciler.decide.planned import node_plan
@@ -22,7 +22,7 @@ from reconciler.model.record import DrainRecord, Record, State
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
 from reconciler.sources import arm, aws, imds, node_condition, request
-from reconciler.triggers.builtin import TRIGGERS
+from reconciler.triggers import TRIGGERS
 
 _PROFILE = builtin(DEFAULT, CHECKS, TRIGGERS)
 

@@ -10,6 +10,7 @@ from reconciler.engine.machine import Walk
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
+from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.own import node_write
@@ -78,11 +79,11 @@ def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
     for event in one.judged:
         if event.event in let_be and event.asks:
             reason = "somebody uncordoned the node: it is let be until a new event"
-            holds.append(Hold(one.node.name, "dismissed", reason))
+            holds.append(Hold(one.node.name, HoldCode.DISMISSED, reason))
         elif event.asks and not event.starts:
-            holds.append(Hold(one.node.name, "inTime", event.because))
+            holds.append(Hold(one.node.name, HoldCode.IN_TIME, event.because))
         elif not event.asks and event.event.kind is Kind.UNKNOWN:
-            holds.append(Hold(one.node.name, "eventReadable", event.because, event.until))
+            holds.append(Hold(one.node.name, HoldCode.EVENT_READABLE, event.because, event.until))
     return tuple(dict.fromkeys(holds))
 
 

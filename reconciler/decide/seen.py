@@ -10,6 +10,7 @@ from reconciler.engine.judging import judge
 from reconciler.errors import RecordUnreadable
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
+from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -80,12 +81,12 @@ def untouchable(one: Seen, settings: Settings) -> Hold | None:
     name = one.node.name
     if one.unreadable:
         fix = f"reconciler release {name} --reset takes it away"
-        return Hold(name, "recordReadable", f"its record is left alone: {one.unreadable}; {fix}")
+        return Hold(name, HoldCode.RECORD_READABLE, f"its record is left alone: {one.unreadable}; {fix}")
     if not settings.in_fleet(one.node.labels):
         undo = f"reconciler release {name} undoes what is ours on it"
-        return Hold(name, "lookedAfter", f"nodeSelector does not select it any more; {undo}")
+        return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector does not select it any more; {undo}")
     if not settings.looks_after(one.node.labels):
-        return Hold(name, "lookedAfter", f"label {OwnKeys(settings.keys.prefix).ignore} takes it out")
+        return Hold(name, HoldCode.LOOKED_AFTER, f"label {OwnKeys(settings.keys.prefix).ignore} takes it out")
     if one.record is not None and one.record.claimed_by:
-        return Hold(name, "notClaimed", f"it is drained by hand by {one.record.claimed_by}")
+        return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {one.record.claimed_by}")
     return None

@@ -108,5 +108,5 @@ def _holds(profile: Profile, situation: Situation, answer: Callable[[str], Check
         if any(not one.holds for one in blocking):
             continue
         for one in blocking:
-            found[one.name] = Hold(situation.node.name, one.name, one.reason, one.until)
+            found[one.name] = Hold(situation.node.name, one.name, one.reason, one.until, one.waits_for)
     return tuple(found.values())

@@ -10,6 +10,7 @@ from enum import StrEnum
 from reconciler.model.cloud import PerformMaintenance
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
+from reconciler.model.holds import WaitsFor
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.maintenance import MaintenanceWrite
@@ -30,7 +31,8 @@ class Verdict(StrEnum):
 class CheckAnswer:
     """One check's answer, with a reason for a human and, where it can tell, when that will change (UTC).
 
-    `holds` is False for a check that only states a fact, whose 'no' is no reason for waiting.
+    `holds` is False for a check that only states a fact: its 'no' is no reason to wait. `waits_for` is what
+    the check's registration says.
     """
 
     name: str
@@ -38,16 +40,21 @@ class CheckAnswer:
     reason: str
     until: datetime | None = None
     holds: bool = True
+    waits_for: WaitsFor = WaitsFor.OTHER
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One reason why nothing is done now; `until` is when that will change, where it can be told (UTC)."""
+    """One reason why nothing is done now; `until` is when that changes, where it is known (UTC).
+
+    `code` is the name of a check, or a `HoldCode`.
+    """
 
     node: str
     code: str
     reason: str
     until: datetime | None = None
+    waits_for: WaitsFor = WaitsFor.OTHER
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from reconciler.engine.case import known
 from reconciler.model.event import Status
+from reconciler.model.holds import HoldCode
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
@@ -170,11 +171,11 @@ def _state(live: _Live, plan: NodePlan) -> str:
 def _why(live: _Live, plan: NodePlan, state: str) -> tuple[str, str]:
     if state in ("Waiting", "Held", "Cordoned", "Settling", "Unreadable"):
         # What a running drain waits for comes and goes with each look at its pods.
-        holds = [hold for hold in plan.holds if hold.code != "drain"]
+        holds = [hold for hold in plan.holds if hold.code != HoldCode.DRAIN]
         return ",".join(dict.fromkeys(hold.code for hold in holds)), "; ".join(hold.reason for hold in holds)
     judged = live.judged
     if state == "Dismissed":
-        return "dismissed", "somebody uncordoned the node: it is let be until a new event"
+        return HoldCode.DISMISSED, "somebody uncordoned the node: it is let be until a new event"
     return "", judged.because if judged is not None else ""
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from reconciler.engine.case import CaseView
 from reconciler.model.event import Kind, MaintenanceEvent, Status
+from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import ConditionsWrite, Hold
@@ -46,9 +47,6 @@ OUR_REASONS = "NodeMaintenance"
 """What the reason of every condition of ours begins with: the API knows no owner of a condition."""
 
 _ORDER = tuple(Drainsafe)
-# What a node waits for that has nothing against it any more but the others: drainsafe's "queued".
-_QUEUE = frozenset({"budgetLeft", "spacingKept", "othersFirst"})
-_TIMES = frozenset({"windowOpen", "startsAllowed"})
 # The costlier kind last; drainsafe knows IMDS's own types, in which a live migration is a freeze.
 _COST = (
     Kind.UNKNOWN,
@@ -138,10 +136,10 @@ def drainsafe_state(standing: Standing, before: str | None) -> Drainsafe:
 
 def _drainsafe_now(standing: Standing) -> Drainsafe:
     if standing.state is State.REQUIRED:
-        waits_for = {hold.code for hold in standing.holds}
-        if not waits_for or waits_for & _TIMES:
+        waits_for = {hold.waits_for for hold in standing.holds}
+        if not waits_for or WaitsFor.PERMISSION in waits_for:
             return Drainsafe.SCHEDULED
-        return Drainsafe.CORDONING if waits_for <= _QUEUE else Drainsafe.APPROVED
+        return Drainsafe.CORDONING if waits_for == {WaitsFor.TURN} else Drainsafe.APPROVED
     if standing.drained:
         return Drainsafe.STARTED if standing.started else Drainsafe.DRAINED
     return Drainsafe.DRAINING if standing.draining else Drainsafe.CORDONED

@@ -1,1 +1,12 @@
-"""Triggers: one small file each; a trigger says what is to become of the node and its record."""
+"""Triggers: one file each. A trigger decides what changes about the node and its record.
+
+To add one, add a file with a function under `@trigger("name")`, and name it in a profile.
+"""
+
+from __future__ import annotations
+
+from reconciler.engine.plugins import import_plugins, registered_triggers
+
+import_plugins(__name__, __path__)
+
+TRIGGERS = registered_triggers()

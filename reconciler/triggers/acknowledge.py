@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice
 
 
+@trigger("acknowledge")
 def acknowledge(situation: Situation, effects: Effects) -> Effects:
     """Write down which events; the annotation that the agent reads follows from that (`node_patch`)."""
     ids = tuple(one.id for one in situation.to_acknowledge)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import Notice
@@ -11,6 +12,7 @@ from reconciler.model.record import Cordon
 from reconciler.triggers.start_drain import drain
 
 
+@trigger("adopt")
 def adopt(situation: Situation, effects: Effects) -> Effects:
     """Make mechanic's cordon ours; its label goes, so that a mechanic still running lets the node be.
 

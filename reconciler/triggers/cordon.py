@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice
 from reconciler.model.record import Cordon
 
 
+@trigger("cordon")
 def cordon(situation: Situation, effects: Effects) -> Effects:
     """Cordon, unless somebody did before us: that cordon stays after us (law 2)."""
     if situation.node.unschedulable:

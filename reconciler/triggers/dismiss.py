@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice, NoticeType
 
 
+@trigger("dismiss")
 def dismiss(situation: Situation, effects: Effects) -> Effects:
     """Close the case and remember its events, so that only a new one opens another."""
     record = effects.record

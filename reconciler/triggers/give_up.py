@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice, NoticeType
 
 
+@trigger("giveUp")
 def give_up(situation: Situation, effects: Effects) -> Effects:
     """Undo our cordon, and let the event be: Azure does it in its own window, and tells of that anew."""
     record = effects.record

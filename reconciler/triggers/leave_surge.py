@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice, NoticeType
 
 
+@trigger("leaveSurge")
 def leave_surge(situation: Situation, effects: Effects) -> Effects:
     """Forget the replacement; a pool that was raised stays so, since lowering it could take any node."""
     asked = effects.record.replacement

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.cloud import PerformMaintenance, vm_of
 from reconciler.model.plan import Notice
 from reconciler.model.record import SelfService
 
 
+@trigger("performMaintenance")
 def perform_maintenance(situation: Situation, effects: Effects) -> Effects:
     """Write down that Azure is asked, and which boot was the last before it; then it is asked."""
     node, before = situation.node, effects.record.self_service

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.machine import MachineProvider, Remove
 from reconciler.model.plan import Notice
 from reconciler.model.record import Replacement
 
 
+@trigger("replace")
 def replace_machine(situation: Situation, effects: Effects) -> Effects:
     """Write down that the machine is to go; then its provider is asked."""
     machine = situation.machine

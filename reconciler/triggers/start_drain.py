@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.record import DrainRecord
 
 
+@trigger("drain")
 def drain(situation: Situation, effects: Effects) -> Effects:
     """Write down the drain's beginning; the plan orders it for as long as the record says so."""
     began = DrainRecord(situation.now.replace(microsecond=0))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.machine import Raise
 from reconciler.model.plan import Notice
 from reconciler.model.record import Replacement
 
 
+@trigger("surge")
 def surge(situation: Situation, effects: Effects) -> Effects:
     """Write down to which number the pool is raised; then it is asked."""
     machine = situation.machine

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice
 
 
+@trigger("uncordon")
 def uncordon(situation: Situation, effects: Effects) -> Effects:
     """Uncordon where the cordon is ours or adopted (law 2); the case ends either way."""
     record = effects.record

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reconciler.checks import CHECKS
 from reconciler.engine.case import CaseView
 from reconciler.errors import SettingsError
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Condition, Node
-from reconciler.model.plan import Hold, NodeWrite
+from reconciler.model.plan import NodeWrite
 from reconciler.model.record import DrainRecord, Record, State, from_annotation
 from reconciler.publishing.signs import (
     DRAINED,
@@ -56,7 +57,7 @@ def standing(
     """A node with one event."""
     told = builders.judged(builders.event(kind, status=status, sources=sources))
     record = replace(builders.record(state, events=(builders.known(kind, sources=sources),)), drain=drain)
-    held = tuple(Hold("a", code, code) for code in holds)
+    held = tuple(CHECKS[code].hold("a", code) for code in holds)
     return Standing(state, record, CaseView((told,)), held, draining)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from reconciler.assess import assess
-from reconciler.checks.builtin import CHECKS
+from reconciler.checks import CHECKS
 from reconciler.decide import decide
 from reconciler.engine.budget import count_places
 from reconciler.engine.case import CaseView

@@ -1,0 +1,117 @@
+"""Registration of checks and triggers: a decorator makes a plugin known under the name that profiles use.
+
+Checks are in `reconciler/checks/`, triggers in `reconciler/triggers/`, one file each. Both packages import
+all of their modules, so a new plugin needs no other line than its decorator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import TypeVar
+
+from reconciler.engine.situation import Situation, Trigger
+from reconciler.model.holds import WaitsFor
+from reconciler.model.plan import CheckAnswer, Hold, Verdict
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""What an expression of a profile can name."""
+
+_Plugin = TypeVar("_Plugin")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found; `passed`, `failed` and `unknown` make one. The fields are those of CheckAnswer."""
+
+    verdict: Verdict
+    reason: str
+    until: datetime | None = None
+    holds: bool = True
+
+
+def passed(reason: str = "", *, holds: bool = True) -> CheckResult:
+    """Return a yes; `holds` False means that a no would be no reason to wait."""
+    return CheckResult(Verdict.PASSED, reason, holds=holds)
+
+
+def failed(reason: str, until: datetime | None = None, *, holds: bool = True) -> CheckResult:
+    """Return a no with its reason and, where it is known, the moment at which it changes (UTC)."""
+    return CheckResult(Verdict.FAILED, reason, until, holds)
+
+
+def unknown(reason: str, *, holds: bool = True) -> CheckResult:
+    """Return that nobody can tell, and why."""
+    return CheckResult(Verdict.UNKNOWN, reason, holds=holds)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredCheck:
+    """A check under its name: a function of the situation that answers by that name."""
+
+    name: str
+    ask: Callable[[Situation], CheckResult]
+    waits_for: WaitsFor
+
+    def __call__(self, situation: Situation) -> CheckAnswer:
+        """Return what the check finds, as the answer of this name."""
+        found = self.ask(situation)
+        return CheckAnswer(self.name, found.verdict, found.reason, found.until, found.holds, self.waits_for)
+
+    def hold(self, node: str, reason: str) -> Hold:
+        """Return a hold as this check would leave it, for a stage that finds the same by itself."""
+        return Hold(node, self.name, reason, waits_for=self.waits_for)
+
+
+_checks: dict[str, RegisteredCheck] = {}
+_triggers: dict[str, Trigger] = {}
+
+
+def registered_checks() -> Mapping[str, RegisteredCheck]:
+    """Return every check by its name, sorted by name."""
+    return MappingProxyType(dict(sorted(_checks.items())))
+
+
+def registered_triggers() -> Mapping[str, Trigger]:
+    """Return every trigger by its name, sorted by name."""
+    return MappingProxyType(dict(sorted(_triggers.items())))
+
+
+def check(
+    name: str, *, waits_for: WaitsFor = WaitsFor.OTHER
+) -> Callable[[Callable[[Situation], CheckResult]], RegisteredCheck]:
+    """Register a function as the check `name`; raises ValueError where the name is taken or no name."""
+
+    def register(ask: Callable[[Situation], CheckResult]) -> RegisteredCheck:
+        return _add(_checks, name, RegisteredCheck(name, ask, waits_for))
+
+    return register
+
+
+def trigger(name: str) -> Callable[[Trigger], Trigger]:
+    """Register a function as the trigger `name`; raises ValueError where the name is taken or no name."""
+
+    def register(do: Trigger) -> Trigger:
+        return _add(_triggers, name, do)
+
+    return register
+
+
+def _add(known: dict[str, _Plugin], name: str, plugin: _Plugin) -> _Plugin:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r}: a profile cannot name this plugin")
+    if name in known:
+        raise ValueError(f"{name}: two plugins have this name")
+    known[name] = plugin
+    return plugin
+
+
+def import_plugins(package: str, path: Iterable[str]) -> None:
+    """Import every module of a package, sorted by name, so that its plugins register."""
+    for name in sorted(module.name for module in iter_modules(path)):
+        import_module(f"{package}.{name}")

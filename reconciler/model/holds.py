@@ -1,0 +1,35 @@
+"""Why nothing is done about a node now: the codes of holds, and what a hold waits for.
+
+A hold's code is the name of the check that did not pass, or one of `HoldCode`. Reports, logs and
+NodeMaintenance objects show it, so the values stay as they are.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class HoldCode(StrEnum):
+    """The codes of holds that come from no check."""
+
+    DISMISSED = "dismissed"
+    DRAIN = "drain"
+    DRAIN_SLOT = "drainSlot"
+    EVENT_READABLE = "eventReadable"
+    IN_TIME = "inTime"
+    LOOKED_AFTER = "lookedAfter"
+    NOT_CLAIMED = "notClaimed"
+    RECORD_READABLE = "recordReadable"
+
+
+class WaitsFor(StrEnum):
+    """What a hold waits for, as far as other tools show the difference."""
+
+    PERMISSION = "permission"
+    """A time or a mode in which drains may start."""
+
+    TURN = "turn"
+    """Other nodes: nothing else is against the start."""
+
+    OTHER = "other"
+    """Anything else."""
