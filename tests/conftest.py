@@ -1,4 +1,7 @@
-"""A real control plane for the tests that ask for one: started once, emptied before each of them."""
+"""What every test run shares: how properties are searched, and a control plane for the tests that need one.
+
+The control plane is started once and emptied before each test that uses it.
+"""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +11,13 @@ import pytest
 from tests.support.controlplane.binaries import NoControlPlane, find_binaries
 from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.server import ControlPlane
+from tests.support.searching import load_profile
+
+# Here and not in a hook or further down: a test module's `@settings` copies the profile at its import.
+load_profile()
+
+# A child process that compiles the whole program takes twice as long to start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,8 +37,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         with capture.global_and_fixture_disabled():
             find_binaries()
     except NoControlPlane as error:
-        # As a marker, since pytest then says it in one line; in CI the fixture fails.
-        if not os.environ.get("CI"):
+        # As a marker, because pytest then reports it in one line. Where it is required the fixture fails.
+        if not os.environ.get("CONTROLPLANE_REQUIRED"):
             for item in asking:
                 item.add_marker(pytest.mark.skip(reason=str(error)))
 

@@ -32,7 +32,7 @@ def api() -> Iterator[FakeNodeApi]:
 @pytest.fixture
 def token_file(tmp_path: Path) -> Path:
     path = tmp_path / "token"
-    path.write_text("first\n")
+    path.write_text("first\n", encoding="utf-8")
     return path
 
 

@@ -24,9 +24,9 @@ _SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NODE_NAME", "
 
 def as_admin(server: ControlPlane, folder: Path) -> tuple[str, ...]:
     """The arguments by which an agent speaks to a real API server as its admin; a token is written."""
-    config = yaml.safe_load(server.kubeconfig.read_text())
+    config = yaml.safe_load(server.kubeconfig.read_text(encoding="utf-8"))
     token = folder / "token"
-    token.write_text(config["users"][0]["user"]["token"])
+    token.write_text(config["users"][0]["user"]["token"], encoding="utf-8")
     authority = config["clusters"][0]["cluster"]["certificate-authority"]
     return "--server", server.url, "--token-file", str(token), "--ca-file", authority
 
@@ -67,7 +67,7 @@ class AgentProcess:
 
     def lines(self, message: str | None = None) -> list[dict[str, Any]]:
         """What it has logged: all, or the lines of one message."""
-        text = self.output.read_text()
+        text = self.output.read_text(encoding="utf-8")
         logged = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
         return [line for line in logged if message in (None, line["message"])]
 
@@ -92,7 +92,7 @@ class AgentProcess:
 
     def resident_kib(self) -> int:
         """VmRSS: anonymous memory and mapped files."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         assert found is not None
         return int(found[1])

@@ -253,7 +253,7 @@ def test_a_rotated_token_is_used(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, token_file: Path
 ) -> None:
     start_agent().wait_until_ready()
-    token_file.write_text("second\n")
+    token_file.write_text("second\n", encoding="utf-8")
     imds.tell(event(VM, event_id="A"))
     api.wait_for_events("A")
 
@@ -316,7 +316,7 @@ def test_sigterm_ends_it_whatever_it_waits_for(imds: FakeImds, start_agent: Star
 
     # Its own pause, and IMDS's, is a minute.
     assert agent.process.wait(30) == 0
-    assert agent.errors.read_text() == ""
+    assert agent.errors.read_text(encoding="utf-8") == ""
 
 
 def test_once_publishes_and_ends(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
@@ -357,7 +357,7 @@ def test_a_wrong_command_line_is_told_of_and_ends_with_2(
 ) -> None:
     with AgentProcess(tmp_path, *arguments) as agent:
         assert agent.process.wait(20) == 2
-        assert complaint in agent.errors.read_text()
+        assert complaint in agent.errors.read_text(encoding="utf-8")
 
 
 def test_a_port_that_is_taken_is_told_of(start_agent: StartAgent, api: FakeNodeApi) -> None:

@@ -55,7 +55,7 @@ def test_it_loads_the_standard_library_and_a_handful_of_our_own(
     agent.process.terminate()
     agent.process.wait(10)
 
-    loaded = set(re.findall(r"\|\s+([\w.]+)$", agent.errors.read_text(), re.MULTILINE))
+    loaded = set(re.findall(r"\|\s+([\w.]+)$", agent.errors.read_text(encoding="utf-8"), re.MULTILINE))
     foreign = {name for name in loaded - OURS if name.partition(".")[0] not in sys.stdlib_module_names}
     # A virtual environment's own hooks are not in the image; `copy` looks in vain for Jython's `org`.
     hooks = {"_distutils_hack", "_virtualenv", "sitecustomize", "org"}

@@ -52,7 +52,7 @@ print(os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 1024)
 def run_once(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """Run a whole process; return wall seconds and its peak resident MiB, as the kernel counts it."""
     launcher = [sys.executable, "-S", "-E", "-c", _LAUNCHER, *command]
-    done = subprocess.run(launcher, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(launcher, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     code, seconds, peak = done.stdout.split()
     if code != "0":
         raise SystemExit(f"{command[0]} ended with {code}")

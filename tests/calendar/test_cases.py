@@ -19,7 +19,7 @@ CASES = Path(__file__).parent.parent / "cases"
 
 def rows(name: str) -> list[dict[str, Any]]:
     """Return the rows of a file."""
-    found: list[dict[str, Any]] = json.loads((CASES / name).read_text())["cases"]
+    found: list[dict[str, Any]] = json.loads((CASES / name).read_text(encoding="utf-8"))["cases"]
     return found
 
 

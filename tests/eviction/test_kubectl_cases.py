@@ -20,7 +20,7 @@ _CASES = Path(__file__).parent.parent / "cases"
 
 
 def _rows(file: str) -> list[Any]:
-    cases = json.loads((_CASES / file).read_text())["cases"]
+    cases = json.loads((_CASES / file).read_text(encoding="utf-8"))["cases"]
     return [pytest.param(case, id=case["name"]) for case in cases]
 
 

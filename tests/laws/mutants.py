@@ -512,8 +512,7 @@ def _test(law: int, where: Path) -> tuple[bool, str]:
     if not files:
         return False, "there is no such test file"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
-    # Above the laws a conftest starts a control plane, which no law needs.
-    command += ["--confcutdir=tests/laws", *files]
+    command += files
     surroundings = {
         **environ,
         "LAWS_PROFILE": "mutants",
@@ -526,7 +525,7 @@ def _test(law: int, where: Path) -> tuple[bool, str]:
             cwd=where,
             env=surroundings,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=PATIENCE,
             check=False,
         )

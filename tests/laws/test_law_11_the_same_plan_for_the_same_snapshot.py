@@ -84,7 +84,7 @@ def test_the_plan_does_not_hang_on_how_this_process_hashes_text() -> None:
             env={**os.environ, "PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
         ).stdout
         for seed in ("1", "2", "3", "4", "5")
     ]

@@ -36,4 +36,4 @@ def test_the_document_names_the_program() -> None:
 
 if __name__ == "__main__":
     for name, make in FILES.items():
-        (GOLDEN / name).write_text(make(), "utf-8")
+        (GOLDEN / name).write_text(make(), encoding="utf-8")

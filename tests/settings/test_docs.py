@@ -11,7 +11,7 @@ from reconciler.settings.schema import Settings
 from reconciler.settings.tree import keys
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE = (DOCS / "settings.md").read_text()
+PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")
 
 
 def headings() -> list[str]:
@@ -47,7 +47,7 @@ def test_the_table_of_kinds_has_the_defaults() -> None:
 
 @pytest.mark.parametrize("page", ["settings.md", "windows.md"])
 def test_the_examples_are_right(page: str) -> None:
-    examples = re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+    examples = re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 
     assert examples
     for example in examples:

@@ -254,7 +254,7 @@ def test_a_file_is_read_and_its_path_told(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbfmode: Finish\r\n")
     assert load_settings(path).mode == "Finish"
 
-    path.write_text("moode: Finish")
+    path.write_text("moode: Finish", encoding="utf-8")
     with pytest.raises(SettingsError, match=r"policy\.yaml:1:1: moode: unknown key; did you mean mode\?"):
         load_settings(path)
 

@@ -20,7 +20,9 @@ from reconciler.sources import imds
 GROUP = "azure:///subscriptions/S/resourceGroups/mc_x/providers/Microsoft.Compute"
 VM = "aks-np-12345678-vmss_1"
 LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
-ROWS = json.loads((Path(__file__).parents[1] / "cases" / "mechanic_imds.json").read_text())["cases"]
+ROWS = json.loads((Path(__file__).parents[1] / "cases" / "mechanic_imds.json").read_text(encoding="utf-8"))[
+    "cases"
+]
 
 
 def one(**changes: Any) -> Signal:

@@ -110,7 +110,7 @@ class Stub:
 
     def write_kubeconfig(self, path: Path, user: dict[str, Any] | None = None) -> Path:
         """A kubeconfig that leads here."""
-        path.write_text(json.dumps(kubeconfig(self.url, user or {"token": "secret"})))
+        path.write_text(json.dumps(kubeconfig(self.url, user or {"token": "secret"})), encoding="utf-8")
         return path
 
 

@@ -152,7 +152,7 @@ class OwnNodeClient:
 
     def _token(self) -> str:
         try:
-            return self._access.token_file.read_text().strip()
+            return self._access.token_file.read_text(encoding="utf-8").strip()
         except OSError as error:
             raise Unauthorized(f"no token: {error}") from error
 

@@ -28,7 +28,7 @@ def agent(cluster: ControlPlane, imds: FakeImds, tmp_path: Path) -> Iterator[Age
     with applied(cluster, "agent"):
         policy_in_force(cluster, NODE)
         token_file = tmp_path / "token"
-        token_file.write_text(token_on(cluster, NODE))
+        token_file.write_text(token_on(cluster, NODE), encoding="utf-8")
         with AgentProcess(
             tmp_path,
             *("--node", NODE, "--imds-address", imds.address, "--interval", "0.1", "--listen", "127.0.0.1:0"),

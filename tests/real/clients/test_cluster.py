@@ -196,7 +196,7 @@ def test_kubectl_describe_shows_our_events(cluster: ControlPlane, ours: Cluster)
     node = ours.nodes(WANTED)[0]
     ours.notify(node.name, node.uid, Notice("Cordoned", "x" * 2000, NoticeType.WARNING))
     command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "describe", "node", node.name]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
 
     assert "Cordoned" in told
     assert "node-maintenance-reconciler" in told

@@ -151,9 +151,11 @@ def test_the_skew_is_told_from_the_date_header(cluster: ControlPlane) -> None:
 
 
 def test_a_wrong_token_is_unauthorized(cluster: ControlPlane, tmp_path: Path) -> None:
-    text = cluster.kubeconfig.read_text()
+    text = cluster.kubeconfig.read_text(encoding="utf-8")
     broken = tmp_path / "config"
-    broken.write_text("\n".join(line + "x" if "token:" in line else line for line in text.splitlines()))
+    broken.write_text(
+        "\n".join(line + "x" if "token:" in line else line for line in text.splitlines()), encoding="utf-8"
+    )
     connection = Connection(str(broken))
 
     with pytest.raises(Unauthorized):
@@ -198,7 +200,7 @@ def test_credentials_that_were_renewed_on_disk_are_read_after_a_401(tmp_path: Pa
 )
 def test_a_broken_kubeconfig_is_told_with_its_name(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "config"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
     with pytest.raises(Unauthorized, match=words) as caught:
         Connection(str(path))
@@ -213,8 +215,8 @@ def test_a_missing_kubeconfig_is_told(tmp_path: Path) -> None:
 def test_inside_a_cluster_the_service_account_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "token").write_text("mounted")
-    (tmp_path / "ca.crt").write_text("only looked at for not being empty")
+    (tmp_path / "token").write_text("mounted", encoding="utf-8")
+    (tmp_path / "ca.crt").write_text("only looked at for not being empty", encoding="utf-8")
     official._bare("kubernetes")
     official._bare("kubernetes.config")
     package = importlib.import_module("kubernetes.config.incluster_config")
@@ -232,7 +234,7 @@ def test_inside_a_cluster_the_service_account_is_used(
 
 def test_an_unknown_context_is_told(tmp_path: Path) -> None:
     path = tmp_path / "config"
-    path.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {"token": "t"})))
+    path.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {"token": "t"})), encoding="utf-8")
 
     with pytest.raises(Unauthorized, match="elsewhere"):
         Connection(str(path), "elsewhere")
@@ -249,7 +251,7 @@ def test_no_credentials_at_all_is_told(tmp_path: Path, monkeypatch: pytest.Monke
 
 def plugin(path: Path, script: str) -> dict[str, object]:
     """A user whose token comes from a plugin."""
-    path.write_text(textwrap.dedent(script))
+    path.write_text(textwrap.dedent(script), encoding="utf-8")
     return {
         "exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
@@ -279,7 +281,7 @@ def test_a_credential_plugin_gives_the_token(tmp_path: Path) -> None:
 def test_a_credential_plugin_that_fails_is_told(tmp_path: Path) -> None:
     user = plugin(tmp_path / "plugin.py", "import sys; sys.exit('please run az login')")
     path = tmp_path / "config"
-    path.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", user)))
+    path.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", user)), encoding="utf-8")
 
     with pytest.raises(Unauthorized, match="please run az login"):
         Connection(str(path))
@@ -294,7 +296,7 @@ def test_a_credential_plugin_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 def test_little_of_the_official_package_is_imported() -> None:
     names = "import reconciler.clients.kubernetes.cluster, sys; print(sorted(name for name in sys.modules))"
-    loaded = run([sys.executable, "-c", names], capture_output=True, text=True, check=True).stdout
+    loaded = run([sys.executable, "-c", names], capture_output=True, encoding="utf-8", check=True).stdout
 
     # Measured: each of these costs a short-lived process more than all of our own code.
     for heavy in ("kubernetes.dynamic", "kubernetes.informer", "aiohttp", "azure", "apscheduler", "rich"):

@@ -33,7 +33,7 @@ def start(cluster: ControlPlane) -> Iterator[Start]:
     def run(identity: str) -> Process:
         command = [sys.executable, "-m", "tests.real.clients.lock_process", str(cluster.kubeconfig), identity]
         process = subprocess.Popen(
-            [*command, str(DURATION), "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*command, str(DURATION), "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
         )
         started.append(process)
         return process

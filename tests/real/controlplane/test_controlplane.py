@@ -244,7 +244,7 @@ with ControlPlane() as server:
     print(server.folder, *server.pids().values(), flush=True)
     time.sleep(600)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, encoding="utf-8") as owner:
         assert owner.stdout is not None
         folder, *pids = owner.stdout.readline().split()
         assert len(pids) == 5

@@ -12,7 +12,7 @@ from tests.support.controlplane.server import ControlPlane
 
 def test_what_it_prints_works_and_sigterm_ends_it(controlplane: ControlPlane) -> None:
     command = [sys.executable, "-m", "tests.support.controlplane", "--nodes", "3"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as person:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as person:
         assert person.stdout is not None
         told = ""
         while "Ctrl-C" not in told:

@@ -22,7 +22,7 @@ def kubectl(cluster: ControlPlane, *arguments: str) -> str:
     done = subprocess.run(
         [cluster.kubectl, "--kubeconfig", cluster.kubeconfig, *arguments],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
         timeout=120,
     )
@@ -43,7 +43,7 @@ def applied(cluster: ControlPlane, name: str) -> Iterator[str]:
 
 def ca_file(cluster: ControlPlane) -> str:
     """The certificate authority of the API server."""
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config = yaml.safe_load(cluster.kubeconfig.read_text(encoding="utf-8"))
     return str(config["clusters"][0]["cluster"]["certificate-authority"])
 
 
@@ -78,9 +78,9 @@ def token(cluster: ControlPlane, bound_to: Object | None = None) -> str:
 def api_with(cluster: ControlPlane, token: str, folder: Path) -> Api:
     """The API server as the holder of a token sees it."""
     path = folder / "kubeconfig"
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config = yaml.safe_load(cluster.kubeconfig.read_text(encoding="utf-8"))
     config["users"][0]["user"] = {"token": token}
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
     return Api(path, user_agent="tests-agent")
 
 

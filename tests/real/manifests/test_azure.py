@@ -29,10 +29,10 @@ def built(folder: Path, kustomization: str) -> list[dict[str, Any]]:
     shutil.copytree(K8S, folder / "k8s")
     ours = folder / "ours"
     ours.mkdir()
-    (ours / "kustomization.yaml").write_text(kustomization)
-    (ours / "maintenance.yaml").write_text(BLOCKS[1])
+    (ours / "kustomization.yaml").write_text(kustomization, encoding="utf-8")
+    (ours / "maintenance.yaml").write_text(BLOCKS[1], encoding="utf-8")
     done = subprocess.run(
-        [program, "kustomize", str(ours)], capture_output=True, text=True, check=False, timeout=60
+        [program, "kustomize", str(ours)], capture_output=True, encoding="utf-8", check=False, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return list(yaml.safe_load_all(done.stdout))

@@ -18,16 +18,16 @@ DOCS = K8S.parent / "docs"
 
 def headings(page: str) -> set[str]:
     """The titles of a page."""
-    return set(re.findall(r"^#+ (.+)$", (DOCS / page).read_text(), re.MULTILINE))
+    return set(re.findall(r"^#+ (.+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_every_flag_and_variable_of_the_agent_has_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     flags = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
-    source = (K8S.parent / "jobs" / "agent" / "program.py").read_text() + (
+    source = (K8S.parent / "jobs" / "agent" / "program.py").read_text(encoding="utf-8") + (
         K8S.parent / "reconciler" / "clients" / "agent" / "own_node.py"
-    ).read_text()
+    ).read_text(encoding="utf-8")
     variables = set(re.findall(r'environment\.get\("(\w+)"', source))
 
     described = {title for title in headings("agent.md") if title.startswith("--") or title.isupper()}
@@ -35,16 +35,16 @@ def test_every_flag_and_variable_of_the_agent_has_its_heading(capsys: pytest.Cap
 
 
 def test_every_message_of_the_agent_is_described() -> None:
-    source = (K8S.parent / "jobs" / "agent" / "program.py").read_text()
+    source = (K8S.parent / "jobs" / "agent" / "program.py").read_text(encoding="utf-8")
     messages = set(re.findall(r'(?:_log|_api_failed)\(\s*"([^"]+)"', source))
 
-    page = (DOCS / "agent.md").read_text()
+    page = (DOCS / "agent.md").read_text(encoding="utf-8")
     assert {message for message in messages if f"`{message}`" not in page} == set()
 
 
 @pytest.mark.parametrize("page", ["agent.md", "azure.md", "install.md", "replacing.md"])
 def test_every_folder_that_a_page_names_is_there(page: str) -> None:
-    named = set(re.findall(r"k8s/[a-z]+", (DOCS / page).read_text()))
+    named = set(re.findall(r"k8s/[a-z]+", (DOCS / page).read_text(encoding="utf-8")))
 
     assert named
     assert {name for name in named if not (K8S.parent / name / "kustomization.yaml").exists()} == set()
@@ -54,15 +54,15 @@ def test_the_kustomization_to_copy_does_what_it_says(tmp_path: Path) -> None:
     program = shutil.which("kubectl")
     if program is None:
         pytest.skip("no kubectl on the path to build the manifests with")
-    blocks = re.findall(r"```yaml\n(.*?)```", (DOCS / "install.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```yaml\n(.*?)```", (DOCS / "install.md").read_text(encoding="utf-8"), re.DOTALL)
     shutil.copytree(K8S, tmp_path / "k8s")
     folder = tmp_path / "ours"
     folder.mkdir()
-    (folder / "kustomization.yaml").write_text(blocks[0])
-    (folder / "maintenance.yaml").write_text("mode: Enforce\n")
+    (folder / "kustomization.yaml").write_text(blocks[0], encoding="utf-8")
+    (folder / "maintenance.yaml").write_text("mode: Enforce\n", encoding="utf-8")
 
     done = subprocess.run(
-        [program, "kustomize", str(folder)], capture_output=True, text=True, check=False, timeout=60
+        [program, "kustomize", str(folder)], capture_output=True, encoding="utf-8", check=False, timeout=60
     )
 
     assert done.returncode == 0, done.stderr

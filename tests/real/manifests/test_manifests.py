@@ -28,7 +28,11 @@ def built(folder: str) -> list[Object]:
     if program is None:
         pytest.skip("no kubectl on the path to build the manifests with")
     done = subprocess.run(
-        [program, "kustomize", str(K8S / folder)], capture_output=True, text=True, check=True, timeout=60
+        [program, "kustomize", str(K8S / folder)],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=60,
     )
     return list(yaml.safe_load_all(done.stdout))
 

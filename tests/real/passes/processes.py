@@ -54,7 +54,7 @@ class Running:
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
             cwd=ROOT,
             # It must not outlive a test run that was interrupted on the terminal, nor be interrupted by it.
             start_new_session=True,

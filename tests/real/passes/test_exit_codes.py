@@ -121,10 +121,10 @@ def test_3_when_the_api_server_is_gone(scene: Scene, programs: Programs) -> None
 
 
 def test_3_when_nobody_knows_us(scene: Scene, programs: Programs) -> None:
-    config = yaml.safe_load(programs.kubeconfig.read_text())
+    config = yaml.safe_load(programs.kubeconfig.read_text(encoding="utf-8"))
     config["users"][0]["user"] = {"token": "of-nobody"}
     stranger = programs.folder / "stranger.kubeconfig"
-    stranger.write_text(yaml.safe_dump(config))
+    stranger.write_text(yaml.safe_dump(config), encoding="utf-8")
 
     for command in ("sweep", "report"):
         done = programs.run(command, kubeconfig=stranger)

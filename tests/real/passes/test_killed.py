@@ -43,7 +43,7 @@ def make_lane(scene: Scene, folder: Path, number: int) -> Lane:
     namespace = f"lane-{number}"
     scene.api.create("namespaces", {"metadata": {"name": namespace}})
     config = folder / f"lane-{number}.yaml"
-    config.write_text(SETTINGS.format(lane=number))
+    config.write_text(SETTINGS.format(lane=number), encoding="utf-8")
     return Lane(node, namespace, config)
 
 

@@ -73,7 +73,7 @@ class Api:
     """
 
     def __init__(self, kubeconfig: Path | str, *, user_agent: str = "tests", connections: int = 48) -> None:
-        config = yaml.safe_load(Path(kubeconfig).read_text())
+        config = yaml.safe_load(Path(kubeconfig).read_text(encoding="utf-8"))
         self.url: str = config["clusters"][0]["cluster"]["server"]
         token = config["users"][0]["user"]["token"]
         self._pool = urllib3.PoolManager(

@@ -47,7 +47,9 @@ class Binaries:
 
 def kubernetes_version() -> str:
     """The version that we build, such as v1.36.3."""
-    found = re.search(r"k8s\.io/kubernetes (v\S+)", (MODULES / "kubernetes" / "go.mod").read_text())
+    found = re.search(
+        r"k8s\.io/kubernetes (v\S+)", (MODULES / "kubernetes" / "go.mod").read_text(encoding="utf-8")
+    )
     if found is None:
         msg = "go.mod names no version of k8s.io/kubernetes"
         raise ValueError(msg)
@@ -116,7 +118,7 @@ def _build_one(go: str, name: str, cache: Path) -> None:
         command = [go, "build", *flags, "-o", str(made), package]
         environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
         done = subprocess.run(
-            command, cwd=MODULES / module, env=environment, capture_output=True, text=True, check=False
+            command, cwd=MODULES / module, env=environment, capture_output=True, encoding="utf-8", check=False
         )
         if done.returncode != 0:
             why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]

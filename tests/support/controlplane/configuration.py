@@ -36,7 +36,7 @@ def write_kubeconfig(
         "current-context": "controlplane",
     }
     path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return path
 
 

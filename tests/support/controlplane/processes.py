@@ -103,7 +103,7 @@ def free_ports(count: int) -> list[int]:
 def alive(pid: int) -> bool:
     """Whether a process of that id runs; one that has ended and waits for its parent to notice does not."""
     try:
-        status = Path(f"/proc/{pid}/stat").read_text()
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return False
     # The name before the state is in brackets and may hold anything.

@@ -165,10 +165,11 @@ class ControlPlane:
         self._tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
         # Each by its own name in the audit log, all with every right: what they may do is not what we test.
         lines = [f'{token},{user},{user},"system:masters"\n' for user, token in self._tokens.items()]
-        (self.folder / "tokens.csv").write_text("".join(lines))
-        (self.folder / "audit.yaml").write_text(AUDIT_POLICY)
+        (self.folder / "tokens.csv").write_text("".join(lines), encoding="utf-8")
+        (self.folder / "audit.yaml").write_text(AUDIT_POLICY, encoding="utf-8")
         (self.folder / "kwok.yaml").write_text(
-            kwok_configuration(ready_after=self._ready_after, deleted_after=self._deleted_after)
+            kwok_configuration(ready_after=self._ready_after, deleted_after=self._deleted_after),
+            encoding="utf-8",
         )
         paths = {user: self._write_kubeconfig(user, token) for user, token in self._tokens.items()}
         self.kubeconfig = paths["admin"]
@@ -189,7 +190,9 @@ class ControlPlane:
 
         def healthy() -> bool:
             if not self._processes.running(name):
-                last = self._processes.log(name).read_text(errors="replace").splitlines()[-5:]
+                last = (
+                    self._processes.log(name).read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
+                )
                 msg = f"{name} ended: " + " | ".join(last)
                 raise RuntimeError(msg)
             try:

@@ -24,7 +24,7 @@ def test_without_any_of_the_three_ways_one_line_says_so(
 
 def test_a_build_that_fails_says_why_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    go.write_text("#!/bin/sh\necho first >&2\necho no route to modules >&2\nexit 1\n")
+    go.write_text("#!/bin/sh\necho first >&2\necho no route to modules >&2\nexit 1\n", encoding="utf-8")
     go.chmod(0o755)
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

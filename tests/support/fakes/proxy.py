@@ -39,7 +39,7 @@ class Proxy:
 
     def __init__(self, kubeconfig: Path, cut: Cut | None = None) -> None:
         """Take a kubeconfig with a bearer token, and where to cut."""
-        config = yaml.safe_load(kubeconfig.read_text())
+        config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         cluster = config["clusters"][0]["cluster"]
         self._context = ssl.create_default_context(cafile=cluster["certificate-authority"])
         self._token = config["users"][0]["user"]["token"]
@@ -86,7 +86,7 @@ class Proxy:
             "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "nobody"}}],
             "current-context": "proxy",
         }
-        path.write_text(yaml.safe_dump(document))
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
         return path
 
     def ends(self, kill: Callable[[], None]) -> None:

@@ -1,0 +1,32 @@
+"""How property tests search: the same examples in every run, unless a run asks for new ones.
+
+`LAWS_PROFILE=random` searches new examples and keeps the failing ones, `LAWS_PROFILE=mutants` stops at the
+first failing example. Nothing else of the environment matters.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+# How fast examples are made says something about the machine only: the first text of a fresh checkout
+# builds hypothesis' table of characters, and a busy machine is slow.
+_OF_THE_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+_VARIABLE = "LAWS_PROFILE"
+
+
+def load_profile() -> None:
+    """Choose the profile. Call it before any test module is imported: `@settings` copies what holds then."""
+    common = settings(deadline=None, suppress_health_check=_OF_THE_MACHINE, print_blob=True)
+    settings.register_profile("same", common, derandomize=True)
+    settings.register_profile("random", common)
+    settings.register_profile(
+        "mutants",
+        common,
+        derandomize=True,
+        database=None,
+        # A mutant only has to fail: a smaller example is of no interest.
+        phases=(Phase.explicit, Phase.generate),
+    )
+    settings.load_profile(os.environ.get(_VARIABLE) or "same")
