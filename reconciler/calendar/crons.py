@@ -86,6 +86,8 @@ def stretches(
 
 def _joined_in_a_day(sim: CronSim, duration: timedelta) -> list[tuple[timedelta, timedelta]]:
     """Return a plain day's stretches, counted from its midnight."""
+    # `hours`, `minutes`, `months` and `match_day` are attributes without an underscore, but not documented:
+    # what it documents is an iterator, which would take a step for each firing.
     pattern: list[tuple[timedelta, timedelta]] = []
     for hour in sorted(sim.hours):
         for minute in sorted(sim.minutes):

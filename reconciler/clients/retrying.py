@@ -1,36 +1,43 @@
-"""When a request is sent again: reads and idempotent writes only, and declared nowhere else."""
+"""When a request is sent again: reads and idempotent writes only.
+
+A watch and the lock repeat by rules of their own; every other client uses these two functions.
+"""
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 import tenacity
 
-from reconciler.errors import ClusterError, TooManyRequests, Unreachable
+from reconciler.errors import ClusterError, Conflict, TooManyRequests, Unreachable
 
 PATIENCE = 15.0
-"""Seconds from the first try until an outage is called one; a request's own timeout may come on top."""
+"""Seconds that retries may take. The timeout of the last request comes on top."""
+
+TRIES = 6
+"""Writes of one change. Kubelets and controllers update an object every few seconds: 1 or 2 are usual."""
 
 Value = TypeVar("Value")
 _backoff = tenacity.wait_exponential_jitter(multiplier=0.2, max=4, jitter=0.3)
 
 
 def _wait(state: tenacity.RetryCallState) -> float:
-    """Return the backoff, or the server's wish where that is longer."""
+    """Return the backoff in seconds, or the server's Retry-After if that is longer."""
     error = state.outcome.exception() if state.outcome else None
-    wish = error.retry_after if isinstance(error, ClusterError) else None
-    return max(_backoff(state), wish or 0.0)
+    asked_for = error.retry_after if isinstance(error, ClusterError) else None
+    return max(_backoff(state), asked_for or 0.0)
 
 
 def patiently(
     work: Callable[[], Value], *, patience: float = PATIENCE, sleep: Callable[[float], None] = time.sleep
 ) -> Value:
-    """Return what `work` returns, trying again while the server is unreachable or asks for patience.
+    """Return what `work` returns, and repeat it while it raises Unreachable or TooManyRequests.
 
-    Raises Unreachable when `patience` (seconds) would be over before the next try, and at once whatever
-    else `work` raises.
+    Raises Unreachable if the next try would begin more than `patience` seconds after the first, and any
+    other error of `work` at once.
     """
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type((Unreachable, TooManyRequests)),
@@ -45,3 +52,36 @@ def patiently(
         raise Unreachable(
             f"the server still asks for patience: {error}", status=error.status, retry_after=error.retry_after
         ) from error
+
+
+def write_until_settled(
+    write: Callable[[], None],
+    settled: Callable[[], bool] = lambda: False,
+    *,
+    on: tuple[type[ClusterError], ...] = (Conflict,),
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Write a change; after an error in `on`, read the object again and write once more.
+
+    `write` sends the change against the version that was read last. `settled` reads the object after a failed
+    write: it returns True if nothing is left to write (the answer was lost, not the write), and raises
+    Conflict if the change no longer fits. A `write` that reads the object itself needs no `settled`.
+
+    Raises the last error after TRIES writes, and any error that is not in `on` at once.
+    """
+    for attempt in range(1, TRIES + 1):
+        try:
+            return write()
+        except on as error:
+            failure = error
+        if settled():
+            return None
+        if attempt < TRIES:
+            sleep(_pause(attempt, failure))
+    raise failure
+
+
+def _pause(attempt: int, failure: ClusterError) -> float:
+    """Return seconds: short, growing, and random, so that two writers do not stay in step."""
+    backoff = min(0.02 * float(2**attempt), 1.0)
+    return max(random.uniform(0.5, 1.5) * backoff, failure.retry_after or 0.0)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
+KEY = r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
+"""Regular expressions for a label's key and value (k8s.io/apimachinery, pkg/util/validation)."""
+
 
 class Operator(StrEnum):
     """What a requirement asks of a label. Gt and Lt are for the affinity of nodes alone."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-from reconciler.model.selector import LabelSelector, Operator, Requirement
+from reconciler.model.selector import KEY, VALUE, LabelSelector, Operator, Requirement
 
-_KEY = r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?"
-_VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
-_SET = re.compile(rf"\s*({_KEY})\s+(in|notin)\s*\(([^()]*)\)\s*")
-_EQUAL = re.compile(rf"\s*({_KEY})\s*(==|=|!=)\s*({_VALUE})\s*")
-_BARE = re.compile(rf"\s*(!?)\s*({_KEY})\s*")
+_SET = re.compile(rf"\s*({KEY})\s+(in|notin)\s*\(([^()]*)\)\s*")
+_EQUAL = re.compile(rf"\s*({KEY})\s*(==|=|!=)\s*({VALUE})\s*")
+_BARE = re.compile(rf"\s*(!?)\s*({KEY})\s*")
 
 
 def parse_selector_text(text: str) -> LabelSelector:
@@ -33,7 +31,7 @@ def parse_selector_text(text: str) -> LabelSelector:
 def _one(rest: str, text: str) -> tuple[Requirement, int]:
     if found := _SET.match(rest):
         values = tuple(part.strip() for part in found[3].split(","))
-        if not all(re.fullmatch(_VALUE, value) for value in values):
+        if not all(re.fullmatch(VALUE, value) for value in values):
             raise ValueError(f"selector {text!r}: ({found[3]}) is no list of label values")
         operator = Operator.IN if found[2] == "in" else Operator.NOT_IN
         return Requirement(found[1], operator, values), found.end()

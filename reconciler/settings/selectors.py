@@ -6,13 +6,11 @@ import re
 from collections.abc import Mapping
 
 from reconciler.calendar.values import near, shown
-from reconciler.model.selector import LabelSelector, Operator, Requirement
+from reconciler.model.selector import KEY, VALUE, LabelSelector, Operator, Requirement
 from reconciler.settings.mistakes import Mistake, Mistakes
 
-_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
-_KEY = re.compile(
-    r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-)
+_VALUE = re.compile(VALUE)
+_KEY = re.compile(KEY)
 
 # The API server's, for metav1.LabelSelector.
 _OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)

@@ -20,6 +20,7 @@ OURS = {
     "reconciler.clients.agent.imds",
     "reconciler.clients.agent.own_node",
     "reconciler.clients.agent.plain_http",
+    "reconciler.clients.retry_after",
     "reconciler.errors",
     "reconciler.model",
     "reconciler.model.event",

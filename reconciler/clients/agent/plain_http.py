@@ -1,7 +1,7 @@
-"""One HTTP exchange with nothing but the standard library, ended by the clock and not by the other side.
+"""One HTTP exchange with a deadline for the whole of it.
 
-The node agent imports this file, so it needs nothing but the standard library. http.client knows nothing of
-proxies, which is what IMDS asks for.
+The node agent imports this file, so it needs nothing but the standard library. http.client uses no proxy,
+which is what IMDS requires.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import http.client
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+
+from reconciler.clients.retry_after import retry_after
 
 LARGEST_BODY = 4 * 1024 * 1024
-"""Bytes. Far above any Node and any list of events; a limit, since the agent has little memory."""
+"""Bytes. Far above any Node and any list of events; there is a limit because the agent has little memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What the other side said. `retry_after` is its wish in seconds, None where it has none."""
+    """The answer. `retry_after` is the wait in seconds that it asks for, None if it asks for none."""
 
     status: int
     reason: str
@@ -38,22 +38,22 @@ def exchange(
 ) -> HttpAnswer:
     """Send one request and read the whole answer within `timeout` seconds; closes the connection.
 
-    Raises OSError (TimeoutError is one) or http.client.HTTPException where no whole answer came.
+    Raises OSError (TimeoutError is one) or http.client.HTTPException if no complete answer came.
     """
     ends = time.monotonic() + timeout
     connection.timeout = timeout
     response = None
     try:
         connection.connect()
-        # Kept, because the connection lets go of it when it hands it to the answer.
+        # Kept here, because the connection drops its socket when it hands it to the answer.
         socket = connection.sock
         connection.request(method, path, body, {**headers, "Connection": "close"})
         socket.settimeout(_left(ends))
         response = connection.getresponse()
-        expected = response.length  # None for a body that is chunked, or that the end of the connection ends
+        expected = response.length  # None if the body is chunked or ends with the connection
         received = bytearray()
         while expected is None or len(received) < expected:
-            # A socket's timeout is for one read: who sends a byte now and then would hold us for ever.
+            # A socket's timeout covers one read; a server that trickles bytes would hold us forever.
             socket.settimeout(_left(ends))
             chunk = response.read1(65536)
             if not chunk:
@@ -67,7 +67,7 @@ def exchange(
             response.status,
             response.reason,
             bytes(received),
-            _retry_after(response.getheader("Retry-After")),
+            retry_after(response.getheader("Retry-After")),
         )
     finally:
         if response is not None:
@@ -80,16 +80,3 @@ def _left(ends: float) -> float:
     if left <= 0:
         raise TimeoutError("timed out")
     return left
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Read a Retry-After header, in seconds or as a date."""
-    if not value:
-        return None
-    if value.strip().isdecimal():
-        return float(value)
-    try:
-        until = parsedate_to_datetime(value)
-        return max(0.0, (until - datetime.fromtimestamp(time.time(), UTC)).total_seconds())
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
+
+from reconciler.clients.retry_after import retry_after
 
 if TYPE_CHECKING:
     from azure.core import AzureClouds
@@ -81,21 +82,16 @@ def plain(error: BaseException) -> str:
 
 
 def wish(error: BaseException, wall: Callable[[], float] = time.time) -> float | None:
-    """Return Azure's wish in seconds: Retry-After in its three spellings, None where it has none.
+    """Return the wait in seconds that Azure asks for, None if it asks for none.
 
-    `wall` (Unix time) is for one that is a date.
+    Azure writes it in milliseconds under two names of its own, or as Retry-After. `wall` (Unix time) turns a
+    date into a wait.
     """
     headers = _headers(error)
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         if (text := headers.get(name)) and text.isdecimal():
             return float(text) / 1000
-    text = (headers.get("Retry-After") or headers.get("retry-after") or "").strip()
-    if text.isdecimal():
-        return float(text)
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - wall()) if text else None
-    except (ValueError, OverflowError):
-        return None
+    return retry_after(headers.get("Retry-After") or headers.get("retry-after"), wall)
 
 
 def _headers(error: BaseException) -> Mapping[str, str]:

@@ -30,7 +30,7 @@ from reconciler.clients.azure.access import (
     status_of,
     wish,
 )
-from reconciler.clients.kubernetes.cluster import read_only
+from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError, Conflict
 from reconciler.model.machine import Machine, MachineRef, Pool, Raise, Remove
 
@@ -98,7 +98,7 @@ class AgentPools:
         cluster: str,
         pipeline: Pipeline,
         *,
-        guard: Callable[[], None] | None = None,
+        guard: Guard | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Take the managed cluster's resource id, what makes the client, and what raises LockLost.

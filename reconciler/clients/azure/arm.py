@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler import USER_AGENT
 from reconciler.clients.azure.access import ONCE, cloud_setting, credential, plain, status_of, wish
-from reconciler.clients.kubernetes.cluster import read_only
+from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError
 from reconciler.model.cloud import Listing, PerformMaintenance, Scope
 from reconciler.sources import arm
@@ -64,7 +64,7 @@ class Arm:
         self,
         compute: Compute,
         *,
-        guard: Callable[[], None] | None = None,
+        guard: Guard | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:

@@ -1,4 +1,4 @@
-"""What the API server's refusals mean: HTTP status and Status body to our errors."""
+"""From a refusal of the API server, its HTTP status and Status body, to one of our errors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reconciler.clients.kubernetes.wire import messages
+from reconciler.clients.retry_after import retry_after
 from reconciler.errors import (
     ClusterError,
     Conflict,
@@ -24,7 +25,7 @@ JSON = "application/json"
 MAGIC = b"k8s\x00"
 GONE = 410
 
-# Causes that say more than the Status' own reason (k8s.io/api: core/v1 and policy/v1).
+# Causes that are more specific than the reason of the Status (k8s.io/api: core/v1 and policy/v1).
 _TELLING = ("NamespaceTerminating", "DisruptionBudget")
 
 
@@ -47,7 +48,7 @@ class _Status(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class StatusBody:
-    """What a Status body says: its message, reason, causes as (reason, message), a wait in seconds."""
+    """A Status body: message, reason, causes as (reason, message), and the wait in seconds it asks for."""
 
     message: str = ""
     reason: str = ""
@@ -62,7 +63,7 @@ def media_type(headers: Mapping[str, str]) -> str:
 
 
 def read_status(content_type: str, body: bytes) -> StatusBody:
-    """Read a Status in JSON or protobuf; anything else is given as text, cut to 300 characters."""
+    """Read a Status in JSON or protobuf; any other body becomes the message, cut to 300 characters."""
     try:
         if content_type == PROTOBUF and body.startswith(MAGIC):
             return _from_protobuf(body)
@@ -74,14 +75,14 @@ def read_status(content_type: str, body: bytes) -> StatusBody:
 
 
 def to_error(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> ClusterError:
-    """Return the error that an answer of 300 and above means; the message names the request."""
+    """Return the error for an answer with status 300 or above; its message names the request."""
     refusal = read_status(media_type(headers), body)
     kind = _kind(method, status)
     reason = next((cause for cause, _ in refusal.causes if cause in _TELLING), refusal.reason)
     return kind(
         f"{method} {path}: {status} {refusal.message or refusal.reason}".strip(),
         status=status,
-        retry_after=_seconds(headers.get("Retry-After")) or refusal.retry_after,
+        retry_after=retry_after(headers.get("Retry-After")) or refusal.retry_after,
         reason=reason,
         causes=tuple(message for _, message in refusal.causes),
     )
@@ -96,14 +97,9 @@ def _kind(method: str, status: int) -> type[ClusterError]:
         429: TooManyRequests,
     }
     if status == 500 and method == "POST":
-        # Not a server in trouble but its answer: two budgets over one pod, among others.
+        # For a POST this is an answer, not an outage: an eviction under two budgets is refused with 500.
         return Rejected
     return known.get(status, Unreachable if status >= 500 else Rejected)
-
-
-def _seconds(text: str | None) -> float | None:
-    # Kubernetes writes whole seconds; RFC 9110's other form, a date, is not in use there.
-    return float(text) if text is not None and text.isdecimal() else None
 
 
 def _from_json(body: bytes) -> StatusBody:

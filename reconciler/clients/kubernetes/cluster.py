@@ -12,10 +12,11 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.clients.aws import memory as aws_memory
 from reconciler.clients.azure import cloud_memory
+from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import maintenances, node_writing, objects, replaced_memory
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.wire.lists import list_all, node_format, pod_format
-from reconciler.clients.retrying import patiently
+from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.moments import from_text, to_text
@@ -41,11 +42,6 @@ _LONGEST_MESSAGE = 1024
 _LONGEST_REASON = 128
 
 
-def read_only() -> None:
-    """Stand where a guard is asked and there is no lock: refuse."""
-    raise RuntimeError("this Cluster was made for reading; a write needs a guard")
-
-
 class Cluster:
     """The API server as ClusterReader and ClusterWriter want it; safe in threads."""
 
@@ -53,7 +49,7 @@ class Cluster:
         self,
         connection: Connection,
         *,
-        guard: Callable[[], None] | None = None,
+        guard: Guard | None = None,
         namespace: str = NAMESPACE,
         agent_namespace: str = AGENT_NAMESPACE,
         agent: str = AGENT,
@@ -189,12 +185,13 @@ class Cluster:
             self._guard()
             self._send_ledger(found, replace(ledger, last_start=last))
 
-        for _ in range(node_writing.TRIES):
-            try:
-                return patiently(write, sleep=self._connection.sleep)
-            except Conflict:
-                continue
-        raise Conflict(f"ConfigMap {self._namespace}/{LEDGER}: somebody else keeps writing it", status=409)
+        try:
+            write_until_settled(
+                lambda: patiently(write, sleep=self._connection.sleep), sleep=self._connection.sleep
+            )
+        except Conflict as error:
+            told = f"ConfigMap {self._namespace}/{LEDGER}: somebody else keeps writing it"
+            raise Conflict(told, status=409) from error
 
     def notify(self, node: str, uid: str, notice: Notice) -> None:
         """Write a Kubernetes Event on a node; a failure is logged, never raised."""

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
+from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import node_writing, objects
 from reconciler.clients.kubernetes.answers import PROTOBUF
-from reconciler.clients.kubernetes.cluster import read_only
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.restarting import restart
 from reconciler.clients.kubernetes.watching import AT_ONCE, Source, Watching
@@ -31,9 +31,7 @@ Change = TypeVar("Change")
 class Evictions:
     """The API server as Evictor wants it; safe in threads."""
 
-    def __init__(
-        self, connection: Connection, *, guard: Callable[[], None] | None = None, prefix: str
-    ) -> None:
+    def __init__(self, connection: Connection, *, guard: Guard | None = None, prefix: str) -> None:
         """Take a connection, what raises LockLost where the lock is not ours, and our keys' prefix."""
         self._connection = connection
         self._guard = guard or read_only

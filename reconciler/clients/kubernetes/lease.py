@@ -108,14 +108,14 @@ class Lock:
         self._renewer: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Acquire; see there."""
+        """Take the lock as `acquire` does, and raise what it raises."""
         self.acquire()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Release."""
+        """Give the lock back, as `release` does."""
         self.release()
 
     def acquire(self) -> None:

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import objects
-from reconciler.clients.kubernetes.cluster import read_only
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.machine_objects import (
     Group,
@@ -37,9 +37,8 @@ from reconciler.clients.kubernetes.machine_objects import (
     number_of,
     why_busy,
 )
-from reconciler.clients.kubernetes.node_writing import TRIES
 from reconciler.clients.kubernetes.wire.jsonlists import decode
-from reconciler.clients.retrying import patiently
+from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
 from reconciler.model.machine import Machine, MachineProvider, MachineRef, Pool, Raise, Remove
 from reconciler.model.node import KARPENTER_LABEL
@@ -105,7 +104,7 @@ class _Look:
 class ClusterMachines:
     """The cluster's own objects as MachineReader and MachineWriter want them, for all providers but AKS."""
 
-    def __init__(self, connection: Connection, *, guard: Callable[[], None] | None = None) -> None:
+    def __init__(self, connection: Connection, *, guard: Guard | None = None) -> None:
         """Take a connection, and what raises LockLost where the lock is not ours; without it, only read."""
         self._connection = connection
         self._guard = guard or read_only
@@ -292,23 +291,24 @@ class ClusterMachines:
             return
         path = f"{self._place(machine.ref.provider, pool.namespace)}/{_PLURALS[pool.kind]}/{pool.name}"
         revision = pool.revision
-        for attempt in range(TRIES):
+
+        def write() -> None:
             body = {"metadata": {"resourceVersion": revision}, "spec": {"replicas": number}}
-            try:
-                self._send(Request("PATCH", f"{path}/scale", body=body, content_type=MERGE_PATCH))
-                return
-            except Conflict as error:
-                failure = error
+            self._send(Request("PATCH", f"{path}/scale", body=body, content_type=MERGE_PATCH))
+
+        def settled() -> bool:
+            nonlocal revision
             now = objects.get(self._connection, path, PoolObject)
             if enough(number_of(now)):
                 # A try whose answer was lost had written it.
-                return
+                return True
             if number_of(now) != pool.wanted:
                 told = f"{pool} is not as it was seen: it wants {number_of(now)} machines, not {pool.wanted}"
                 raise Conflict(told, status=409)
             revision = now.metadata.resourceVersion
-            self._connection.sleep(min(0.02 * float(2**attempt), 1.0))
-        raise failure
+            return False
+
+        write_until_settled(write, settled, sleep=self._connection.sleep)
 
     def _send(self, request: Request) -> None:
         def send() -> None:

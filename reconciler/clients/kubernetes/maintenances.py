@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
+from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.objects import get_list
 from reconciler.clients.kubernetes.wire.jsonlists import ObjectMeta
@@ -30,8 +30,6 @@ PATIENCE = 2.0
 """Seconds: a view is not worth waiting for; the next pass looks again."""
 
 _LONGEST_VALUE = 63
-
-Guard = Callable[[], None]
 
 
 class _Spec(msgspec.Struct):

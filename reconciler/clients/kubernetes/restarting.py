@@ -1,19 +1,16 @@
-"""Singletons without downtime: the Deployment is restarted, and its new pod is up before the old one goes."""
+"""Restarts the Deployment of a single pod, so that the new pod is up before the old one goes."""
 
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 from urllib.parse import quote
 
+from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.clients.kubernetes.node_writing import TRIES
 from reconciler.clients.kubernetes.wire.jsonlists import decode
-from reconciler.clients.retrying import patiently
+from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, NotFound, Rejected, Unreachable
 from reconciler.model.moments import to_text
 from reconciler.model.pod import Pod
@@ -25,27 +22,23 @@ AUTOSCALERS = "/apis/eviction-autoscaler.azure.com/v1/namespaces/{}/evictionauto
 _ONE_NODE_ONLY = ("ReadWriteOnce", "ReadWriteOncePod")
 
 
-def restart(connection: Connection, guard: Callable[[], None], pod: Pod, now: datetime) -> str:
+def restart(connection: Connection, guard: Guard, pod: Pod, now: datetime) -> str:
     """Restart the Deployment that owns the pod, as `kubectl rollout restart` does; return its name.
 
-    Raises Rejected with the reason where the new pod could not be up before the old one goes, and Conflict
-    or Unreachable when that could not be settled in a few tries. A pod that a restart is already replacing
-    is not restarted again.
+    Raises Rejected with the reason if the new pod could not be up before the old one goes, and Conflict or
+    Unreachable after the last try. A pod that a restart is already replacing is not restarted again.
     """
     name = _deployment_of(connection, pod)
-    for _ in range(TRIES - 1):
-        # Its status moves its version as well; and an answer that was lost may have been a yes.
-        with suppress(Conflict, Unreachable):
-            _restart_once(connection, guard, pod, name, now)
-            return name
-        connection.sleep(random.uniform(0.05, 0.3))
-    _restart_once(connection, guard, pod, name, now)
+    # A Conflict may be a mere change of its status, and an answer that was lost may have been a yes.
+    write_until_settled(
+        lambda: _restart_once(connection, guard, pod, name, now),
+        on=(Conflict, Unreachable),
+        sleep=connection.sleep,
+    )
     return name
 
 
-def _restart_once(
-    connection: Connection, guard: Callable[[], None], pod: Pod, name: str, now: datetime
-) -> None:
+def _restart_once(connection: Connection, guard: Guard, pod: Pod, name: str, now: datetime) -> None:
     place = f"/apis/apps/v1/namespaces/{pod.namespace}/deployments/{name}"
     found = objects.get(connection, place, objects.Deployment)
     misfit = (
@@ -57,11 +50,11 @@ def _restart_once(
         raise Rejected(f"Deployment {pod.namespace}/{name} is not restarted: {misfit}")
     annotations = found.spec.template.metadata.annotations if found.spec.template.metadata else None
     if (annotations or {}).get(RESTARTED_AT) != pod.annotations.get(RESTARTED_AT):
-        # The pod is of an older template: a restart, ours of an earlier pass say, replaces it already.
-        # Another one now would begin anew with every pass, and with a slow start never end.
+        # The pod is of an older template: a restart, perhaps ours of an earlier pass, is replacing it.
+        # A restart with every pass would never end if the pod starts slowly.
         return
     body = {
-        # The version that was judged: a rollout or a scaling that began since is judged anew.
+        # The version that was checked: a rollout or scaling that began since then is checked again.
         "metadata": {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion},
         "spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: to_text(now)}}}},
     }
@@ -70,7 +63,7 @@ def _restart_once(
 
 
 def why_not(spec: objects.DeploymentSpec) -> str:
-    """Return why a rollout would not bring up the new pod first, empty where it would."""
+    """Return why a rollout would not bring up the new pod first, empty if it would."""
     replicas = 1 if spec.replicas is None else spec.replicas
     if replicas != 1:
         return f"it has {replicas} replicas, not one"
@@ -89,7 +82,7 @@ def why_not(spec: objects.DeploymentSpec) -> str:
 
 
 def resolved(value: int | str | None, replicas: int, *, up: bool) -> int:
-    """Return a number of pods for a number or a percentage; None is the API's default, 25%.
+    """Return the number of pods that a number or a percentage means; None is the API's default, 25%.
 
     Percentages of maxSurge round up, those of maxUnavailable down (k8s.io/kubectl, ResolveFenceposts).
     """
@@ -117,7 +110,7 @@ def _bound_volume(connection: Connection, pod: Pod) -> str:
     for claim in pod.claims:
         place = f"/api/v1/namespaces/{pod.namespace}/persistentvolumeclaims/{claim}"
         modes = objects.get(connection, place, objects.VolumeClaim).spec.accessModes or ()
-        # With two modes the volume may be mounted by either; only one that all nodes share is safe.
+        # With two modes the volume may be mounted in either; only one that all nodes share is safe.
         bound = next((mode for mode in modes if mode in _ONE_NODE_ONLY), None)
         if bound:
             return f"its volume {claim} is {bound}: the new pod could not mount it beside the old one"

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.machines import ClusterMachines
-from reconciler.clients.kubernetes.node_writing import TRIES
+from reconciler.clients.retrying import TRIES
 from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Rejected
 from reconciler.model.machine import Machine, MachineProvider, MachineRef, Pool, Raise, Remove
 from tests.real.clients.conftest import StubMaker

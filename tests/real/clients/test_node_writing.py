@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.node_writing import TRIES
+from reconciler.clients.retrying import TRIES
 from reconciler.errors import Conflict, LockLost, NotFound, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.own import node_write, own_keys

@@ -1,0 +1,13 @@
+"""The guard of a client: what it asks before each write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Guard = Callable[[], None]
+"""Returns while this process may write, and raises LockLost when it may not."""
+
+
+def read_only() -> None:
+    """Raise RuntimeError: the default guard of a client that was made without one refuses every write."""
+    raise RuntimeError("this client was made for reading; a write needs a guard")
