@@ -46,6 +46,12 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Write the generated part of docs/settings.md."""
+    session.run(PYTHON, "-m", "reconciler.settings.reference", "docs/settings.md")
+
+
+@nox.session(default=False)
 def cluster(session: nox.Session) -> None:
     """Start a real API server with an AKS-shaped cluster, for a person, until Ctrl-C."""
     session.run(PYTHON, "-m", "tests.support.controlplane", *session.posargs)

@@ -1,4 +1,4 @@
-"""Settings told in words: what will happen to which event on which node, and when drains may start."""
+"""Explains the settings: what happens to which event on which node, and when drains may start."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from reconciler.settings.policies import EventPolicy, OutsideWindow, Treatment, 
 from reconciler.settings.schema import Mode, Settings
 
 _MODES = {
-    Mode.OBSERVE: "Observe: nothing at all is written; reports only",
-    Mode.ENFORCE: "Enforce: nodes are cordoned, drained and uncordoned",
-    Mode.FINISH: "Finish: nothing new is started; what is ours is finished and uncordoned",
+    Mode.OBSERVE: "Observe: report only, write nothing",
+    Mode.ENFORCE: "Enforce: cordon, drain and uncordon nodes",
+    Mode.FINISH: "Finish: start nothing new, finish the drains that have started, and uncordon their nodes",
 }
 
 
 def explain_settings(settings: Settings, name: str = "") -> str:
-    """Tell what the settings will do, line by line, for `reconciler check-config`."""
+    """Return what the settings do, line by line, for `reconciler check-config`."""
     return "\n".join(_lines(settings, name)) + "\n"
 
 
 def _lines(settings: Settings, name: str) -> Iterator[str]:
     if name:
-        yield f"{name} is right."
+        yield f"{name} is valid."
         yield ""
     yield f"Mode {_MODES[settings.mode]}."
     nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
-    yield f"{nodes} are looked after, save those labelled {OwnKeys(settings.keys.prefix).ignore}=true."
-    yield f"Times are meant in {settings.time_zone.key}."
+    yield f"{nodes} are managed, except those with the label {OwnKeys(settings.keys.prefix).ignore}=true."
+    yield f"Times are in {settings.time_zone.key}."
     yield ""
     yield "Events"
     yield from _events(settings, {})
@@ -42,10 +42,10 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         example = _labels_for(override.node_selector)
         nodes = "all nodes" if override.node_selector.selects_all else f"nodes with {override.node_selector}"
         yield ""
-        yield f"On {nodes} (overrides[{index}]), differently"
+        yield f"Different on {nodes} (overrides[{index}])"
         if example is None:
-            # What no single set of labels stands for can't be worked out, only repeated.
-            yield "  as the file says; its selector fits nodes too different for one answer"
+            # No single set of labels stands for these nodes, so their policies are not known here.
+            yield "  as in the file; the selector matches different nodes, so there is no single answer"
             continue
         plain = set(_events(settings, {}))
         changed = [line for line in _events(settings, example) if line not in plain]
@@ -56,16 +56,16 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     yield ""
     yield "Draining"
     drain = settings.drain
-    yield f"  A node has {format_duration(drain.timeout)}; {drain.max_concurrent_nodes} nodes at once."
+    yield f"  At most {drain.max_concurrent_nodes} nodes at once, {format_duration(drain.timeout)} for each."
     if settings.adopt:
-        yield f"  Cordons of {', '.join(settings.adopt)} become ours."
+        yield f"  Cordons of {', '.join(settings.adopt)} are adopted."
     yield ""
     yield "Budget"
     yield from _budget(settings)
 
 
 def _labels_for(selector: LabelSelector) -> dict[str, str] | None:
-    """Return labels that a selector selects, made from its own words; None where there are none to be had."""
+    """Return labels that match a selector, built from its values. None: this is not possible."""
     labels = {}
     for requirement in selector.requirements:
         if requirement.operator == Operator.IN:
@@ -81,9 +81,9 @@ def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
         policy = settings.event_policy(kind, labels)
         yield f"  {kind}: {_policy(policy, free=free, unread=kind is Kind.UNKNOWN)}"
     if settings.user_initiated(labels) is UserInitiated.REPORT:
-        yield "  Started by a user of the subscription: reported only."
+        yield "  Events that a user of the subscription starts: reported only."
     else:
-        yield "  Started by a user of the subscription: treated as the platform's."
+        yield "  Events that a user of the subscription starts: treated like those of the platform."
     for condition in sorted(settings.condition_types()):
         meant = settings.condition_policy(condition, labels)
         if meant is not None:
@@ -92,15 +92,17 @@ def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
 
 def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread: bool = False) -> str:
     if not policy.drain:
-        return "reported, with the text that could not be read." if unread else "reported only; no drain."
+        return "reported, with the text that cannot be read." if unread else "reported only, no drain."
     told = ["drained"]
     if condition:
         told = [
             f"drained once it has been True for {format_duration(policy.for_)}" if policy.for_ else "drained"
         ]
     elif policy.min_duration:
-        told.append(f"if it lasts {format_duration(policy.min_duration)} or longer, or nobody knows how long")
-    told.append("at once, since no window is set" if free else _when(policy, condition=condition))
+        told.append(
+            f"if it lasts {format_duration(policy.min_duration)} or longer, or its duration is unknown"
+        )
+    told.append("at any time, because there are no windows" if free else _when(policy, condition=condition))
     empty_dir = "evicted" if policy.empty_dir is Treatment.EVICT else "kept"
     unmanaged = "evicted" if policy.unmanaged_pods is Treatment.EVICT else "kept"
     after = "".join(
@@ -115,13 +117,13 @@ def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread:
 
 
 def _when(policy: EventPolicy, *, condition: bool) -> str:
-    """Tell when a drain starts; a condition has no deadline, and so waits for a window in any case."""
+    """Return when a drain starts. A condition has no deadline, so it always waits for a window."""
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
-        return "on sight, whatever the windows say"
+        return "at once, also outside windows"
     if policy.outside_window is OutsideWindow.NEVER or condition:
-        return "inside a window only"
+        return "only inside a window"
     lead = f"{format_duration(policy.lead_time)} before notBefore" if policy.lead_time else "at notBefore"
-    return f"in a window that opens before the deadline, else at the deadline, {lead}"
+    return f"inside a window that opens before the deadline, else at the deadline, {lead}"
 
 
 def _windows(settings: Settings) -> Iterator[str]:
@@ -129,12 +131,12 @@ def _windows(settings: Settings) -> Iterator[str]:
     for window in calendar.windows:
         yield f"  {_named(window.name, str(window.times))}{_for_nodes(window.selector)}."
     if not calendar.windows:
-        yield "  None: drains may start at any time."
+        yield "  No windows: drains may start at any time."
     elif not any(window.selector.selects_all for window in calendar.windows):
-        yield "  On nodes that no window selects: any time."
+        yield "  On nodes without a window: at any time."
     for freeze in calendar.not_allowed:
         why = f", {freeze.reason}" if freeze.reason else ""
-        beaten = "not even for a deadline" if freeze.absolute else "but a deadline beats it"
+        beaten = "even at a deadline" if freeze.absolute else "except at a deadline"
         named = _named(freeze.name, str(freeze.times))
         yield f"  Not allowed: {named}{why}{_for_nodes(freeze.selector)}; {beaten}."
 
@@ -149,14 +151,14 @@ def _for_nodes(selector: LabelSelector) -> str:
 
 def _budget(settings: Settings) -> Iterator[str]:
     budget = settings.budget
-    yield f"  At most {_limit(budget.max_unavailable)} out of service at once, whoever took them."
+    yield f"  At most {_limit(budget.max_unavailable)} out of service at once, for any reason."
     for limit, place in ((budget.per_zone, "zone"), (budget.per_pool, "node pool")):
         if limit is not None:
             yield f"  In each {place}, at most {_limit(limit)}."
     if budget.spacing > timedelta():
-        yield f"  At least {format_duration(budget.spacing)} between two starts."
+        yield f"  At least {format_duration(budget.spacing)} between the starts of two drains."
     if budget.exempt:
-        yield f"  {', '.join(budget.exempt)} never wait for a place, and are counted."
+        yield f"  {', '.join(budget.exempt)} events never wait for a place, but their nodes count."
     held = [f"NotReady for more than {format_duration(budget.ignore.not_ready_for)}"]
     if budget.ignore.quarantined:
         held.append("quarantined")
@@ -170,7 +172,7 @@ def _limit(limit: Limit) -> str:
 
 
 class OpeningWords(TypedDict):
-    """An opening for machines: RFC 3339 in UTC; `end` null where none is in sight."""
+    """An opening, as JSON: RFC 3339 in UTC. `end` is null if it is more than 400 days away."""
 
     start: str
     end: str | None
@@ -179,7 +181,7 @@ class OpeningWords(TypedDict):
 
 
 class WindowsWords(TypedDict):
-    """What `reconciler windows --output json` gives; it only ever grows."""
+    """The output of `reconciler windows --output json`. Keys are added, never removed."""
 
     at: str
     open: bool
@@ -192,17 +194,20 @@ class WindowsWords(TypedDict):
 
 
 def parse_at(text: str, settings: Settings) -> datetime:
-    """Read the moment of `--at`, in the settings' zone where it names none, into UTC. Raises ValueError."""
+    """Return the moment of `--at` in UTC. Without an offset, it is in the time zone of the settings.
+
+    Raises ValueError for a text that is not a moment.
+    """
     return to_utc(parse_moment(text), settings.time_zone)
 
 
 def windows_as_data(
     settings: Settings, now: datetime, labels: Mapping[str, str] | None = None, *, count: int = 3
 ) -> WindowsWords:
-    """Tell whether a drain may start `now` on a node with these labels, and of the next openings.
+    """Return whether a drain may start `now` on a node with these labels, and the next `count` openings.
 
-    With None for labels it is about no node in particular: `open` if it is for the nodes of any window,
-    and each opening names the nodes that it is for (empty: all).
+    With `labels=None` the answer is for all nodes: `open` means open for at least one window, and each
+    opening has the selector of its nodes (empty: all nodes).
     """
     openness = settings.calendar.at(now, labels)
     openings = settings.calendar.openings(now, labels, count=count)
@@ -229,14 +234,14 @@ def windows_as_data(
 def windows_as_text(
     settings: Settings, now: datetime, labels: Mapping[str, str] | None = None, *, count: int = 3
 ) -> str:
-    """Tell the same in words, times in the settings' zone."""
+    """Return the same as text, with times in the time zone of the settings."""
     zone = settings.time_zone
     openness = settings.calendar.at(now, labels)
     lines = [f"{tell(now, zone)}: {'open' if openness.open else 'closed'}", f"  {openness.because}"]
     openings = settings.calendar.openings(now, labels, count=count)
     lines.append("Openings" if openings else "No opening in the next 400 days")
     for opening in openings:
-        end = f"to {tell(opening.end, zone)}" if opening.end else "with no end in sight"
+        end = f"to {tell(opening.end, zone)}" if opening.end else "without an end"
         nodes = "" if opening.selector.selects_all else f" (nodes {opening.selector})"
         lines.append(f"  {tell(opening.start, zone)} {end}: {opening.window}{nodes}")
     return "\n".join(lines) + "\n"

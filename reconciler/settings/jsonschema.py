@@ -1,4 +1,4 @@
-"""The settings file as JSON Schema, for editors and for other programs' checks."""
+"""The JSON Schema of the settings file, for editors and other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.settings.schema import Settings
 
 class _Generator(GenerateJsonSchema):
     def encode_default(self, dft: Any) -> Any:
-        """Write a default as a user would write it in the file."""
+        """Return a default in the form that a settings file has."""
         if isinstance(dft, timedelta):
             return format_duration(dft)
         if isinstance(dft, ZoneInfo):
@@ -23,15 +23,15 @@ class _Generator(GenerateJsonSchema):
         if isinstance(dft, Limit):
             return str(dft) if dft.percent else dft.amount
         if isinstance(dft, LabelSelector):
-            return {}  # no default selects less than everything
+            return {}  # every default selector selects everything
         if isinstance(dft, tuple):
             return [self.encode_default(item) for item in dft]
         if hasattr(dft, "model_fields_set"):
-            return {}  # an empty section is one of defaults, and its own keys tell them
+            return {}  # the keys of the section have the defaults
         return super().encode_default(dft)
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema (draft 2020-12); keys, types, defaults and words are those of the settings."""
+    """Return the schema (draft 2020-12) with the keys, types, defaults and descriptions of the settings."""
     schema = Settings.model_json_schema(by_alias=True, schema_generator=_Generator)
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema}

@@ -1,4 +1,4 @@
-"""Settings from a file: either all is right, or every mistake is told at once with its line and column."""
+"""Loads the settings from a file, or reports every mistake at once with its line and column."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_settings(path: FilePath) -> Settings:
-    """Read a settings file. Raises SettingsError with every mistake, also where it can't be read."""
+    """Return the settings in a file. Raises SettingsError with every mistake, or if it can't be read."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -35,7 +35,7 @@ def load_settings(path: FilePath) -> Settings:
 
 
 def parse_settings(text: str, name: str) -> Settings:
-    """Read settings from text; `name` is what mistakes call the file. Raises SettingsError with every one."""
+    """Return the settings in a text. Raises SettingsError with every mistake, in the file `name`."""
     document = read_yaml(text)
     found = list(document.mistakes)
     value = {} if document.value is None else document.value
@@ -67,7 +67,7 @@ def _line(name: str, place: Place, mistake: Mistake) -> str:
 
 
 def _spelt(path: Path) -> str:
-    """Write a path as Kubernetes does: `windows[1].start`."""
+    """Return a path as Kubernetes writes it: `windows[1].start`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -78,7 +78,7 @@ def _spelt(path: Path) -> str:
 
 
 def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
-    """Find entries of one list that share a name, also when other mistakes keep the list from being read."""
+    """Yield entries of one list with the same name, even if other mistakes make the list invalid."""
     drain = value.get("drain")
     lists: list[tuple[Path, object]] = [((key,), value.get(key)) for key in ("windows", "notAllowed")]
     lists.append((("drain", "rules"), drain.get("rules") if isinstance(drain, dict) else None))
@@ -90,14 +90,14 @@ def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
                 continue
             if name in seen:
                 first = _spelt((*path, seen[name]))
-                said = f"{shown(name)} is the name of {first}, too; give one of them another"
+                said = f"{shown(name)} is also the name of {first}; names are unique"
                 yield Mistake((*path, index, "name"), said)
             seen.setdefault(name, index)
 
 
 def _mistakes(details: ErrorDetails) -> Iterator[Mistake]:
-    """Turn one of pydantic's errors into ours: the same place, in words for who wrote the file."""
-    # A mapping's key that is wrong itself is told of as `key.[key]`.
+    """Convert an error of pydantic, with messages for the author of the file."""
+    # pydantic reports an invalid key of a mapping as `key.[key]`.
     path: Path = tuple(part for part in details["loc"] if part != "[key]")
     context: dict[str, Any] = details.get("ctx") or {}
     error = context.get("error")
@@ -116,7 +116,7 @@ def _words(details: ErrorDetails, path: Path) -> str:
         case "extra_forbidden":
             known = sorted(keys_at(Settings, path[:-1]))
             word = str(path[-1])
-            hint = near(word, known) or f"; there are {', '.join(known)}"
+            hint = near(word, known) or f"; the keys here are {', '.join(known)}"
             return f"unknown key{hint}"
         case "missing":
             return "is missing"
@@ -142,6 +142,6 @@ def _words(details: ErrorDetails, path: Path) -> str:
 
 
 def _choices(details: ErrorDetails) -> list[str]:
-    """Read the choices out of pydantic's `'Observe', 'Enforce' or 'Finish'`."""
+    """Return the choices in pydantic's text `'Observe', 'Enforce' or 'Finish'`."""
     expected = str((details.get("ctx") or {}).get("expected", ""))
     return [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]

@@ -1,4 +1,4 @@
-"""Mistakes that a part of the settings finds in itself, each with its path from there."""
+"""Mistakes that a section of the settings finds in itself, with paths relative to the section."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong, in words, and the keys that lead there; numbers are places in lists, from 0."""
+    """What is wrong, as a text, and the path of keys to it. Numbers are list indexes, from 0."""
 
     path: Path
     said: str
 
 
 class Mistakes(ValueError):
-    """Several mistakes at once, so that a validator need not stop at the first."""
+    """Several mistakes at once, so that a validator does not stop at the first."""
 
     def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
-        """Take the mistakes; their paths start where the validator stands."""
+        """Combine mistakes whose paths start at the section of the validator."""
         super().__init__("; ".join(mistake.said for mistake in mistakes))
         self.mistakes = mistakes

@@ -1,4 +1,4 @@
-"""What each kind of event means unless the settings say otherwise, and what they say once all is merged."""
+"""The policy for a kind of event or a condition, and the defaults for each kind."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ class OutsideWindow(StrEnum):
     """No drain starts outside a window, whatever the deadline."""
 
     AT_DEADLINE = "AtDeadline"
-    """A window that opens before the deadline is waited for; else the drain starts at the deadline."""
+    """The drain waits for a window that opens before the deadline, else it starts at the deadline."""
 
     IMMEDIATELY = "Immediately"
-    """The drain starts on sight."""
+    """The drain starts at once."""
 
 
 class Treatment(StrEnum):
-    """What becomes of a pod whose eviction costs something."""
+    """What happens to a pod that loses data or does not come back when it is evicted."""
 
     KEEP = "Keep"
-    """The pod stays, and keeps only itself."""
+    """The pod stays. The other pods of the node are drained."""
 
     EVICT = "Evict"
 
 
 class UserInitiated(StrEnum):
-    """What an event means that a user of the subscription started."""
+    """What to do about an event that a user of the subscription started."""
 
     REPORT = "Report"
     DRAIN = "Drain"
@@ -40,12 +40,12 @@ class UserInitiated(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventPolicy:
-    """What one kind of event, or one node condition, means on one node.
+    """What to do about one kind of event, or one node condition, on one node.
 
-    `min_duration`: a shorter event is let pass, one of unknown duration is not. `lead_time`: how long
-    before `not_before` a drain has to start at the latest. `for_`: how long a condition must have been
-    True (nothing for events). `acknowledge`: the platform is told to start it once all of its VMs are
-    drained. `replace`: the drained node's machine is deleted, so that a new one comes.
+    `min_duration`: shorter events are ignored, events of unknown duration are not. `lead_time`: the
+    deadline for the start of a drain, before `not_before`. `for_`: how long a condition must have been
+    True (0 for events). `acknowledge`: ask the platform to start the event once all its VMs are drained.
+    `replace`: delete the machine of the drained node, so that a new one comes.
     """
 
     drain: bool
@@ -59,7 +59,9 @@ class EventPolicy:
     replace: bool = False
 
 
-_QUARTER = timedelta(minutes=15)  # Azure's usual notice: such a drain starts as soon as it is told of
+_QUARTER = timedelta(
+    minutes=15
+)  # Azure's usual notice, so the drain starts as soon as the event is announced
 
 DEFAULTS: dict[Kind, EventPolicy] = {
     Kind.FREEZE: EventPolicy(drain=False),
@@ -67,7 +69,7 @@ DEFAULTS: dict[Kind, EventPolicy] = {
         drain=False, lead_time=timedelta(minutes=10), outside_window=OutsideWindow.NEVER
     ),
     Kind.REBOOT: EventPolicy(drain=True, lead_time=_QUARTER),
-    # The temporary disk is lost with the VM: to keep a pod for its emptyDir would save nothing.
+    # The temporary disk is lost with the VM, so keeping a pod for its emptyDir saves nothing.
     Kind.REDEPLOY: EventPolicy(drain=True, lead_time=_QUARTER, empty_dir=Treatment.EVICT),
     Kind.PREEMPT: EventPolicy(
         drain=True,
@@ -83,4 +85,4 @@ DEFAULTS: dict[Kind, EventPolicy] = {
 }
 
 CONDITION_DEFAULT = EventPolicy(drain=True)
-"""A condition that the settings name asks for a drain: that is why it is named."""
+"""The default for a condition that the settings name: it drains the node."""

@@ -1,4 +1,4 @@
-"""The settings file as a whole: a tree of frozen values, and what it means for a node."""
+"""The whole settings file as a tree of frozen values, and the policies that follow for a node."""
 
 from __future__ import annotations
 
@@ -32,105 +32,123 @@ _PUBLISHED = frozenset({"MaintenancePlanned", "MaintenanceInProgress", "DrainInP
 
 
 class Mode(StrEnum):
-    """How far the program goes."""
+    """What the reconciler is allowed to do."""
 
     OBSERVE = "Observe"
-    """It writes nothing at all."""
+    """Write nothing."""
 
     ENFORCE = "Enforce"
     FINISH = "Finish"
-    """It starts nothing new, and finishes and uncordons what is its own."""
+    """Start nothing new. Finish the drains that have started, and uncordon their nodes."""
 
 
 class Uncordon(Section):
-    """When a node comes back."""
+    """When a node is uncordoned."""
 
     settle: Duration = Field(
         default=timedelta(minutes=2),
-        description="The event gone and the node Ready, both for so long: platforms repeat themselves.",
+        description="How long the event must be gone and the node Ready before the node is uncordoned. "
+        "Platforms sometimes withdraw an event and announce it again.",
     )
 
 
 class Keys(Section):
-    """What our labels and annotations are called."""
+    """The names of the labels and annotations of the reconciler."""
 
     prefix: Prefix = Field(
         default=DEFAULT_PREFIX,
-        description="The DNS name before the slash. Two installations in a cluster need two.",
+        description="The prefix of the labels and annotations, a DNS name. Two installations in one cluster "
+        "need different prefixes.",
     )
 
 
 class Override(Section):
-    """What is different on some nodes; later ones win, key by key."""
+    """Different settings for some nodes. Later entries win, key by key."""
 
-    node_selector: Selector = Field(default=EVERYTHING, description="Which nodes it is for. Default: all.")
-    events: Events = Field(default=Events(), description="As `events`; what isn't said here stays as it was.")
+    node_selector: Selector = Field(
+        default=EVERYTHING, description="The nodes that the override applies to. Default: all nodes."
+    )
+    events: Events = Field(
+        default=Events(), description="Like `events` above. Keys left out keep their values."
+    )
     conditions: dict[ConditionType, ConditionMeaning] = Field(
-        default={}, description="As `conditions`; what isn't said here stays as it was."
+        default={}, description="Like `conditions` above. Keys left out keep their values. Default: none."
     )
 
 
 class Settings(Section):
-    """The whole file. `Settings()` is an empty one: every default."""
+    """The whole file. `Settings()` is the value of an empty file: every default."""
 
     api_version: Literal["node-maintenance.dev/v1alpha1"] = Field(
-        default="node-maintenance.dev/v1alpha1", description="The version of this format. May be left out."
+        default="node-maintenance.dev/v1alpha1", description="The version of this format."
     )
     kind: Literal["MaintenancePolicy"] = Field(
-        default="MaintenancePolicy", description="What the file is. May be left out."
+        default="MaintenancePolicy", description="The kind of the file."
     )
     mode: Mode = Field(
         default=Mode.OBSERVE,
-        description="Observe: writes nothing at all. Enforce: acts. Finish: starts nothing new, finishes and "
-        "uncordons what is ours. Observe, so that the first thing an installation does is report.",
+        description="What the reconciler is allowed to do. Observe: it reports and writes nothing. Enforce: "
+        "it cordons, drains and uncordons nodes. Finish: it starts nothing new, but finishes the drains that "
+        "have started and uncordons their nodes.",
     )
     node_selector: Selector = Field(
-        default=EVERYTHING, description="Which nodes are looked after. Default: all."
+        default=EVERYTHING, description="The nodes that the reconciler manages. Default: all nodes."
     )
     time_zone: Zone = Field(
-        default=ZoneInfo("UTC"), description="The IANA time zone for whatever names none, and for reports."
+        default=ZoneInfo("UTC"),
+        description="The IANA time zone of reports, and of all times without a time zone of their own.",
     )
-    sources: Sources = Field(default=Sources(), description="Who tells of maintenance.")
-    events: Events = Field(default=Events(), description="What each kind of event means here.")
+    sources: Sources = Field(default=Sources(), description="Where the reconciler learns of maintenance.")
+    events: Events = Field(default=Events(), description="What the reconciler does about each kind of event.")
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
-        description="Node conditions that ask for a drain while True, by their type. Default: none.",
+        description="Node conditions that drain the node while they are True, by type. A condition has no "
+        "deadline. Default: none.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),
-        description="When drains may start. Several: the union. None, or none for a node: any time.",
+        description="When drains may start: inside any of the windows that select the node. On a node "
+        "without a window, a drain may start at any time.",
     )
     not_allowed: tuple[NotAllowedSettings, ...] = Field(
-        default=(), description="When they may not; beats windows. Default: none."
+        default=(), description="When drains may not start. It wins over `windows`. Default: none."
     )
     budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
-    drain: Drain = Field(default=Drain(), description="How nodes are emptied.")
-    uncordon: Uncordon = Field(default=Uncordon(), description="When a node comes back.")
-    replace: Replacing = Field(default=Replacing(), description="How machines are replaced.")
+    drain: Drain = Field(default=Drain(), description="How nodes are drained.")
+    uncordon: Uncordon = Field(default=Uncordon(), description="When a node is uncordoned.")
+    replace: Replacing = Field(
+        default=Replacing(),
+        description="How machines are replaced, for the events with `replace: true`. See docs/replacing.md.",
+    )
     adopt: tuple[Adoptable, ...] = Field(
-        default=(), description="Tools whose cordons become ours: `mechanic`. Default: none."
+        default=(), description="Tools whose cordons the reconciler adopts. Default: none."
     )
     publish: tuple[Sign, ...] = Field(
         default=(),
-        description="What of a node's case is shown to others: `drainsafe` (its annotations), "
-        "`node-conditions` (KEP-5683's), `nodemaintenances` (an object per node and event). Default: none.",
+        description="How the state of a node's maintenance is published for other tools: `drainsafe` (its "
+        "annotations), `node-conditions` (KEP-5683), `nodemaintenances` (one object per node and event). See "
+        "docs/publishing.md. Default: none.",
     )
     history: Duration = Field(
         default=timedelta(days=7),
-        description="How long a NodeMaintenance is kept after its end. A week, so that Monday can ask about "
-        "the weekend.",
+        description="How long a NodeMaintenance object is kept after the maintenance ends.",
     )
-    coexist: Coexist = Field(default=Coexist(), description="How others who drain nodes are lived with.")
-    keys: Keys = Field(default=Keys(), description="What our labels and annotations are called.")
+    coexist: Coexist = Field(
+        default=Coexist(), description="How the reconciler works together with other tools that drain nodes."
+    )
+    keys: Keys = Field(
+        default=Keys(), description="The names of the labels and annotations of the reconciler."
+    )
     overrides: tuple[Override, ...] = Field(
-        default=(), description="What is different on some nodes; later ones win. Default: nothing."
+        default=(),
+        description="Different settings for some nodes. Later entries win, key by key. Default: none.",
     )
 
     @model_validator(mode="after")
     def _conditions_not_our_own(self) -> Settings:
         if Sign.NODE_CONDITIONS in self.publish and (ours := self.condition_types() & _PUBLISHED):
             said = (
-                f"names {min(ours)} as a reason to drain, and publish writes it: the node would stay drained"
+                f"names {min(ours)}, which `publish` writes to drained nodes: they would stay drained forever"
             )
             raise Mistakes((Mistake(("conditions",), said),))
         return self
@@ -140,7 +158,7 @@ class Settings(Section):
         if self.sources.imds.enabled:
             return self
         found = [
-            Mistake((*path, kind.value, "acknowledge"), "does nothing while sources.imds.enabled is false")
+            Mistake((*path, kind.value, "acknowledge"), "has no effect while sources.imds.enabled is false")
             for path, events in self._events()
             for kind in Kind
             if events.of(kind).acknowledge
@@ -162,28 +180,28 @@ class Settings(Section):
         return self
 
     def __copy__(self) -> Settings:
-        """Copy without what was worked out: `model_copy(update=…)` may change what it came from."""
+        """Copy without the cached calendar, because `model_copy(update=…)` may change its windows."""
         copy = super().__copy__()
         copy.__dict__.pop("calendar", None)
         return copy
 
     def in_fleet(self, labels: Mapping[str, str]) -> bool:
-        """Say whether a node with these labels is among those that `nodeSelector` selects."""
+        """Return whether `nodeSelector` selects a node with these labels."""
         return self.node_selector.matches(labels)
 
     def looks_after(self, labels: Mapping[str, str]) -> bool:
-        """Say whether such a node is looked after: in the fleet, and not taken out by the ignore label."""
+        """Return whether such a node is managed: selected, and without the ignore label."""
         return self.in_fleet(labels) and labels.get(OwnKeys(self.keys.prefix).ignore) != "true"
 
     def event_policy(self, kind: Kind, labels: Mapping[str, str]) -> EventPolicy:
-        """Return what a kind of event means on such a node, overrides applied."""
+        """Return the policy for a kind of event on such a node, with overrides applied."""
         policy = self.events.of(kind).over(DEFAULTS[kind])
         for override in self._overrides_for(labels):
             policy = override.events.of(kind).over(policy)
         return policy
 
     def condition_policy(self, type: str, labels: Mapping[str, str]) -> EventPolicy | None:  # noqa: A002 - Kubernetes' word
-        """Return what a condition means on such a node, None if the settings don't name it there."""
+        """Return the policy for a condition on such a node. None: the settings do not name it there."""
         policy: EventPolicy | None = None
         for conditions in (self.conditions, *(each.conditions for each in self._overrides_for(labels))):
             meaning = conditions.get(type)
@@ -192,11 +210,11 @@ class Settings(Section):
         return policy
 
     def condition_types(self) -> frozenset[str]:
-        """Return every condition named anywhere, overrides included."""
+        """Return every condition type in the settings, overrides included."""
         return frozenset(self.conditions).union(*(override.conditions for override in self.overrides))
 
     def replaces(self) -> bool:
-        """Say whether any event or condition, on any node, has machines replaced."""
+        """Return whether any event or condition, on any node, replaces machines."""
         events = [each for _, each in self._events()]
         conditions = (self.conditions, *(override.conditions for override in self.overrides))
         meanings = [each.of(kind) for each in events for kind in Kind]
@@ -205,13 +223,13 @@ class Settings(Section):
         )
 
     def label_keys(self) -> frozenset[str]:
-        """Name every label that a selector for nodes asks about; a list of nodes need keep no other."""
+        """Return the keys of all labels that node selectors use. A reader of nodes may drop the others."""
         selectors = [self.node_selector, *(override.node_selector for override in self.overrides)]
         selectors += [times.node_selector for times in (*self.windows, *self.not_allowed)]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
     def user_initiated(self, labels: Mapping[str, str]) -> UserInitiated:
-        """Return what a user's own event means on such a node."""
+        """Return what to do about an event that a user started on such a node."""
         said = [self.events, *(override.events for override in self._overrides_for(labels))]
         return next(
             (each.user_initiated for each in reversed(said) if each.user_initiated is not None),
@@ -228,7 +246,7 @@ class Settings(Section):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The windows and what is not allowed, ready to be asked."""
+        """The windows, and the times that are not allowed."""
         zone = self.time_zone
         return Calendar(
             [

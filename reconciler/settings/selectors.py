@@ -1,4 +1,4 @@
-"""Label selectors as the settings write them."""
+"""Parses label selectors of the settings."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from reconciler.settings.mistakes import Mistake, Mistakes
 _VALUE = re.compile(VALUE)
 _KEY = re.compile(KEY)
 
-# The API server's, for metav1.LabelSelector.
+# The operators of metav1.LabelSelector.
 _OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
 
 
 def parse_selector(value: object) -> LabelSelector:
-    """Read `{label: value}`, or Kubernetes' own `{matchLabels, matchExpressions}`. Raises Mistakes."""
+    """Parse `{label: value}`, or Kubernetes' `{matchLabels, matchExpressions}`.
+
+    Raises Mistakes, or ValueError if it is not a mapping.
+    """
     if isinstance(value, LabelSelector):
         return value
     if not isinstance(value, Mapping):
@@ -25,7 +28,7 @@ def parse_selector(value: object) -> LabelSelector:
     mistakes: list[Mistake] = []
     full = bool(value) and set(value) <= {"matchLabels", "matchExpressions"}
     if full and any(isinstance(part, str) for part in value.values()):
-        full = False  # a label may be called matchLabels, however unlikely
+        full = False  # a label may be called matchLabels
     if not full:
         requirements = _equalities(value, (), mistakes)
     else:
@@ -46,15 +49,15 @@ def parse_selector(value: object) -> LabelSelector:
 
 
 def _wrong_key(key: str) -> str:
-    return "" if _KEY.fullmatch(key) else f"{key!r} is not a valid label"
+    return "" if _KEY.fullmatch(key) else f"{key!r} is not a valid label key"
 
 
 def _wrong_value(value: object) -> str:
     if not isinstance(value, str):
-        # `gpu: true` would be a boolean, and a label is never one.
-        hint = "write its value in quotes" if value is not None else "it has no value"
-        return f"a label's value is text; {hint}" + ("" if value is None else f': "{shown(value)}"')
-    return "" if _VALUE.fullmatch(value) else f"{shown(value)} can't be a label's value"
+        # `gpu: true` is a boolean, and label values are text.
+        hint = "write it in quotes" if value is not None else "this one is empty"
+        return f"a label value is text; {hint}" + ("" if value is None else f': "{shown(value)}"')
+    return "" if _VALUE.fullmatch(value) else f"{shown(value)} is not a valid label value"
 
 
 def _equalities(
@@ -81,13 +84,13 @@ def _expression(value: object, path: tuple[str | int, ...], mistakes: list[Mista
             mistakes.append(Mistake((*path, str(name)), f"unknown key{hint}"))
     key, operator, values = value.get("key"), value.get("operator"), value.get("values") or []
     if not isinstance(key, str) or _wrong_key(key):
-        mistakes.append(Mistake((*path, "key"), f"{shown(key)} is not a label"))
+        mistakes.append(Mistake((*path, "key"), f"{shown(key)} is not a valid label key"))
     if operator not in _OPERATORS:
         hint = near(str(operator), list(_OPERATORS))
         said = f"{shown(operator)} is not one of {', '.join(_OPERATORS)}{hint}"
         mistakes.append(Mistake((*path, "operator"), said))
     elif not isinstance(values, list) or any(_wrong_value(each) for each in values):
-        mistakes.append(Mistake((*path, "values"), "is not a list of values, each of them text"))
+        mistakes.append(Mistake((*path, "values"), "is not a list of texts"))
     elif bool(values) is not (operator in (Operator.IN, Operator.NOT_IN)):
         said = "takes no values" if values else "needs values"
         mistakes.append(Mistake((*path, "values" if values else "operator"), f"{operator} {said}"))

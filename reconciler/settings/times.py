@@ -1,4 +1,4 @@
-"""The three forms in which windows and freezes say when: weekly, by cron, or from one moment to another."""
+"""The three forms of windows and freezes: weekly, by cron, or from one moment to another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EVERY_DAY = frozenset(range(7))
 
 
 class Said(Protocol):
-    """What the settings say of a window or a freeze."""
+    """The settings of a window or a freeze."""
 
     @property
     def days(self) -> frozenset[int] | None: ...
@@ -29,7 +29,7 @@ class Said(Protocol):
 
 
 def mistakes_in(said: Said, *, may_be_always: bool) -> list[Mistake]:
-    """Return what doesn't fit together in it, as far as that can be told without a time zone."""
+    """Return the keys that don't fit together, as far as this needs no time zone."""
     if said.schedule is not None or said.duration is not None:
         return _mistakes_in_cron(said)
     if isinstance(said.start, datetime) or isinstance(said.end, datetime):
@@ -40,15 +40,15 @@ def mistakes_in(said: Said, *, may_be_always: bool) -> list[Mistake]:
 def _mistakes_in_cron(said: Said) -> list[Mistake]:
     found = []
     if said.schedule is None:
-        found.append(Mistake(("duration",), "goes with a schedule; a window by days has a start and an end"))
+        found.append(Mistake(("duration",), "needs a schedule; without a schedule, write start and end"))
     elif said.duration is None:
-        found.append(Mistake(("schedule",), "needs a duration beside it, like 4h"))
+        found.append(Mistake(("schedule",), "needs a duration, like 4h"))
     elif not said.duration:
-        found.append(Mistake(("duration",), "is 0, so it would never be open"))
+        found.append(Mistake(("duration",), "is 0, so it would never apply"))
     if said.schedule is not None:
         either = "write either schedule and duration, or days, start and end"
         others = (key for key in ("days", "start", "end") if getattr(said, key) is not None)
-        found += [Mistake((key,), f"doesn't go with a schedule: {either}") for key in others]
+        found += [Mistake((key,), f"can't be combined with a schedule; {either}") for key in others]
         try:
             check_schedule(said.schedule)
         except ValueError as error:
@@ -60,18 +60,18 @@ def _mistakes_in_once(said: Said) -> list[Mistake]:
     found = []
     if said.days is not None:
         found.append(
-            Mistake(("days",), "doesn't go with a date: write either days with times, or two moments")
+            Mistake(("days",), "can't be combined with a date; write either days with times, or two moments")
         )
     for key, other in (("start", "end"), ("end", "start")):
         value = getattr(said, key)
         if isinstance(value, TimeOfDay):
             found.append(
-                Mistake((key,), f"has no date, but {other} has one: write it like 2026-11-26T{value}")
+                Mistake((key,), f"has no date, but {other} has one; write it like 2026-11-26T{value}")
             )
         elif value is None:
-            found.append(Mistake((other,), f"is a moment, and so needs {key} beside it, another moment"))
+            found.append(Mistake((other,), f"is a moment, so {key} must be a moment too"))
     if isinstance(said.start, datetime) and isinstance(said.end, datetime):
-        # One with and one without an offset are compared once the zone is known.
+        # A moment without an offset can be compared only once the zone is known.
         same = (said.start.tzinfo is None) is (said.end.tzinfo is None)
         if same and said.end <= said.start:
             found.append(ends_too_early(said.start, said.end))
@@ -79,25 +79,25 @@ def _mistakes_in_once(said: Said) -> list[Mistake]:
 
 
 def ends_too_early(start: datetime, end: datetime) -> Mistake:
-    """Return the mistake of an end that is not after its start."""
+    """Return the mistake for an end that is not after its start."""
     hint = "; an end date excludes that day" if end == start else ""
     return Mistake(("end",), f"{format_moment(end)} is not after its start, {format_moment(start)}{hint}")
 
 
 def _mistakes_in_weekly(said: Said, *, may_be_always: bool) -> list[Mistake]:
     if said.days is None and said.start is None and said.end is None and not may_be_always:
-        return [Mistake((), "doesn't say when: give start and end, or days, or a schedule and a duration")]
+        return [Mistake((), "has no times; write start and end, or days, or a schedule and a duration")]
     start, end = said.start or MIDNIGHT, said.end or DAY_END
     if start == DAY_END:
-        return [Mistake(("start",), '24:00 is an end only; a day starts at "00:00"')]
+        return [Mistake(("start",), '24:00 can only be an end; a day starts at "00:00"')]
     if start == end:
         hint = 'for the whole day, write start: "00:00" and end: "24:00"'
-        return [Mistake(("end",), f"{end} is also the start, so it would never be open; {hint}")]
+        return [Mistake(("end",), f"{end} is also the start, so it would never apply; {hint}")]
     return []
 
 
 def ends_before_it_starts(said: Said, zone: tzinfo) -> Mistake | None:
-    """Return the mistake, if it is one, of two moments of which only one has an offset."""
+    """Return the mistake if the end is not after the start, now that the zone is known; else None."""
     if not isinstance(said.start, datetime) or not isinstance(said.end, datetime):
         return None
     too_early = to_utc(said.end, zone) <= to_utc(said.start, zone)
@@ -105,7 +105,7 @@ def ends_before_it_starts(said: Said, zone: tzinfo) -> Mistake | None:
 
 
 def times_of(said: Said, zone: tzinfo) -> Times:
-    """Return the rule that checked settings stand for; `zone` is the one in which they are meant."""
+    """Return the rule of checked settings. `zone` applies to times without a zone of their own."""
     if said.schedule is not None and said.duration is not None:
         return Cron(said.schedule, said.duration, zone)
     if isinstance(said.start, datetime) and isinstance(said.end, datetime):

@@ -1,4 +1,4 @@
-"""Every key that a settings file may have, with what it is, walked from the schema."""
+"""Walks the schema: every key that a settings file may have."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from reconciler.settings.mistakes import Path
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key with the path that leads to it; `*` stands for a name that the user gives, `[]` for an entry."""
+    """A key and its path. In the path, `*` is a name that the user chooses, and `[]` a list entry."""
 
     path: tuple[str, ...]
     field: FieldInfo
 
     @property
     def name(self) -> str:
-        """Write it as the docs head it: `windows[].start`, `conditions.*.for`."""
+        """The path as text: `windows[].start`, `conditions.*.for`."""
         return ".".join(self.path).replace(".[]", "[]")
 
 
 def keys(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[Key]:
-    """Yield every key below a section, sections themselves before what they hold."""
+    """Yield every key below a section. A section comes before its own keys."""
     for field in model.model_fields.values():
         here = (*path, str(field.alias))
         yield Key(here, field)
@@ -37,7 +37,7 @@ def keys(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[Key]:
 
 
 def keys_at(model: type[BaseModel], path: Path) -> list[str]:
-    """Return the keys that the section at a path of a file may have; none where there is no section."""
+    """Return the keys of the section at a path of a file. Empty if the path is not a section."""
     current: type[BaseModel] | None = model
     rest = list(path)
     while rest and current is not None:
@@ -51,7 +51,7 @@ def keys_at(model: type[BaseModel], path: Path) -> list[str]:
 
 
 def _section(field: FieldInfo) -> tuple[type[BaseModel] | None, tuple[str, ...]]:
-    """Return the section that a field holds, and how a path gets into it: nothing, `[]` or `*`."""
+    """Return the section that a field holds, and the path step into it: none, `[]` or `*`."""
     return _section_of(field.annotation)
 
 

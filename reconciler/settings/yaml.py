@@ -1,7 +1,7 @@
-"""YAML 1.2 as people mean it: `22:00` and `no` are text, a key stands once, and every key has its place.
+"""Reads YAML 1.2 with positions: `22:00` and `no` are text, and duplicate keys are mistakes.
 
-PyYAML reads YAML 1.1, where 22:00 is 1320 and the last of two equal keys wins in silence. So only its
-parser is used here; what a scalar is, the core schema of YAML 1.2 says.
+PyYAML reads YAML 1.1, where 22:00 is the number 1320, and the last of two duplicate keys wins silently.
+This module uses only the parser of PyYAML, and resolves scalars by the core schema of YAML 1.2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from yaml.events import (
 from reconciler.settings.mistakes import Mistake, Path
 
 _DEEPEST = 40
-_LONGEST = 1_000_000  # a ConfigMap holds no more
+_LONGEST = 1_000_000  # the size limit of a ConfigMap
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
@@ -38,21 +38,21 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Document:
-    """What a file says, where each key stands (line and column, from 1), and what is wrong with its YAML."""
+    """The value of a file, the line and column of each key (from 1), and the mistakes in its YAML."""
 
     value: object = None
     places: dict[Path, Place] = field(default_factory=dict)
     mistakes: list[tuple[Place, Mistake]] = field(default_factory=list)
 
     def place(self, path: Path) -> Place:
-        """Return where a key stands, or the nearest above it that is there."""
+        """Return the place of a key, or of its nearest parent that is in the file."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, (1, 1))
 
 
 class _Broken(Exception):
-    """Nothing after this can be read."""
+    """A mistake after which nothing else can be read."""
 
     def __init__(self, place: Place, said: str) -> None:
         super().__init__(said)
@@ -60,10 +60,10 @@ class _Broken(Exception):
 
 
 def read_yaml(text: str) -> Document:
-    """Read one document; every mistake is in the result, none is raised."""
+    """Read one document. Mistakes are in the result, never raised."""
     document = Document()
     if len(text) > _LONGEST:
-        document.mistakes.append(((1, 1), Mistake((), "is longer than a settings file can be (1 MB)")))
+        document.mistakes.append(((1, 1), Mistake((), "is longer than the limit for a settings file (1 MB)")))
         return document
     reader = _Reader(document, text)
     try:
@@ -93,15 +93,15 @@ class _Reader:
             elif not (isinstance(first, ScalarEvent) and first.value == ""):
                 raise _Broken(
                     _place(event),
-                    "a second document starts here, and a settings file holds one: keep the one you mean to "
-                    "run with, and take the other out together with this line, '---'",
+                    "a second document starts here, but a settings file has only one: keep the one that you "
+                    "want to use, and remove the other one and this line, '---'",
                 )
 
     def _value(self, event: Event, path: Path) -> object:
         if len(path) > _DEEPEST:
             raise _Broken(_place(event), f"is nested deeper than {_DEEPEST} levels")
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
-            raise _Broken(_place(event), "anchors (&) and aliases (*) are not supported: write it out again")
+            raise _Broken(_place(event), "anchors (&) and aliases (*) are not supported; repeat the value")
         if isinstance(event, ScalarEvent):
             return self._scalar(event, path)
         if isinstance(event, MappingStartEvent):
@@ -117,12 +117,12 @@ class _Reader:
         mapping: dict[str, object] = {}
         while not isinstance(key := next(self._events), MappingEndEvent):
             if not isinstance(key, ScalarEvent):
-                raise _Broken(_place(key), "a key has to be plain text")
-            # A key is text however it looks: `1:` is a label's name, not a number.
+                raise _Broken(_place(key), "a key must be plain text")
+            # Keys are always text: `1:` is the name of a label, not a number.
             name = str(key.value)
             here = (*path, name)
             if name in mapping:
-                said = f"is there twice; the first is on line {self._document.places[here][0]}"
+                said = f"is a duplicate; the first one is on line {self._document.places[here][0]}"
                 self._document.mistakes.append((_place(key), Mistake(here, said)))
                 self._value(next(self._events), here)
                 continue
@@ -141,7 +141,7 @@ class _Reader:
 
 
 def _plain(text: str) -> object:
-    """Return what a scalar without quotes is in the core schema of YAML 1.2."""
+    """Return the value of a scalar without quotes, by the core schema of YAML 1.2."""
     if _NULL.fullmatch(text):
         return None
     if _BOOL.fullmatch(text):

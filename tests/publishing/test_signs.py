@@ -185,7 +185,7 @@ def test_a_condition_that_somebody_else_says_is_true_is_theirs() -> None:
 
 
 def test_a_published_condition_can_not_be_a_reason_to_drain() -> None:
-    with pytest.raises(SettingsError, match="names Drained as a reason to drain"):
+    with pytest.raises(SettingsError, match="names Drained, which `publish` writes"):
         builders.settings("publish: [node-conditions]\nconditions: {Drained: {}}")
 
     assert builders.settings("conditions: {Drained: {}}").condition_types() == {"Drained"}

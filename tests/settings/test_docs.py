@@ -1,4 +1,4 @@
-"""Every key of the settings has its heading in the docs, and the docs' examples are right."""
+"""docs/settings.md is what the schema generates, and the examples in the docs are valid."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.event import Kind
+from reconciler.settings import reference
 from reconciler.settings.load import parse_settings
+from reconciler.settings.policies import CONDITION_DEFAULT
 from reconciler.settings.schema import Settings
 from reconciler.settings.tree import keys
 
@@ -25,6 +27,24 @@ def documented(name: str) -> str | None:
         return None
     name = re.sub(rf"^events\.({'|'.join(Kind)})\b", "events.<Kind>", name)
     return name.replace("conditions.*", "conditions.<Type>")
+
+
+def test_the_page_is_what_the_schema_generates() -> None:
+    assert reference.update(PAGE) == PAGE, "run `nox -s docs`"
+
+
+def test_only_what_follows_the_marker_is_generated() -> None:
+    assert reference.update(f"by hand\n{reference.MARKER}\nold\n").startswith(
+        f"by hand\n{reference.MARKER}\n\n## `apiVersion`\n"
+    )
+    with pytest.raises(ValueError, match="no line"):
+        reference.update("by hand\n")
+
+
+def test_a_condition_has_the_defaults_of_conditions() -> None:
+    section = PAGE.partition("### `conditions.<Type>.outsideWindow`")[2].partition("###")[0]
+
+    assert f"- Default: `{CONDITION_DEFAULT.outside_window}`" in section
 
 
 def test_every_key_has_its_heading_and_every_heading_its_key() -> None:

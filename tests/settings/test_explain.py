@@ -28,55 +28,57 @@ overrides:
 )
 
 WORDS = """\
-policy.yaml is right.
+policy.yaml is valid.
 
-Mode Enforce: nodes are cordoned, drained and uncordoned.
-Nodes with kubernetes.azure.com/mode=user are looked after, \
-save those labelled node-maintenance.dev/ignore=true.
-Times are meant in Europe/Berlin.
+Mode Enforce: cordon, drain and uncordon nodes.
+Nodes with kubernetes.azure.com/mode=user are managed, \
+except those with the label node-maintenance.dev/ignore=true.
+Times are in Europe/Berlin.
 
 Events
-  Freeze: reported only; no drain.
-  LiveMigration: drained, if it lasts 9s or longer, or nobody knows how long, inside a window only; \
+  Freeze: reported only, no drain.
+  LiveMigration: drained, if it lasts 9s or longer, or its duration is unknown, only inside a window; \
 pods with an emptyDir are kept, unmanaged pods kept.
-  Reboot: drained, in a window that opens before the deadline, else at the deadline, 15m before notBefore; \
+  Reboot: drained, inside a window that opens before the deadline, else at the deadline, \
+15m before notBefore; \
 pods with an emptyDir are kept, unmanaged pods kept.
-  Redeploy: drained, in a window that opens before the deadline, else at the deadline, 15m before notBefore; \
+  Redeploy: drained, inside a window that opens before the deadline, else at the deadline, \
+15m before notBefore; \
 pods with an emptyDir are evicted, unmanaged pods kept.
-  Preempt: drained, on sight, whatever the windows say; \
+  Preempt: drained, at once, also outside windows; \
 pods with an emptyDir are evicted, unmanaged pods evicted.
-  Terminate: drained, in a window that opens before the deadline, else at the deadline, \
+  Terminate: drained, inside a window that opens before the deadline, else at the deadline, \
 15m before notBefore; \
 pods with an emptyDir are evicted, unmanaged pods evicted.
-  Rebalance: reported only; no drain.
-  Unknown: reported, with the text that could not be read.
-  Started by a user of the subscription: reported only.
-  Condition KernelDeadlock: drained once it has been True for 5m, inside a window only; \
+  Rebalance: reported only, no drain.
+  Unknown: reported, with the text that cannot be read.
+  Events that a user of the subscription starts: reported only.
+  Condition KernelDeadlock: drained once it has been True for 5m, only inside a window; \
 pods with an emptyDir are evicted, unmanaged pods kept.
 
-On nodes with agentpool=sessions (overrides[0]), differently
-  Reboot: drained, on sight, whatever the windows say; pods with an emptyDir are kept, unmanaged pods evicted.
-  Started by a user of the subscription: treated as the platform's.
+Different on nodes with agentpool=sessions (overrides[0])
+  Reboot: drained, at once, also outside windows; pods with an emptyDir are kept, unmanaged pods evicted.
+  Events that a user of the subscription starts: treated like those of the platform.
 
-On nodes with agentpool=web (overrides[1]), differently
+Different on nodes with agentpool=web (overrides[1])
   nothing
 
 Windows
   weeknights: Mon-Thu 22:00-05:00, on nodes with agentpool=batch.
   first-saturday: 0 2 * * 6#1 for 4h, on nodes with agentpool=batch.
-  On nodes that no window selects: any time.
-  Not allowed: black-friday: 2026-11-26T00:00 to 2026-11-30T06:00, sale; but a deadline beats it.
+  On nodes without a window: at any time.
+  Not allowed: black-friday: 2026-11-26T00:00 to 2026-11-30T06:00, sale; except at a deadline.
 
 Draining
-  A node has 30m; 10 nodes at once.
-  Cordons of mechanic become ours.
+  At most 10 nodes at once, 30m for each.
+  Cordons of mechanic are adopted.
 
 Budget
-  At most 10% of the nodes out of service at once, whoever took them.
+  At most 10% of the nodes out of service at once, for any reason.
   In each zone, at most 1 node.
   In each node pool, at most 20% of the nodes.
-  At least 10m between two starts.
-  Preempt, Terminate never wait for a place, and are counted.
+  At least 10m between the starts of two drains.
+  Preempt, Terminate events never wait for a place, but their nodes count.
   Nodes NotReady for more than 30m or quarantined hold no place.
 """
 
@@ -88,9 +90,9 @@ def test_check_config_tells_what_will_happen_to_each_kind_of_event_and_per_overr
 def test_an_empty_file_reports_only() -> None:
     words = explain_settings(Settings())
 
-    assert "Mode Observe: nothing at all is written" in words
-    assert "Reboot: drained, at once, since no window is set;" in words
-    assert "None: drains may start at any time." in words
+    assert "Mode Observe: report only, write nothing" in words
+    assert "Reboot: drained, at any time, because there are no windows;" in words
+    assert "No windows: drains may start at any time." in words
 
 
 @pytest.mark.parametrize(
@@ -99,10 +101,10 @@ def test_an_empty_file_reports_only() -> None:
         pytest.param(
             "{matchExpressions: [{key: a, operator: NotIn, values: [b]}]}", "Freeze: drained", id="NotIn"
         ),
-        pytest.param("{}", "On all nodes (overrides[0])", id="every node"),
+        pytest.param("{}", "Different on all nodes (overrides[0])", id="every node"),
         pytest.param(
             "{matchExpressions: [{key: a, operator: Exists}, {key: a, operator: DoesNotExist}]}",
-            "too different for one answer",
+            "so there is no single answer",
             id="one that its own first words don't fit",
         ),
     ],
@@ -145,7 +147,7 @@ def test_windows_for_a_person() -> None:
         "Fri 2026-11-27 00:00 CET (Europe/Berlin): closed\n"
         "  not allowed: black-friday (sale) until Mon 2026-11-30 06:00 CET (Europe/Berlin)\n"
         "Openings\n"
-        "  Mon 2026-11-30 06:00 CET (Europe/Berlin) with no end in sight: any time\n"
+        "  Mon 2026-11-30 06:00 CET (Europe/Berlin) without an end: any time\n"
     )
 
 

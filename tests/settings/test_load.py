@@ -65,7 +65,7 @@ mode: Observe
         ),
         pytest.param(
             "uncordon: {zzzzzz: 1}",
-            "f:1:12: uncordon.zzzzzz: unknown key; there are settle",
+            "f:1:12: uncordon.zzzzzz: unknown key; the keys here are settle",
             id="without one that comes near, all that there are",
         ),
         pytest.param(
@@ -137,28 +137,28 @@ mode: Observe
         ),
         pytest.param(
             "nodeSelector: {gpu: true}",
-            'f:1:16: nodeSelector.gpu: a label\'s value is text; write its value in quotes: "true"',
+            'f:1:16: nodeSelector.gpu: a label value is text; write it in quotes: "true"',
             id="values of labels are text",
         ),
         pytest.param(
             "sources: {aws: {every: 30s}}",
-            "f:1:17: sources.aws.every: is shorter than 1m: EC2 counts calls, too",
+            "f:1:17: sources.aws.every: is shorter than 1m; EC2 limits the rate of calls",
             id="a cloud is not asked with every pass",
         ),
         pytest.param(
             "conditions: {Ready: {for: 5m}}",
-            "f:1:14: conditions.Ready: a node is Ready when it is well; name a condition that is True when "
+            "f:1:14: conditions.Ready: Ready is True on healthy nodes; name a condition that is True when "
             "something is wrong",
             id="a condition that is True on every healthy node",
         ),
         pytest.param(
             "keys: {prefix: My_Prefix}",
-            "f:1:8: keys.prefix: 'My_Prefix' is not a DNS name in small letters, like node-maintenance.dev",
+            "f:1:8: keys.prefix: 'My_Prefix' is not a DNS name in lower case, like node-maintenance.dev",
             id="a prefix that no label could have",
         ),
         pytest.param(
             "drain: {maxConcurrentNodes: 0}",
-            "f:1:9: drain.maxConcurrentNodes: 0 is not a whole number from 1 on",
+            "f:1:9: drain.maxConcurrentNodes: 0 is not a whole number of at least 1",
             id="none at once would be never",
         ),
     ],
@@ -173,17 +173,17 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
         pytest.param(
             '{start: "00:00", end: "00:00"}', "end: 00:00 is also the start", id="a window of no length"
         ),
-        pytest.param('{start: "24:00"}', "start: 24:00 is an end only", id="24:00 is no start"),
+        pytest.param('{start: "24:00"}', "start: 24:00 can only be an end", id="24:00 is no start"),
         pytest.param("{end: 00:00}", "end: 00:00 is also the start", id="no length, the start left out"),
         pytest.param("{days: []}", "days: names no day", id="no day"),
         pytest.param(
             '{schedule: "@daily"}', "schedule: needs a duration", id="a schedule without a duration"
         ),
-        pytest.param("{duration: 4h}", "duration: goes with a schedule", id="a duration without a schedule"),
+        pytest.param("{duration: 4h}", "duration: needs a schedule", id="a duration without a schedule"),
         pytest.param('{schedule: "@daily", duration: 0s}', "duration: is 0", id="a duration of nothing"),
         pytest.param(
             '{schedule: "@daily", duration: 1h, days: [mon]}',
-            "days: doesn't go with a schedule",
+            "days: can't be combined with a schedule",
             id="two forms",
         ),
         pytest.param('{schedule: "0 0 30 2 *", duration: 1h}', "schedule: ", id="30 February never comes"),
@@ -194,7 +194,7 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
             '{schedule: "@reboot", duration: 1h}', "not a macro of cron", id="a macro that is no time"
         ),
         pytest.param("{schedule: 5, duration: 1h}", "schedule: 5 is not text", id="a number"),
-        pytest.param("{start: 2026-11-26}", "start: is a moment, and so needs end", id="one moment alone"),
+        pytest.param("{start: 2026-11-26}", "start: is a moment, so end must be", id="one moment alone"),
         pytest.param(
             '{start: 2026-11-26, end: "06:00"}', "end: has no date", id="a moment and a time of day"
         ),
@@ -213,7 +213,7 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
         ),
         pytest.param(
             "{days: [mon], start: 2026-11-26, end: 2026-11-27}",
-            "days: doesn't go with a date",
+            "days: can't be combined with a date",
             id="days and dates",
         ),
         pytest.param(
@@ -230,7 +230,7 @@ def test_a_window_that_cannot_be_meant_is_refused(text: str, said: str) -> None:
 
 def test_a_freeze_has_to_say_when() -> None:
     assert mistakes("notAllowed: [{name: x}]") == (
-        "f:1:14: notAllowed[0]: doesn't say when: give start and end, or days, or a schedule and a duration",
+        "f:1:14: notAllowed[0]: has no times; write start and end, or days, or a schedule and a duration",
     )
 
 
@@ -246,7 +246,7 @@ def test_a_second_document_is_refused_with_what_to_do() -> None:
     (line,) = mistakes("mode: Observe\n---\nmode: Enforce\n")
 
     assert line.startswith("f:2:1: a second document starts here")
-    assert "keep the one you mean" in line
+    assert "keep the one that you" in line
 
 
 def test_a_file_is_read_and_its_path_told(tmp_path: Path) -> None:

@@ -60,7 +60,11 @@ def test_a_cluster_is_named_by_its_resource_id(cluster: str) -> None:
     ("text", "key", "said"),
     [
         ("replace: {aks: {cluster: shop}}", "replace.aks.cluster", "az aks show --query id"),
-        (f"replace: {{aks: {{cluster: {CLUSTER}/agentPools/np}}}}", "replace.aks.cluster", "no managed"),
+        (
+            f"replace: {{aks: {{cluster: {CLUSTER}/agentPools/np}}}}",
+            "replace.aks.cluster",
+            "not the resource ID of a managed",
+        ),
         ("replace: {aks: {count: Keep}}", "replace.aks.count", "Keep"),
         ("replace: {surge: 1}", "replace.surge", ""),
         ("conditions: {KernelDeadlock: {acknowledge: true}}", "KernelDeadlock.acknowledge", ""),

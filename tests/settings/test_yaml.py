@@ -54,8 +54,8 @@ def test_every_key_and_entry_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        pytest.param("a: 1\na: 2", (2, 1), "twice; the first is on line 1", id="a key stands once"),
-        pytest.param("a: {b: 1, b: 2}", (1, 11), "twice", id="also in braces"),
+        pytest.param("a: 1\na: 2", (2, 1), "duplicate; the first one is on line 1", id="a key stands once"),
+        pytest.param("a: {b: 1, b: 2}", (1, 11), "duplicate", id="also in braces"),
         pytest.param("a: 1\n---\nb: 2", (2, 1), "a second document", id="one document per file"),
         pytest.param("a: &x 1\nb: *x", (1, 4), "anchors", id="no anchors"),
         pytest.param("a: *x", (1, 4), "anchors", id="no aliases"),

@@ -17,31 +17,34 @@ class Ignore(Section):
 
     not_ready_for: Duration = Field(
         default=timedelta(minutes=30),
-        description="A node NotReady for longer holds no place: nobody waits for it, and it would block "
-        "the budget until somebody deletes it.",
+        description="A node that is NotReady for longer than this holds no place. Otherwise a broken node "
+        "would block the budget until someone deletes it.",
     )
     quarantined: Flag = Field(
-        default=True, description="Whether nodes set aside (by a taint of quarantine) hold no place."
+        default=True, description="Whether nodes that a failed AKS upgrade quarantined hold no place."
     )
 
 
 class Budget(Section):
-    """Nodes out of service at once, whoever took them: cordoned, NotReady, or drained by us."""
+    """How many nodes may be out of service at once: cordoned, NotReady, or drained by the reconciler."""
 
     max_unavailable: Share = Field(
         default=Limit(10, percent=True),
-        description="Of all nodes looked after: a number, or a percentage, rounded up so that a small "
-        "cluster gets one.",
+        description="The largest number of managed nodes that may be out of service at once, as a number or "
+        "a percentage. A percentage is rounded up, so that a small cluster gets at least one.",
     )
     per_zone: Share | None = Field(
-        default=None, description="The same for each zone by itself. Default: no limit."
+        default=None, description="The same limit within each zone. Default: no limit."
     )
     per_pool: Share | None = Field(
-        default=None, description="The same for each node pool by itself. Default: no limit."
+        default=None, description="The same limit within each node pool. Default: no limit."
     )
-    spacing: Duration = Field(default=timedelta(), description="The least time between two starts.")
+    spacing: Duration = Field(
+        default=timedelta(), description="The minimum time between the starts of two drains."
+    )
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
-        description="Kinds that never wait for a place, since the VM is lost anyway; they are counted.",
+        description="Kinds of events that never wait for a place, because the VM is lost anyway. Their nodes "
+        "still count as out of service.",
     )
-    ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place.")
+    ignore: Ignore = Field(default=Ignore(), description="Nodes that hold no place in the budget.")

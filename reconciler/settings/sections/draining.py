@@ -1,4 +1,4 @@
-"""`drain`: how nodes are emptied."""
+"""`drain`: how nodes are drained."""
 
 from __future__ import annotations
 
@@ -13,88 +13,106 @@ from reconciler.settings.sections.section import Section
 
 
 class PodSelector(Section):
-    """Some pods."""
+    """A set of pods, selected by namespace and label."""
 
     namespaces: tuple[Text, ...] = Field(
-        default=(), description="The namespaces' names. Default: all of them."
+        default=(), description="The names of the namespaces. Default: all namespaces."
     )
-    selector: Selector = Field(default=EVERYTHING, description="The pods' labels. Default: all pods.")
+    selector: Selector = Field(
+        default=EVERYTHING, description="A selector for the labels of the pods. Default: all pods."
+    )
 
 
 class DrainRule(Section):
-    """What a drain does with some pods, and in which order."""
+    """What a drain does with the selected pods, and in which order."""
 
-    name: Text = Field(description="What reports call it. No default: every rule has one.")
-    pods: Selector = Field(default=EVERYTHING, description="The pods' labels. Default: all pods.")
+    name: Text = Field(description="The name of the rule in reports. Default: none, the key is required.")
+    pods: Selector = Field(
+        default=EVERYTHING, description="A selector for the labels of the pods. Default: all pods."
+    )
     namespaces: Namespaces = Field(
-        default=EVERYTHING, description="The namespaces, by a list of names or by their labels. Default: all."
+        default=EVERYTHING,
+        description="The namespaces of the pods: a list of names, or a selector for the labels of the "
+        "namespaces. Default: all namespaces.",
     )
     behavior: Behavior = Field(
         default=Behavior.DRAIN,
-        description="Drain: the pod is evicted in the rule's order. Skip: it stays. WaitCompleted: it is "
-        "left to finish, and waited for.",
+        description="Drain: the pod is evicted in the order of the rule. Skip: the pod stays. WaitCompleted: "
+        "the drain waits until the pod has completed.",
     )
     order: Whole = Field(
         default=0,
-        description="Lower goes first; a drain goes on to the next only when all of one order have gone.",
+        description="Pods with a lower order are evicted first. The next order starts when all pods of the "
+        "previous order are gone.",
     )
 
 
 class EscalationSettings(Section):
-    """What happens when a drain doesn't finish; each stage is off unless it is set."""
+    """What happens when a drain does not finish. Each stage is off unless it is set."""
 
     warn_after: Duration | None = Field(
-        default=None, description="After so long, what blocks is named loudly. Default: never."
+        default=None,
+        description="When a drain takes longer than this, the pods that block it are reported as warnings. "
+        "Default: never.",
     )
     delete_before_deadline: Flag = Field(
         default=False,
-        description="Whether pods are deleted, which asks no PodDisruptionBudget, once only their grace "
-        "period is left before the platform's own time. Default: false: a budget is somebody's word.",
+        description="Whether the remaining pods are deleted when only their grace period is left before the "
+        "platform takes the node. A deletion does not respect PodDisruptionBudgets.",
     )
     force_delete_stuck_after: Duration | None = Field(
         default=None,
-        description="Pods that have been terminating for so long on an unreachable node are deleted without "
-        "grace. Default: never: two pods of one StatefulSet may then run at once.",
+        description="Pods on an unreachable node that are terminating for longer than this are deleted with "
+        "a grace period of 0. Two pods of a StatefulSet with the same name may then run at once. "
+        "Default: never.",
     )
 
 
 class Drain(Section):
-    """How nodes are emptied."""
+    """How nodes are drained."""
 
     timeout: Duration = Field(
         default=timedelta(minutes=30),
-        description="For one node; what blocks is then named, and tried again by the next pass.",
+        description="How long the drain of a node may take. Then it ends, the pods that block it are "
+        "reported, and the next pass tries again.",
     )
-    max_concurrent_nodes: Count = Field(default=10, description="How many nodes are drained at once.")
+    max_concurrent_nodes: Count = Field(
+        default=10, description="The largest number of nodes that are drained at once."
+    )
     ignore_daemon_sets: Flag = Field(
         default=True,
-        description="Whether DaemonSets' pods stay: their controller would put them back at once.",
+        description="Whether pods of DaemonSets stay. The DaemonSet controller would create them again on "
+        "the same node.",
     )
     max_grace_period: Duration | None = Field(
-        default=None, description="Caps the pods' own grace periods. Default: no cap."
+        default=None,
+        description="The upper limit for the termination grace period of the pods. Default: no limit.",
     )
     skip_pods: tuple[PodSelector, ...] | None = Field(
-        default=None, description="Pods that stay, as a list of selectors. Default: none."
+        default=None, description="Pods that stay on the node, as a list of selectors. Default: none."
     )
     rules: tuple[DrainRule, ...] = Field(
         default=(),
-        description="What is done with which pods, in which order; the first rule that fits counts.",
+        description="Rules for selected pods: what is done with them, and in which order. The first rule "
+        "that matches a pod applies.",
     )
     escalation: EscalationSettings | None = Field(
         default=None,
-        description="What happens when a drain doesn't finish. Default: nothing but to try again.",
+        description="What happens when a drain does not finish. Default: the next pass tries again.",
     )
     restart_singletons: Flag = Field(
         default=False,
-        description="Whether a Deployment of one replica that a budget protects is restarted, so that its "
-        "new pod comes up elsewhere first. Default: false; it changes what somebody deployed.",
+        description="Whether a Deployment with one replica is restarted when a PodDisruptionBudget blocks "
+        "the eviction of its pod. The new pod then starts on another node before the old one stops. The "
+        "restart changes the pod template of the Deployment.",
     )
     parallel_per_node: Count = Field(
         default=20,
-        description="Eviction requests under way at once for one node. As much as one watch keeps up with.",
+        description="The largest number of eviction requests in flight for one node. One watch can follow "
+        "about this many.",
     )
     parallel: Count = Field(
         default=50,
-        description="Eviction requests under way at once for all nodes: a small part of what an API server "
-        "admits (200 changes at once).",
+        description="The largest number of eviction requests in flight for all nodes. An API server admits "
+        "200 mutating requests at once by default.",
     )

@@ -1,4 +1,4 @@
-"""The types of single values in the settings file, and what each admits."""
+"""The types of single values in the settings file, and the values that each allows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _cluster_id(value: object) -> str:
     text = _text(value)
     if not _CLUSTER_ID.fullmatch(text):
         raise ValueError(
-            f"{shown(value)} is no managed cluster's resource id; `az aks show --query id` prints it"
+            f"{shown(value)} is not the resource ID of a managed cluster; `az aks show --query id` prints it"
         )
     return text
 
@@ -50,7 +50,7 @@ def _prefix(value: object) -> str:
     text = _text(value)
     label = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
     if len(text) > 253 or not re.fullmatch(rf"{label}(?:\.{label})*", text):
-        raise ValueError(f"{shown(text)} is not a DNS name in small letters, like node-maintenance.dev")
+        raise ValueError(f"{shown(text)} is not a DNS name in lower case, like node-maintenance.dev")
     return text
 
 
@@ -59,16 +59,16 @@ def _condition_type(value: object) -> str:
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9./_-]{0,314}[A-Za-z0-9])?", text):
         raise ValueError(f"{shown(text)} is not the type of a node condition")
     if text == "Ready":
-        # True is the healthy answer here: it would drain every node that is well.
+        # Ready is True on healthy nodes, so it would drain every one of them.
         raise ValueError(
-            "a node is Ready when it is well; name a condition that is True when something is wrong"
+            "Ready is True on healthy nodes; name a condition that is True when something is wrong"
         )
     return text
 
 
 def _positive(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{shown(value)} is not a whole number from 1 on")
+        raise ValueError(f"{shown(value)} is not a whole number of at least 1")
     return value
 
 

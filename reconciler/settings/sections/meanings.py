@@ -1,4 +1,4 @@
-"""`events` and `conditions`: what each of them means here."""
+"""`events` and `conditions`: what the reconciler does about each of them."""
 
 from __future__ import annotations
 
@@ -14,70 +14,73 @@ from reconciler.settings.sections.section import Section
 
 
 class Meaning(Section):
-    """What an event or a condition means; what is left out is as in the kind's default."""
+    """What the reconciler does about an event or a condition. Keys left out have the default of the kind."""
 
     drain: Flag | None = Field(
-        default=None, description="Whether it asks for a drain. Default: by kind, see the table."
+        default=None, description="Whether the node is drained. Default: by kind, see the table."
     )
     outside_window: OutsideWindow | None = Field(
         default=None,
-        description="What happens while no window is open. Never: nothing starts. AtDeadline: a window that "
-        "opens before the deadline is waited for, else the drain starts at the deadline. Immediately: "
-        "on sight. Default: by kind, see the table.",
+        description="What happens while no window is open. Never: no drain starts. AtDeadline: the drain "
+        "waits for a window that opens before the deadline, and otherwise starts at the deadline. "
+        "Immediately: the drain starts at once. Default: by kind, see the table.",
     )
     empty_dir: Treatment | None = Field(
         default=None,
-        description="A pod with an emptyDir volume: Keep (it stays, and keeps only itself) or Evict. "
-        "Default: by kind; Evict where the node's disk is lost anyway.",
+        description="What happens to a pod with an emptyDir volume. Keep: the pod stays, and the others are "
+        "drained. Evict: the pod is evicted. Default: by kind, `Evict` where the disk of the node is lost "
+        "anyway.",
     )
     unmanaged_pods: Treatment | None = Field(
         default=None,
-        description="A pod that no controller would create again: Keep (it stays, and keeps only itself) or "
-        "Evict. Default: by kind; Evict where the VM is lost anyway.",
+        description="What happens to a pod without a controller, which nothing would create again. Keep: the "
+        "pod stays, and the others are drained. Evict: the pod is evicted. Default: by kind, `Evict` where "
+        "the VM is lost anyway.",
     )
     replace: Flag | None = Field(
         default=None,
-        description="Whether the drained node's machine is deleted, so that a new one comes, instead of "
-        "waiting for the end; see docs/replacing.md. Default: false.",
+        description="Whether the machine is replaced once the node is drained, instead of waiting for the "
+        "end of the maintenance. See docs/replacing.md. Default: `false`.",
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:
-        """Return `below` with what is said here in its place."""
+        """Return the policy `below`, with the keys that are set here replaced."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name not in ("for_",)}
         return replace(below, **{name: value for name, value in given.items() if value is not None})
 
 
 class EventMeaning(Meaning):
-    """What one kind of event means."""
+    """What the reconciler does about one kind of event."""
 
     min_duration: Duration | None = Field(
         default=None,
-        description="A shorter event is let pass; one of unknown duration counts as long. Default: 0s, "
-        "so that none is let pass for its length.",
+        description="An event that is shorter than this is ignored. An event of unknown duration is never "
+        "too short. Default: `0s`.",
     )
     lead_time: Duration | None = Field(
         default=None,
-        description="How long before the event's notBefore a drain has to start at the latest: the "
-        "deadline. Default: by kind, see the table.",
+        description="The deadline for the start of the drain, as the time before the `notBefore` of the "
+        "event. Default: by kind, see the table.",
     )
     acknowledge: Flag | None = Field(
         default=None,
-        description="Whether Azure is told to start it now, instead of at the end of the notice, once every "
-        "VM that it names is a node of this cluster and drained. It needs the node agent. Default: false.",
+        description="Whether the reconciler asks Azure to start the event early, once every VM of the event "
+        "is a drained node of this cluster. It needs the node agent. See docs/azure.md#8-acknowledging. "
+        "Default: `false`.",
     )
 
 
 class ConditionMeaning(Meaning):
-    """What a node condition means that is True."""
+    """What the reconciler does about a node condition that is True."""
 
     for_: Duration | None = Field(
         default=None,
         alias="for",
-        description="How long the condition must have been True. Default: 0s, at once.",
+        description="How long the condition must have been True before it counts. Default: `0s`.",
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:
-        """Return `below` with what is said here in its place."""
+        """Return the policy `below`, with the keys that are set here replaced."""
         merged = Meaning.over(self, below)
         return merged if self.for_ is None else replace(merged, for_=self.for_)
 
@@ -87,36 +90,38 @@ def _pascal(name: str) -> str:
 
 
 class Events(Section):
-    """What each kind of event means; what isn't said here is as in the kind's default."""
+    """What the reconciler does about each kind of event. Kinds left out have their defaults."""
 
     model_config = ConfigDict(alias_generator=_pascal)
 
-    freeze: EventMeaning = Field(default=EventMeaning(), description="The VM stands still for some seconds.")
+    freeze: EventMeaning = Field(default=EventMeaning(), description="The VM pauses for some seconds.")
     live_migration: EventMeaning = Field(
-        default=EventMeaning(), description="The VM moves to another host, standing still for some seconds."
+        default=EventMeaning(), description="The VM moves to another host, with a pause of some seconds."
     )
-    reboot: EventMeaning = Field(default=EventMeaning(), description="The VM restarts; its disks stay.")
+    reboot: EventMeaning = Field(default=EventMeaning(), description="The VM restarts. It keeps its disks.")
     redeploy: EventMeaning = Field(
-        default=EventMeaning(), description="The VM moves to another host; its temporary disk is lost."
+        default=EventMeaning(), description="The VM moves to another host. Its temporary disk is lost."
     )
     preempt: EventMeaning = Field(
-        default=EventMeaning(), description="A spot VM is taken away, 30 s from now at best."
+        default=EventMeaning(), description="A spot VM is evicted, with a notice of 30 s at most."
     )
     terminate: EventMeaning = Field(default=EventMeaning(), description="The VM is deleted.")
     rebalance: EventMeaning = Field(
         default=EventMeaning(),
-        description="Spot's rebalance recommendation: advice, not an event, and nothing is drained for it.",
+        description="AWS recommends to replace a spot instance that may be interrupted soon.",
     )
     unknown: EventMeaning = Field(
-        default=EventMeaning(), description="What could not be read: it is told of, with its text."
+        default=EventMeaning(),
+        description="An event that the reconciler cannot read. It is reported with its text.",
     )
     user_initiated: UserInitiated | None = Field(
         default=None,
-        description="Somebody's own reboot or redeploy of a VM, which starts at once. Report: it is told "
-        "of. Drain: it is treated as the platform's. Default: Report.",
+        description="What happens when a user of the subscription reboots or redeploys a VM, which starts at "
+        "once. Report: the event is only reported. Drain: it is treated like an event of the platform. "
+        "Default: `Report`.",
     )
 
     def of(self, kind: Kind) -> EventMeaning:
-        """Return what is said of a kind."""
+        """Return the settings of a kind."""
         meaning: EventMeaning = getattr(self, kind.name.lower())
         return meaning

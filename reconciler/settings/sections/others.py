@@ -1,4 +1,4 @@
-"""`adopt`, `publish` and `coexist`: how others who tend nodes are lived with."""
+"""`adopt`, `publish` and `coexist`: how the reconciler works together with other tools."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reconciler.settings.sections.section import Section
 
 
 class Adoptable(StrEnum):
-    """Tools whose cordons can become ours."""
+    """Tools whose cordons the reconciler can adopt."""
 
     MECHANIC = "mechanic"
 
 
 class Sign(StrEnum):
-    """What of a node's case is shown to others."""
+    """How the state of a node's maintenance is published for other tools."""
 
     DRAINSAFE = "drainsafe"
     """drainsafe's annotations."""
@@ -26,30 +26,33 @@ class Sign(StrEnum):
     """The lifecycle conditions of KEP-5683."""
 
     NODE_MAINTENANCES = "nodemaintenances"
-    """A NodeMaintenance object per node and event."""
+    """One NodeMaintenance object per node and event."""
 
 
 class AksRemediator(StrEnum):
-    """How AKS's own remediator is lived with."""
+    """What to do with a node on which AKS's remediator is working."""
 
     SHARE = "Share"
     LEAVE = "Leave"
 
 
 class Karpenter(Section):
-    """How Karpenter (AKS: node auto-provisioning) is lived with."""
+    """Nodes of Karpenter, which AKS calls node auto-provisioning."""
 
     leave: tuple[Kind, ...] = Field(
-        default=(Kind.PREEMPT,), description="Kinds of events on its nodes that are left to it."
+        default=(Kind.PREEMPT,),
+        description="Kinds of events that the reconciler leaves to Karpenter on its nodes.",
     )
 
 
 class Coexist(Section):
-    """How others who drain nodes are lived with."""
+    """How the reconciler works together with other tools that drain nodes."""
 
     aks_remediator: AksRemediator = Field(
         default=AksRemediator.SHARE,
-        description="Share: drain too, never touch its taint, uncordon after it has gone. Leave: hold the "
-        "nodes that it has tainted.",
+        description="What to do with a node that has the taint of AKS's remediator. Share: drain it too, "
+        "leave the taint alone, and uncordon the node after the taint is gone. Leave: hold the node.",
     )
-    karpenter: Karpenter = Field(default=Karpenter(), description="Karpenter, on AKS node auto-provisioning.")
+    karpenter: Karpenter = Field(
+        default=Karpenter(), description="Nodes of Karpenter, which AKS calls node auto-provisioning."
+    )

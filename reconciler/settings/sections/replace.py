@@ -11,34 +11,35 @@ from reconciler.settings.sections.section import Section
 
 
 class PoolCount(StrEnum):
-    """How an AKS agent pool gets back the machine that was deleted from it."""
+    """How an AKS agent pool gets a new machine for the one that is deleted."""
 
     RESTORE = "Restore"
     TRUST_AUTOSCALER = "TrustAutoscaler"
 
 
 class AksPools(Section):
-    """AKS's agent pools, whose machines are deleted through ARM and in no other way."""
+    """AKS agent pools. Their machines are deleted only through ARM."""
 
     cluster: ClusterId | None = Field(
         default=None,
-        description="The resource id of the managed cluster, "
+        description="The resource ID of the managed cluster, "
         "`/subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerService/managedClusters/…`. "
-        "Default: none, and no machine of an agent pool is replaced.",
+        "Default: none, machines of agent pools are not replaced.",
     )
     count: PoolCount = Field(
         default=PoolCount.RESTORE,
-        description="Restore: the pool is asked for one machine more before one is deleted. TrustAutoscaler: "
-        "it is left to the cluster autoscaler, as it always is in a pool that has one.",
+        description="How a pool gets its new machine. Restore: the pool is scaled up by one before a machine "
+        "is deleted. TrustAutoscaler: the cluster autoscaler scales the pool. A pool with autoscaling always "
+        "behaves like TrustAutoscaler.",
     )
 
 
 class Replacing(Section):
-    """How machines are replaced, for the events that say `replace: true`."""
+    """How machines are replaced, for the events with `replace: true`."""
 
     surge: Flag = Field(
         default=False,
-        description="Whether the replacement is asked for, and Ready, before the old node is drained, where "
-        "its MachineSet or agent pool allows it and the deadline leaves the time.",
+        description="Whether the replacement is requested, and Ready, before the old node is drained. This "
+        "happens where the MachineSet or agent pool allows it and the deadline leaves enough time.",
     )
-    aks: AksPools = Field(default=AksPools(), description="AKS's agent pools.")
+    aks: AksPools = Field(default=AksPools(), description="AKS agent pools.")

@@ -11,7 +11,7 @@ from reconciler.model.selector import LabelSelector
 
 
 class Section(BaseModel):
-    """A mapping of the file. Unknown keys are mistakes; a section left empty is as if it weren't there."""
+    """A mapping in the file. Unknown keys are mistakes. An empty section has all its defaults."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -24,7 +24,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_empty_sections(cls, data: Any) -> Any:
-        """Drop `budget:` with nothing below it, as Kubernetes does: its keys were all commented out."""
+        """Drop `budget:` with nothing below it, as Kubernetes does. All its keys may be commented out."""
         if data is None:
             return {}
         if not isinstance(data, dict) or None not in data.values():

@@ -1,4 +1,4 @@
-"""`sources`: who tells of maintenance."""
+"""`sources`: where the reconciler learns of maintenance."""
 
 from __future__ import annotations
 
@@ -15,109 +15,120 @@ from reconciler.settings.sections.section import Section
 class NodeConditionsSource(Section):
     """Node conditions, such as node-problem-detector's `VMEventScheduled`."""
 
-    enabled: Flag = Field(default=True, description="Whether node conditions are read.")
+    enabled: Flag = Field(default=True, description="Whether the reconciler reads node conditions.")
     stale_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="Without a heartbeat for so long, a condition is unknown. Three of the five-minute "
-        "heartbeats that node-problem-detector sends.",
+        description="A condition without a heartbeat for this long is unknown. The default is three of the "
+        "five-minute heartbeats that node-problem-detector sends.",
     )
 
 
 class ImdsSource(Section):
-    """Scheduled events of the instance metadata service."""
+    """Scheduled events of the Azure Instance Metadata Service (IMDS)."""
 
     enabled: Flag = Field(
-        default=True, description="Whether what the node agent published on its node is read."
+        default=True,
+        description="Whether the reconciler reads the events that the node agent publishes on its node.",
     )
 
 
 class RequestsSource(Section):
-    """Requests by hand or by other automation."""
+    """Requests by a person or by other automation."""
 
-    enabled: Flag = Field(default=True, description="Whether the annotation `<keys.prefix>/request` is read.")
+    enabled: Flag = Field(
+        default=True,
+        description="Whether the reconciler reads the annotation `<keys.prefix>/request` of nodes.",
+    )
 
 
 class AzureCloud(StrEnum):
-    """The clouds that Azure has."""
+    """The Azure clouds."""
 
     PUBLIC = "Public"
     CHINA = "China"
     US_GOVERNMENT = "USGovernment"
 
 
-# Azure counts calls by the minute; asking more often than a pass runs would tell nothing new.
+# Azure limits calls per minute, and a pass runs about once a minute.
 _OFTEN = timedelta(minutes=1)
 
 
 class ArmSource(Section):
-    """Azure Resource Manager: reboots that Azure plans weeks ahead."""
+    """Azure Resource Manager (ARM): reboots that Azure plans weeks ahead."""
 
     enabled: Flag = Field(
         default=False,
-        description="Whether it is asked; it needs an identity with rights to read VMs, see docs/azure.md.",
+        description="Whether the reconciler queries ARM for nodes on Azure. It needs an identity that may "
+        "read VMs, see docs/azure.md.",
     )
     every: Duration = Field(
         default=timedelta(minutes=15),
-        description="How often it is asked: one list for each uniform scale set, one for all other VMs of a "
-        "subscription. At least 1m.",
+        description="How often the reconciler queries ARM, at least 1m. Each query is one list per uniform "
+        "scale set, and one list for all other VMs of a subscription. A ConfigMap saves the answers, but not "
+        "in mode Observe and in dry runs: there, each run queries ARM.",
     )
-    cloud: AzureCloud = Field(
-        default=AzureCloud.PUBLIC, description="Which Azure: Public, China or USGovernment."
-    )
+    cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")
     ahead: Duration = Field(
         default=timedelta(days=1),
-        description="How long before Azure's own maintenance window a drain may start at the earliest, so "
-        "that no node stands empty for weeks; from then on windows and deadline decide.",
+        description="The earliest start of a drain, as the time before Azure's own maintenance window. It "
+        "keeps nodes from being empty for weeks. After it, the windows and the deadline decide. It is never "
+        "less than the `leadTime` of the kind.",
     )
     self_service: Flag = Field(
         default=False,
-        description="Whether maintenance that Azure lets us start ourselves is started, on a drained node in "
-        "one of our own windows. False: docs/azure.md says first what AKS supports.",
+        description="Whether the reconciler starts self-service maintenance that Azure offers, on a drained "
+        "node inside one of the `windows`. Read docs/azure.md#7-self-service-maintenance first: it says what "
+        "AKS supports.",
     )
 
     @model_validator(mode="after")
     def _not_too_often(self) -> ArmSource:
         found = []
         if self.every < _OFTEN:
-            found.append(Mistake(("every",), "is shorter than 1m: ARM counts calls by the minute"))
+            found.append(Mistake(("every",), "is shorter than 1m; ARM limits calls per minute"))
         if self.self_service and not self.enabled:
-            found.append(Mistake(("selfService",), "does nothing while sources.arm.enabled is false"))
+            found.append(Mistake(("selfService",), "has no effect while sources.arm.enabled is false"))
         if found:
             raise Mistakes(tuple(found))
         return self
 
 
 class AwsSource(Section):
-    """AWS's EC2 API: scheduled events of instances."""
+    """The EC2 API of AWS: scheduled events of instances."""
 
     enabled: Flag = Field(
         default=False,
-        description="Whether it is asked; it needs the extra `aws` and the right to describe instances, see "
-        "docs/aws.md.",
+        description="Whether the reconciler queries EC2. It needs the extra `aws` and permission to describe "
+        "instances, see docs/aws.md.",
     )
     every: Duration = Field(
         default=timedelta(minutes=5),
-        description="How often it is asked: one list for each region. At least 1m.",
+        description="How often the reconciler queries EC2, at least 1m. Each query is one list per region.",
     )
 
     @model_validator(mode="after")
     def _not_too_often(self) -> AwsSource:
         if self.every < _OFTEN:
-            raise Mistakes((Mistake(("every",), "is shorter than 1m: EC2 counts calls, too"),))
+            raise Mistakes((Mistake(("every",), "is shorter than 1m; EC2 limits the rate of calls"),))
         return self
 
 
 class Sources(Section):
-    """Who tells of maintenance."""
+    """Where the reconciler learns of maintenance."""
 
     node_conditions: NodeConditionsSource = Field(
         default=NodeConditionsSource(), description="Node conditions, such as `VMEventScheduled`."
     )
     imds: ImdsSource = Field(
-        default=ImdsSource(), description="Scheduled events, as the node agent published them."
+        default=ImdsSource(), description="Azure scheduled events, published by the node agent."
     )
-    requests: RequestsSource = Field(default=RequestsSource(), description="Requests in a node's annotation.")
+    requests: RequestsSource = Field(
+        default=RequestsSource(), description="Maintenance requests in an annotation of the node."
+    )
     arm: ArmSource = Field(
-        default=ArmSource(), description="Azure Resource Manager: reboots planned weeks ahead."
+        default=ArmSource(),
+        description="Azure Resource Manager (ARM): reboots planned weeks ahead. Setup: docs/azure.md.",
     )
-    aws: AwsSource = Field(default=AwsSource(), description="AWS's EC2 API: scheduled events.")
+    aws: AwsSource = Field(
+        default=AwsSource(), description="The EC2 API of AWS: scheduled events. Setup: docs/aws.md."
+    )

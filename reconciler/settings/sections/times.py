@@ -1,4 +1,4 @@
-"""`windows` and `notAllowed`: when drains may start, and when not."""
+"""`windows` and `notAllowed`: when drains may start, and when they may not."""
 
 from __future__ import annotations
 
@@ -14,35 +14,40 @@ from reconciler.settings.times import mistakes_in, times_of
 
 
 class TimesSection(Section):
-    """When, for windows and for what is not allowed."""
+    """A period of time that repeats or happens once, for `windows` and `notAllowed`."""
 
     days: Days | None = Field(
         default=None,
         description="The days on which it starts, as names or ranges: `[Mon-Thu, sat]`. Default: every day.",
     )
     start: TimeOrMoment | None = Field(
-        default=None, description="A time of day, or a moment (a date, or date and time). Default: 00:00."
+        default=None, description="A time of day, or a moment (a date, or a date and time). Default: `00:00`."
     )
     end: TimeOrMoment | None = Field(
         default=None,
-        description="A time of day up to 24:00 (earlier than the start: on the next day), or a moment, where "
-        "a date excludes that day. Itself outside. Default: 24:00.",
+        description="A time of day up to 24:00, or a moment. The end itself is not included, so an end date "
+        "excludes that day. A time before the start is on the next day. Default: `24:00`.",
     )
     schedule: str | None = Field(
         default=None,
-        description="Instead of days, start and end: a cron schedule of five fields; Sunday is 0 or 7, the "
-        "first Saturday of a month `6#1`; also @daily and its like. Default: none.",
+        description="A cron schedule of five fields, instead of days, start and end. Sunday is 0 or 7, and "
+        "the first Saturday of a month is `6#1`. Macros such as `@daily` are allowed. Default: none.",
     )
     duration: Duration | None = Field(
-        default=None, description="With a schedule: how long it lasts from each firing on. Default: none."
+        default=None,
+        description="How long it lasts each time that the schedule fires. Required with a schedule. "
+        "Default: none.",
     )
-    node_selector: Selector = Field(default=EVERYTHING, description="Which nodes it is for. Default: all.")
+    node_selector: Selector = Field(
+        default=EVERYTHING, description="The nodes that it applies to. Default: all nodes."
+    )
     time_zone: Zone | None = Field(
-        default=None, description="The IANA time zone in which it is meant. Default: the file's `timeZone`."
+        default=None,
+        description="The IANA time zone of its days and times. Default: the `timeZone` of the file.",
     )
 
     def title(self, zone: ZoneInfo) -> str:
-        """Return its times in words: the name of what was given none."""
+        """Return its times as text. This is the name of an entry without one."""
         return str(times_of(self, self.time_zone or zone))
 
 
@@ -51,7 +56,7 @@ class WindowSettings(TimesSection):
 
     name: Text | None = Field(
         default=None,
-        description="What reports call it; no two windows share one. Default: its times in words.",
+        description="The name of the window in reports. Names are unique. Default: its times as text.",
     )
 
     @model_validator(mode="after")
@@ -66,11 +71,13 @@ class NotAllowedSettings(TimesSection):
 
     name: Text | None = Field(
         default=None,
-        description="What reports call it; no two entries share one. Default: its times in words.",
+        description="The name of the entry in reports. Names are unique. Default: its times as text.",
     )
-    reason: str = Field(default="", description="Why, for whoever reads the report. Default: none.")
+    reason: str = Field(default="", description="The reason, shown in reports. Default: none.")
     absolute: Flag = Field(
-        default=False, description="Whether not even a deadline may beat it. Default: false, a deadline does."
+        default=False,
+        description="Whether it holds against deadlines too. Otherwise a drain starts at its deadline, even "
+        "during this time.",
     )
 
     @model_validator(mode="after")
