@@ -29,15 +29,36 @@ class Killed(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: `what` as the port calls it, `node` and `subject` what it is about, `number` from 1."""
+    """One call: `what` as the port calls it, `node` and `subject` what it is about, `number` from 1.
+
+    `content` is what a write was given: a NodeWrite, a Notice, a Pod and so on; None for a read.
+    """
 
     what: str
     node: str = ""
     subject: str = ""
     number: int = 0
+    content: object = None
 
 
 Hook = Callable[[Call], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    """One eviction or deletion that the server was asked for, granted or not.
+
+    `at` is UTC, `verb` evict or delete, `cordoned` whether the node was cordoned at that moment.
+    """
+
+    at: datetime
+    verb: str
+    pod: str
+    uid: str
+    node: str
+    cordoned: bool
+    granted: bool
+    grace: int | None
 
 
 class SimulatedApi:
@@ -55,7 +76,11 @@ class SimulatedApi:
         self.before_write: Hook | None = None
         self.after_write: Hook | None = None
         self.writes = 0
+        """How many writes were asked for, refused ones among them."""
         self.reads = 0
+        self.done: list[Call] = []
+        """The writes that took effect, in order."""
+        self.pod_requests: list[PodRequest] = []
         self.silent_since: dict[str, datetime] = {}
         """Since when a node's detector writes no heartbeat, by node."""
 
@@ -103,7 +128,8 @@ class SimulatedApi:
         """The NodeMaintenance objects."""
         del prefix
         self._read("maintenances")
-        return tuple(one for _, one in sorted(self.cluster.maintenances.items()))
+        found = self.cluster.maintenances
+        return None if found is None else tuple(one for _, one in sorted(found.items()))
 
     def skew(self) -> timedelta | None:
         """How far our clock is ahead."""
@@ -113,7 +139,7 @@ class SimulatedApi:
 
     def patch_node(self, write: NodeWrite) -> None:
         """Patch a node; a stale resourceVersion is forgiven where nothing of ours has changed."""
-        call = self._before("patch_node", write.node)
+        call = self.begin_write("patch_node", write.node, content=write)
         node = self.cluster.nodes.get(write.node)
         if node is None:
             raise NotFound(f"node {write.node} not found", status=404)
@@ -133,16 +159,16 @@ class SimulatedApi:
         state = changed.labels.get(OwnKeys(write.own_prefix).state, "operational")
         self.cluster.tell(Actor.US, what, write.node, detail=state)
         self.cluster.settle()
-        self._after(call)
+        self.end_write(call)
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Put conditions into a node's status, by their type, and take others away."""
-        call = self._before("patch_conditions", write.node)
+        call = self.begin_write("patch_conditions", write.node, content=write)
         node = self.cluster.nodes.get(write.node)
         if node is None:
             raise NotFound(f"node {write.node} not found", status=404)
         if node.uid != write.uid:
-            raise Conflict(f"node {write.node} was made anew", status=409)
+            raise Conflict(f"node {write.node} is another one of that name", status=409)
         have = {one.type: one for one in node.conditions if one.type not in write.gone}
         for one in write.put:
             old = have.get(one.type)
@@ -150,32 +176,40 @@ class SimulatedApi:
             have[one.type] = replace(one, transition=since)
         self.cluster.put_node(replace(node, conditions=tuple(have.values())))
         self.cluster.tell(Actor.US, "conditions", write.node)
-        self._after(call)
+        self.end_write(call)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
         """Make, change or delete a NodeMaintenance."""
-        call = self._before("write_maintenance", write.node, write.name)
+        call = self.begin_write("write_maintenance", write.node, write.name, write)
+        found = self.cluster.maintenances
+        if found is None:
+            raise NotFound("the server could not find the requested resource", status=404)
         if write.wanted is None:
-            self.cluster.maintenances.pop(write.name, None)
+            found.pop(write.name, None)
+        elif write.exists is not (write.name in found):
+            raise NotFound(f"nodemaintenances {write.name!r}: exists is {not write.exists}", status=404)
         else:
-            self.cluster.maintenances[write.name] = write.wanted
+            found[write.name] = write.wanted
         self.cluster.tell(Actor.US, "nodemaintenance", write.node, write.name)
-        self._after(call)
+        self.end_write(call)
 
     def write_ledger(self, ledger: Ledger) -> None:
-        """Write our ConfigMap."""
-        call = self._before("write_ledger")
-        self.cluster.ledger = ledger
+        """Write our ConfigMap; the last start never moves back."""
+        call = self.begin_write("write_ledger", content=ledger)
+        if self.cluster.ledger_contended:
+            raise Conflict("our ConfigMap: somebody else keeps writing it", status=409)
+        starts = (self.cluster.ledger.last_start, ledger.last_start)
+        self.cluster.ledger = replace(ledger, last_start=max((one for one in starts if one), default=None))
         self.cluster.tell(Actor.US, "ledger")
-        self._after(call)
+        self.end_write(call)
 
     def notify(self, node: str, uid: str, notice: Notice) -> None:
         """Write an Event; a failure is never raised."""
         try:
-            call = self._before("notify", node, notice.reason)
+            call = self.begin_write("notify", node, notice.reason, notice)
             self.cluster.events.append(KubernetesEvent(self.cluster.clock.now(), node, uid, notice))
             self.cluster.tell(Actor.US, "notify", node, notice.reason, notice.message)
-            self._after(call)
+            self.end_write(call)
         except ClusterError as error:
             self.cluster.tell(Actor.US, "notify failed", node, notice.reason, str(error))
 
@@ -199,27 +233,29 @@ class SimulatedApi:
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict as pkg/registry/core/pod/storage/eviction.go does."""
-        call = self._before("evict", pod.node, pod.key)
+        call = self._asked_for("evict", pod, grace)
         found = self._same(pod)
         # canIgnorePDB: what has ended, never started or is leaving already costs nobody anything.
         if not (found.finished or found.phase == "Pending" or found.deleting_until is not None):
             self._ask_budgets(found)
+        self._grant()
         self.cluster.tell(Actor.US, "evict", found.node, found.key)
         self.cluster.terminate(found.uid, grace)
-        self._after(call)
+        self.end_write(call)
 
     def delete(self, pod: Pod, *, grace: int | None) -> None:
         """Delete, asking no budget."""
-        call = self._before("delete", pod.node, pod.key)
+        call = self._asked_for("delete", pod, grace)
         found = self._same(pod)
+        self._grant()
         self.cluster.tell(Actor.US, "delete", found.node, found.key, f"grace {grace}")
         self.cluster.terminate(found.uid, grace)
-        self._after(call)
+        self.end_write(call)
 
     def restart(self, pod: Pod, now: datetime) -> str:
         """Restart the Deployment that owns the pod."""
         del now
-        call = self._before("restart", pod.node, pod.key)
+        call = self.begin_write("restart", pod.node, pod.key, pod)
         found = self._same(pod)
         key = self.cluster.owner_of(found)
         workload = self.cluster.workloads.get(key)
@@ -227,13 +263,29 @@ class SimulatedApi:
             raise Rejected("it is no Deployment of one pod")
         self.cluster.tell(Actor.US, "restart", found.node, key)
         self.cluster.surge(key)
-        self._after(call)
+        self.end_write(call)
         return f"Deployment {key}"
 
     def attachments(self, node: str) -> tuple[str, ...]:
         """The volumes still attached."""
         self._read("attachments", node)
         return self.cluster.attached.get(node, ())
+
+    # Every write passes through these two.
+
+    def begin_write(self, what: str, node: str = "", subject: str = "", content: object = None) -> Call:
+        """Count a write and call the hook before it, which may raise; for other writers beside this one."""
+        self.writes += 1
+        call = Call(what, node, subject, self.writes, content)
+        if self.before_write is not None:
+            self.before_write(call)
+        return call
+
+    def end_write(self, call: Call) -> None:
+        """Note that a write took effect, and call the hook after it, which may raise."""
+        self.done.append(call)
+        if self.after_write is not None:
+            self.after_write(call)
 
     # Inside.
 
@@ -266,14 +318,19 @@ class SimulatedApi:
             raise TooManyRequests(
                 "Cannot evict pod as it would violate the pod's disruption budget.",
                 status=429,
+                reason="DisruptionBudget",
                 causes=(words,),
             )
+        for budget in covering:
+            if budget.allowed > 0:
+                self.cluster.spend(budget.key)
 
     def _shown(self, node: Node, wanted: Wanted) -> Node:
         """Cut a node to what is wanted, with heartbeats as a detector that lives would have written them."""
         prefix = f"{wanted.annotation_prefix}/"
         return replace(
             node,
+            labels={key: text for key, text in node.labels.items() if wanted.keeps_label(key)},
             annotations={
                 key: text
                 for key, text in node.annotations.items()
@@ -300,16 +357,17 @@ class SimulatedApi:
         if self.before_read is not None:
             self.before_read(Call(what, node, number=self.reads))
 
-    def _before(self, what: str, node: str = "", subject: str = "") -> Call:
-        self.writes += 1
-        call = Call(what, node, subject, self.writes)
-        if self.before_write is not None:
-            self.before_write(call)
-        return call
+    def _asked_for(self, verb: str, pod: Pod, grace: int | None) -> Call:
+        node = self.cluster.nodes.get(pod.node)
+        cordoned = node is not None and node.unschedulable
+        now = self.cluster.clock.now()
+        self.pod_requests.append(
+            PodRequest(now, verb, pod.key, pod.uid, pod.node, cordoned, granted=False, grace=grace)
+        )
+        return self.begin_write(verb, pod.node, pod.key, pod)
 
-    def _after(self, call: Call) -> None:
-        if self.after_write is not None:
-            self.after_write(call)
+    def _grant(self) -> None:
+        self.pod_requests[-1] = replace(self.pod_requests[-1], granted=True)
 
 
 def _patched(pairs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

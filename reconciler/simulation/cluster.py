@@ -6,10 +6,11 @@ platform, tests) calls it directly; our program reaches it through `api.py` only
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from reconciler.errors import ReconcilerError
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
 from reconciler.model.plan import Notice
@@ -18,7 +19,7 @@ from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, 
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.log import Actor, Happening, Log
-from reconciler.simulation.watch import SimulatedWatch
+from reconciler.simulation.watch import Delivery, SimulatedWatch, at_once
 from reconciler.simulation.workloads import BudgetSpec, Workload, budget_status
 
 
@@ -40,6 +41,14 @@ class SimulatedCluster:
         self.clock = clock
         self.log = log or Log()
         self.room = room
+        self.budget_lag = timedelta()
+        """How long the disruption controller takes to count again after a change."""
+        self.bare_pods_stop_after: timedelta | None = None
+        """How long a pod that no workload made takes to end, None for its grace period."""
+        self.delivery: Delivery = at_once
+        """How changes arrive at the watches that are opened from now on."""
+        self.ledger_contended = False
+        """Whether somebody else keeps writing our ConfigMap, so that every write of ours conflicts."""
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.workloads: dict[str, Workload] = {}
@@ -49,7 +58,12 @@ class SimulatedCluster:
         self.events: list[KubernetesEvent] = []
         self.attached: dict[str, tuple[str, ...]] = {}
         self.ledger = Ledger()
-        self.maintenances: dict[str, Maintenance] = {}
+        self.maintenances: dict[str, Maintenance] | None = {}
+        """The NodeMaintenance objects by name; None where the CRD is not installed."""
+        self.node_listeners: list[Callable[[Node], None]] = []
+        """Called after each write of a node, with the node as it is then."""
+        self.finalizers: set[str] = set()
+        """The UIDs of pods that a finalizer keeps: deletion does not end them."""
         self.agents = Agents(installed=True)
         self.remediator = Remediator()
         self.skew: timedelta | None = timedelta()
@@ -60,6 +74,7 @@ class SimulatedCluster:
         self._nodes_made = 0
         self._pod_watches: dict[str, list[SimulatedWatch[PodChange]]] = {}
         self._budget_watches: list[SimulatedWatch[BudgetChange]] = []
+        self._count_is_due = False
         self._settling = False
         self._unsettled = False
 
@@ -70,7 +85,10 @@ class SimulatedCluster:
     # Nodes.
 
     def add_node(self, node: Node) -> Node:
-        """Add a node; it gets a UID of its own, is Ready where its conditions don't say otherwise."""
+        """Add a node; it is Ready where its conditions don't say otherwise.
+
+        A node without a UID gets one, and a boot id with it; one that has a UID is taken as it is.
+        """
         self._nodes_made += 1
         now = self.clock.now()
         conditions = node.conditions
@@ -78,8 +96,10 @@ class SimulatedCluster:
             # It has been Ready for long, so that nothing settles that nobody moved.
             ready = Condition("Ready", "True", "KubeletReady", transition=now - timedelta(days=3))
             conditions = (*conditions, ready)
-        uid, boot = f"node-{self._nodes_made:06d}", f"boot-{self._nodes_made:06d}-1"
-        added = replace(node, uid=uid, boot_id=boot, conditions=conditions)
+        added = replace(node, conditions=conditions)
+        if not node.uid:
+            number = f"{self._nodes_made:06d}"
+            added = replace(added, uid=f"node-{number}", boot_id=f"boot-{number}-1")
         self.put_node(added)
         self.tell(Actor.CLUSTER, "node joined", node.name)
         self.settle()
@@ -88,6 +108,8 @@ class SimulatedCluster:
     def put_node(self, node: Node) -> None:
         """Store a node as it is now, with a new resourceVersion."""
         self.nodes[node.name] = replace(node, resource_version=self._next_revision())
+        for listener in list(self.node_listeners):
+            listener(self.nodes[node.name])
 
     def touch(self, name: str) -> None:
         """Let somebody write the node who changes nothing that we read, as kubelets do all the time."""
@@ -101,6 +123,12 @@ class SimulatedCluster:
         for pod in self.pods_on(name):
             self._remove(pod)
         self.settle()
+
+    def replace_node(self, node: Node, actor: Actor = Actor.SOMEBODY) -> Node:
+        """Put another node in the place of one with the same name, which goes with its pods."""
+        if node.name in self.nodes:
+            self.delete_node(node.name, actor)
+        return self.add_node(node)
 
     def recreate_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> Node:
         """Delete a node and create it anew under its name: no cordon, nothing of ours, another UID."""
@@ -196,10 +224,43 @@ class SimulatedCluster:
         self._surplus[old.uid] = self._make(self.workloads[key]).uid
         self.settle()
 
+    def adopt(self, workload: Workload, *pods: Pod) -> None:
+        """Create a workload that has these pods already, or change one and give it more."""
+        for pod in pods:
+            self._made_by[pod.uid] = workload.key
+            self._put(pod)
+        self.add_workload(workload)
+
+    def add_pod(self, pod: Pod) -> None:
+        """Put a pod that no workload made, as it is; one of the same UID is changed."""
+        self._put(pod)
+        self.settle()
+
+    def drop_pod(self, uid: str) -> None:
+        """Let a pod vanish at once, as after a deletion without grace."""
+        self._remove(self.pods[uid])
+        self.settle()
+
+    def clear_node(self, node: str, *pods: Pod) -> None:
+        """Let a node's pods vanish at once, and put these in their place."""
+        for pod in self.pods_on(node):
+            self._remove(pod)
+        for pod in pods:
+            self._put(pod)
+        self.settle()
+
     def add_budget(self, spec: BudgetSpec) -> None:
-        """Create a PodDisruptionBudget, or change one."""
+        """Create a PodDisruptionBudget, or change one; its status is counted at once."""
         self.budget_specs[spec.key] = spec
         self.settle()
+        self._count_budgets()
+
+    def spend(self, key: str) -> None:
+        """Take one of a budget's allowed disruptions, as the API server does when it grants an eviction."""
+        # Without a lag the count that follows is the same, and nobody ever sees what was between.
+        if self.budget_lag:
+            budget = self.budgets[key]
+            self._put_budget(replace(budget, allowed=budget.allowed - 1))
 
     def drop_budget(self, key: str) -> None:
         """Let somebody delete a PodDisruptionBudget."""
@@ -221,8 +282,8 @@ class SimulatedCluster:
         return next((pod for pod in self.pods.values() if pod.key == key), None)
 
     def owner_of(self, pod: Pod) -> str:
-        """Return the `namespace/name` of the workload that made the pod."""
-        return self._made_by[pod.uid]
+        """Return the `namespace/name` of the workload that made the pod, empty where none did."""
+        return self._made_by.get(pod.uid, "")
 
     def terminate(self, uid: str, grace: int | None, actor: Actor = Actor.CLUSTER) -> None:
         """Delete a pod gracefully; a second deletion can only shorten the first."""
@@ -236,8 +297,9 @@ class SimulatedCluster:
             self.settle()
             return
         self._put(replace(pod, deleting_until=until))
-        workload = self.workloads.get(self._made_by[uid])
-        pause = workload.stops_after if workload else timedelta(seconds=seconds)
+        workload = self._workload_of(pod)
+        bare = self.bare_pods_stop_after
+        pause = workload.stops_after if workload else timedelta(seconds=seconds) if bare is None else bare
         self.clock.at(min(now + pause, until), lambda: self._stopped(uid))
         self.settle()
 
@@ -246,7 +308,9 @@ class SimulatedCluster:
     def watch_pods(self, node: str) -> SimulatedWatch[PodChange]:
         """List, then watch the pods of a node."""
         watches = self._pod_watches.setdefault(node, [])
-        watch = SimulatedWatch[PodChange]((*self.pods_on(node), Listed()), lambda one: _drop(watches, one))
+        watch = SimulatedWatch[PodChange](
+            (*self.pods_on(node), Listed()), lambda one: _drop(watches, one), self.clock, self.delivery
+        )
         watches.append(watch)
         return watch
 
@@ -254,10 +318,18 @@ class SimulatedCluster:
         """List, then watch all budgets."""
         watches = self._budget_watches
         watch = SimulatedWatch[BudgetChange](
-            (*self.budgets.values(), Listed()), lambda one: _drop(watches, one)
+            (*self.budgets.values(), Listed()), lambda one: _drop(watches, one), self.clock, self.delivery
         )
         watches.append(watch)
         return watch
+
+    def break_watches(self, error: ReconcilerError) -> None:
+        """End every open watch with an error."""
+        for pod_watches in list(self._pod_watches.values()):
+            for pod_watch in list(pod_watches):
+                pod_watch.fail(error)
+        for budget_watch in list(self._budget_watches):
+            budget_watch.fail(error)
 
     # What moves by itself.
 
@@ -274,7 +346,7 @@ class SimulatedCluster:
                 for key in sorted(self.workloads):
                     self._reconcile(self.workloads[key])
                 self._schedule()
-            self._count_budgets()
+            self._count_soon()
         finally:
             self._settling = False
 
@@ -316,7 +388,9 @@ class SimulatedCluster:
             if not pod.node and pod.deleting_until is None and pod.phase == "Pending"
         ]
         for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.uid)):
-            workload = self.workloads[self._made_by[pod.uid]]
+            workload = self._workload_of(pod)
+            if workload is None:
+                continue
             fitting = [node for node in self.nodes.values() if self._fits(workload, node)]
             if fitting:
                 self._bind(pod, min(fitting, key=lambda node: self._crowd(workload, node)).name)
@@ -346,8 +420,9 @@ class SimulatedCluster:
         self._start(bound)
 
     def _start(self, pod: Pod) -> None:
-        workload = self.workloads[self._made_by[pod.uid]]
-        self.clock.after(workload.starts_after, lambda: self._started(pod.uid))
+        workload = self._workload_of(pod)
+        pause = workload.starts_after if workload else timedelta()
+        self.clock.after(pause, lambda: self._started(pod.uid))
 
     def _started(self, uid: str) -> None:
         pod = self.pods.get(uid)
@@ -366,13 +441,13 @@ class SimulatedCluster:
         """A pod's processes have ended; only a living kubelet says so."""
         pod = self.pods.get(uid)
         node = self.nodes.get(pod.node) if pod else None
-        if pod is not None and node is not None and node.ready:
+        if pod is not None and node is not None and node.ready and uid not in self.finalizers:
             self._remove(pod)
             self.settle()
 
     def _remove(self, pod: Pod, actor: Actor = Actor.CLUSTER) -> None:
         del self.pods[pod.uid]
-        self._made_by.pop(pod.uid)
+        self._made_by.pop(pod.uid, None)
         self._surplus.pop(pod.uid, None)
         self.tell(actor, "pod gone", pod.node, pod.key)
         self._push(pod.node, PodGone(pod.uid))
@@ -387,20 +462,38 @@ class SimulatedCluster:
             watch.push(change)
 
     def _pods_of(self, key: str) -> list[Pod]:
-        return [pod for uid, pod in sorted(self.pods.items()) if self._made_by[uid] == key]
+        return [pod for uid, pod in sorted(self.pods.items()) if self._made_by.get(uid) == key]
+
+    def _workload_of(self, pod: Pod) -> Workload | None:
+        return self.workloads.get(self._made_by.get(pod.uid, ""))
+
+    def _count_soon(self) -> None:
+        if not self.budget_specs or self._count_is_due:
+            return
+        if not self.budget_lag:
+            self._count_budgets()
+            return
+        self._count_is_due = True
+        self.clock.after(self.budget_lag, self._count_budgets)
 
     def _count_budgets(self) -> None:
+        self._count_is_due = False
+
         def scale(pod: Pod) -> tuple[str, int] | None:
-            workload = self.workloads[self._made_by[pod.uid]]
-            return (workload.key, workload.replicas) if workload.kind else None
+            workload = self._workload_of(pod)
+            return (workload.key, workload.replicas) if workload and workload.kind else None
 
         for key, spec in sorted(self.budget_specs.items()):
             counted = budget_status(spec, self.pods.values(), scale)
             before = self.budgets.get(key)
             if before is None or replace(before, resource_version="") != counted:
-                self.budgets[key] = replace(counted, resource_version=self._next_revision())
-                for watch in list(self._budget_watches):
-                    watch.push(self.budgets[key])
+                self._put_budget(counted)
+
+    def _put_budget(self, budget: PodDisruptionBudget) -> None:
+        budget = replace(budget, resource_version=self._next_revision())
+        self.budgets[budget.key] = budget
+        for watch in list(self._budget_watches):
+            watch.push(budget)
 
     def _next_revision(self) -> str:
         self._revision += 1

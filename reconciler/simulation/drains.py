@@ -48,7 +48,9 @@ class SteppedDrainer:
         """Take the port, the clock, and who wants to hear of progress."""
         self._api = api
         self._clock = clock
-        self._core = DrainCore(limits)
+        self.core = DrainCore(limits)
+        self.commands: list[tuple[datetime, Command]] = []
+        """Every command of the core so far, and when (UTC) it was given."""
         self._latency = latency
         self._on_progress = on_progress
         self._watches: dict[int, SimulatedWatch[PodChange] | SimulatedWatch[BudgetChange]] = {}
@@ -66,7 +68,7 @@ class SteppedDrainer:
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return every drain begun here, by node."""
-        return self._core.progress()
+        return self.core.progress()
 
     def kill(self) -> None:
         """End as a process does: nothing more is sent, and no answer is heard."""
@@ -77,15 +79,17 @@ class SteppedDrainer:
     def _feed(self, event: Event) -> None:
         if self._dead:
             return
-        for command in self._core.step(event, self._clock.now()):
+        now = self._clock.now()
+        for command in self.core.step(event, now):
+            self.commands.append((now, command))
             self._send(command)
         self._plan_tick()
-        for one in self._core.touched():
+        for one in self.core.touched():
             if self._on_progress is not None:
                 self._on_progress(one)
 
     def _plan_tick(self) -> None:
-        wake = self._core.next_wake()
+        wake = self.core.next_wake()
         if wake is None or (self._tick is not None and self._tick <= wake):
             return
         self._tick = wake
@@ -115,8 +119,7 @@ class SteppedDrainer:
         except ReconcilerError as error:
             answer = failed(command, error)
         if answer is not None:
-            heard: Event = answer
-            self._clock.after(self._latency, lambda: self._feed(heard))
+            self._hear(answer)
 
     def _answer(self, command: Watch | Request) -> Event | None:
         api = self._api
@@ -124,20 +127,25 @@ class SteppedDrainer:
             case WatchPods(node, number):
                 pods = api.watch_pods(node)
                 self._watches[number] = pods
-                self._listen(pods, lambda change: PodNews(node, number, change))
+                self._listen(command, pods, lambda change: PodNews(node, number, change))
             case WatchBudgets(number):
                 budgets = api.watch_budgets()
                 self._watches[number] = budgets
-                self._listen(budgets, BudgetNews)
+                self._listen(command, budgets, BudgetNews)
             case _:
                 return ask(api, command, self._clock.now())
         return None
 
-    def _listen(self, watch: SimulatedWatch[_Item], told: Callable[[_Item], Event]) -> None:
+    def _listen(self, command: Watch, watch: SimulatedWatch[_Item], news: Callable[[_Item], Event]) -> None:
         def hear() -> None:
             for item in watch.take():
-                event = told(item)
-                self._clock.after(self._latency, lambda event=event: self._feed(event))  # type: ignore[misc]  # bound now
+                self._hear(news(item))
+            if watch.error is not None:
+                self._watches.pop(command.watch, None)
+                self._hear(failed(command, watch.error))
 
         watch.listener = hear
         hear()
+
+    def _hear(self, event: Event) -> None:
+        self._clock.after(self._latency, lambda: self._feed(event))

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from uuid import UUID, uuid5
 
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
-from reconciler.model.node import Condition
+from reconciler.model.node import Condition, Node
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor
@@ -45,6 +46,8 @@ class Told(StrEnum):
 class VmEvent:
     """One VM event; moments are UTC.
 
+    Several of one `id`, on one node each, are a single event of Azure's that names all their VMs.
+
     It starts at `not_before`, or at `starts` where that is set. A reboot or redeploy keeps the VM away for
     `down`. After `lasts` from the start the event goes away. `seconds` is the pause that Azure foretells, -1
     for unknown. `by_user`: somebody asked for it in the portal.
@@ -76,14 +79,19 @@ class _Running:
     over: bool = field(default=False)
 
 
+ACKNOWLEDGES_AFTER = timedelta(seconds=10)
+"""How long an agent takes to acknowledge an event that its node's annotation names, and Azure to start it."""
+
+
 class SimulatedPlatform:
-    """What Azure does to the VMs of a simulated cluster."""
+    """What Azure does to the VMs of a simulated cluster, and what its node agents do."""
 
     def __init__(self, cluster: SimulatedCluster, *, prefix: str = DEFAULT_PREFIX) -> None:
-        """Take the cluster; `prefix` is where its node agents publish."""
+        """Take the cluster; `prefix` is where its node agents publish and look for acknowledgements."""
         self._cluster = cluster
         self._prefix = prefix
-        self._events: dict[str, _Running] = {}
+        self._events: dict[tuple[str, str], _Running] = {}
+        cluster.node_listeners.append(self._heed)
 
     def announce(self, event: VmEvent) -> None:
         """Tell of an event now; everything that follows from it is put on the clock's agenda."""
@@ -91,8 +99,8 @@ class SimulatedPlatform:
         if node is None:
             return
         running = _Running(event, node.uid)
-        self._events[event.event_id] = running
-        self._publish(event.node)
+        self._events[_key(event)] = running
+        self._publish_all(event)
         when = event.not_before.isoformat()
         self._cluster.tell(Actor.PLATFORM, f"{event.kind} scheduled", event.node, event.event_id, when)
         self._cluster.clock.at(event.starts or event.not_before, lambda: self._start(running))
@@ -102,17 +110,17 @@ class SimulatedPlatform:
         node = self._cluster.nodes.get(event.node)
         if node is not None:
             running = _Running(event, node.uid)
-            self._events[event.event_id] = running
+            self._events[_key(event)] = running
             self._start(running)
 
     def cancel(self, event: VmEvent) -> None:
         """Take an event back before it has started; afterwards nothing is changed."""
-        running = self._events.get(event.event_id)
+        running = self._events.get(_key(event))
         if running is not None and not running.started:
             running.over = True
-            del self._events[event.event_id]
+            del self._events[_key(event)]
             self._cluster.tell(Actor.PLATFORM, f"{event.kind} cancelled", event.node, event.event_id)
-            self._publish(event.node)
+            self._publish_all(event)
 
     def told(self, node: str) -> tuple[VmEvent, ...]:
         """Return a node's events as they are told now."""
@@ -120,18 +128,20 @@ class SimulatedPlatform:
 
     def _start(self, running: _Running) -> None:
         event, clock = running.event, self._cluster.clock
+        if running.started:
+            return
         if running.over or not self._same_vm(running):
-            self._events.pop(event.event_id, None)
+            self._events.pop(_key(event), None)
             return
         running.started = True
-        self._publish(event.node)
+        self._publish_all(event)
         self._cluster.tell(Actor.PLATFORM, f"{event.kind} started", event.node, event.event_id)
         match event.kind:
             case Kind.REBOOT | Kind.REDEPLOY:
                 self._cluster.node_down(event.node, f"{event.kind} of the VM")
                 clock.after(event.down, lambda: self._back(running))
             case Kind.PREEMPT | Kind.TERMINATE:
-                del self._events[event.event_id]
+                del self._events[_key(event)]
                 self._cluster.delete_node(event.node, Actor.PLATFORM)
                 return
         clock.after(event.lasts, lambda: self._end(running))
@@ -142,39 +152,79 @@ class SimulatedPlatform:
 
     def _end(self, running: _Running) -> None:
         event = running.event
-        self._events.pop(event.event_id, None)
+        self._events.pop(_key(event), None)
         if self._same_vm(running):
-            self._publish(event.node)
+            self._publish_all(event)
             self._cluster.tell(Actor.PLATFORM, f"{event.kind} over", event.node, event.event_id)
 
     def _same_vm(self, running: _Running) -> bool:
         node = self._cluster.nodes.get(running.event.node)
         return node is not None and node.uid == running.uid
 
+    def _heed(self, node: Node) -> None:
+        """Let the agent of a node acknowledge what its annotation asks for: Azure then starts it early."""
+        named = node.annotations.get(OwnKeys(self._prefix).acknowledge)
+        wanted = {one.casefold() for one in imds.from_acknowledgement(named)}
+        for (event_id, _), running in list(self._events.items()):
+            if running.event.node == node.name and event_id.casefold() in wanted and not running.started:
+                self._cluster.clock.after(ACKNOWLEDGES_AFTER, partial(self._acknowledge, running))
+
+    def _acknowledge(self, running: _Running) -> None:
+        """Acknowledge an event once, if its node's annotation still asks for it: it starts on all its VMs."""
+        event = running.event
+        node = self._cluster.nodes.get(event.node)
+        if node is None or running.started or self._events.get(_key(event)) is not running:
+            return
+        named = node.annotations.get(OwnKeys(self._prefix).acknowledge)
+        if event.event_id.casefold() not in {one.casefold() for one in imds.from_acknowledgement(named)}:
+            return
+        self._cluster.tell(Actor.PLATFORM, f"{event.kind} acknowledged", event.node, event.event_id)
+        for one in self._of(event.event_id):
+            self._start(one)
+
+    def _of(self, event_id: str) -> tuple[_Running, ...]:
+        return tuple(one for (named, _), one in self._events.items() if named == event_id)
+
+    def _vm(self, node: str) -> str:
+        found = self._cluster.nodes.get(node)
+        return (imds.vm_name(found.provider_id) if found else None) or node
+
+    def _publish_all(self, event: VmEvent) -> None:
+        """Publish on every node of an event, because each publication names all of its VMs."""
+        for node in dict.fromkeys((event.node, *(one.event.node for one in self._of(event.event_id)))):
+            if node in self._cluster.nodes:
+                self._publish(node)
+
+    def _document(self, running: _Running) -> dict[str, object]:
+        vms = [self._vm(one.event.node) for one in self._of(running.event.event_id)]
+        return document(running.event, *vms, started=running.started)
+
     def _publish(self, node: str) -> None:
         """Let the detector and the agent of a node write what they see, each what it is told to tell."""
         cluster = self._cluster
-        vm = imds.vm_name(cluster.nodes[node].provider_id) or node
+        vm = self._vm(node)
         here = [one for one in self._events.values() if one.event.node == node]
         told = [one for one in here if one.event.told is not Told.AGENT]
         if cluster.nodes[node].condition(MAIN) is not None:
-            cluster.set_condition(
-                node, condition(document(one.event, vm, started=one.started) for one in told)
-            )
+            cluster.set_condition(node, condition(self._document(one) for one in told))
         told = [one for one in here if one.event.told is not Told.CONDITION]
         key = OwnKeys(self._prefix).imds
         if told or key in cluster.nodes[node].annotations:
-            events = [document(one.event, vm, started=one.started) for one in told]
+            events = [self._document(one) for one in told]
             cluster.annotate(node, key, imds.to_annotation({"Events": events}, vm))
 
 
-def document(event: VmEvent, vm: str, *, started: bool) -> dict[str, object]:
-    """Return an event as IMDS tells it."""
+def _key(event: VmEvent) -> tuple[str, str]:
+    return (event.event_id, event.node)
+
+
+def document(event: VmEvent, *vms: str, started: bool) -> dict[str, object]:
+    """Return an event as IMDS shows it, with the names of its VMs."""
     return {
         "EventId": event.event_id,
         "EventType": _TYPES.get(event.kind, event.kind.value),
         "ResourceType": "VirtualMachine",
-        "Resources": [vm],
+        "Resources": list(vms),
         "EventStatus": "Started" if started else "Scheduled",
         "NotBefore": "" if started else event.not_before.strftime("%a, %d %b %Y %H:%M:%S GMT"),
         "Description": _DESCRIPTIONS.get(event.kind, "") if event.description is None else event.description,

@@ -1,27 +1,62 @@
-"""A watch without a thread: what it has to tell queues up, and whoever listens is told of each item."""
+"""A watch without a thread: items queue up, and a listener is called for each one that arrives."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from types import TracebackType
 from typing import Generic, TypeVar
 
+from reconciler.errors import ReconcilerError
+from reconciler.simulation.clock import VirtualClock
+
 Item = TypeVar("Item")
+
+Delivery = Callable[[object], tuple[timedelta, ...]]
+"""How late each copy of an item arrives: no copy where it is lost, two where it is repeated."""
+
+
+def at_once(item: object) -> tuple[timedelta, ...]:
+    """Deliver each item once, without delay."""
+    del item
+    return (timedelta(),)
 
 
 class SimulatedWatch(Generic[Item]):
-    """One watch; as an iterator it ends when nothing is queued, since nobody else could add to it."""
+    """One watch; as an iterator it ends when nothing is queued, because nobody else could add to it.
 
-    def __init__(self, items: tuple[Item, ...], leave: Callable[[SimulatedWatch[Item]], None]) -> None:
-        """Take what was listed, and what ends the watch."""
+    What was listed is always there; `delivery` applies to the changes after it. Changes that lag may
+    overtake each other. After `fail` the error is raised once everything queued has been read.
+    """
+
+    def __init__(
+        self,
+        items: tuple[Item, ...],
+        leave: Callable[[SimulatedWatch[Item]], None],
+        clock: VirtualClock,
+        delivery: Delivery = at_once,
+    ) -> None:
+        """Take what was listed, what ends the watch, and how changes arrive."""
         self.items = deque(items)
+        self.error: ReconcilerError | None = None
         self.listener: Callable[[], None] | None = None
         self._leave = leave
+        self._clock = clock
+        self._delivery = delivery
 
     def push(self, item: Item) -> None:
-        """Tell of one more change."""
-        self.items.append(item)
+        """Send one more change."""
+        for lag in self._delivery(item):
+            if lag:
+                self._clock.after(lag, lambda: self._arrive(item))
+            else:
+                self._arrive(item)
+
+    def fail(self, error: ReconcilerError) -> None:
+        """End the watch with an error."""
+        self.error = error
+        self._leave(self)
         if self.listener is not None:
             self.listener()
 
@@ -32,7 +67,7 @@ class SimulatedWatch(Generic[Item]):
         return taken
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Send nothing more."""
         self.listener = None
         self._leave(self)
 
@@ -46,6 +81,14 @@ class SimulatedWatch(Generic[Item]):
         """End the watch."""
         self.close()
 
+    def _arrive(self, item: Item) -> None:
+        if self.error is None:
+            self.items.append(item)
+            if self.listener is not None:
+                self.listener()
+
     def _each(self) -> Iterator[Item]:
         while self.items:
             yield self.items.popleft()
+        if self.error is not None:
+            raise self.error

@@ -13,11 +13,12 @@ from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.drains import SteppedDrainer
 from reconciler.simulation.log import Log
+from reconciler.simulation.machines import SimulatedMachines
 from reconciler.simulation.platform import SimulatedPlatform
 
 
 class World:
-    """Everything that a pass is handed, and everything that moves around it."""
+    """Everything that a pass is given, and everything that moves around it."""
 
     def __init__(
         self,
@@ -26,15 +27,19 @@ class World:
         limits: Limits | None = None,
         prefix: str = DEFAULT_PREFIX,
         on_progress: Callable[[DrainProgress], None] | None = None,
+        latency: timedelta = timedelta(milliseconds=20),
     ) -> None:
-        """Take the first moment (aware, UTC)."""
+        """Take the first moment (aware, UTC), and how long a request of the drainer is on its way."""
         self.clock = VirtualClock(start)
         self.log = Log()
         self.cluster = SimulatedCluster(self.clock, self.log)
         self.platform = SimulatedPlatform(self.cluster, prefix=prefix)
         self.api = SimulatedApi(self.cluster)
+        self.machines: SimulatedMachines | None = None
+        """Who has the machines behind the nodes, None where nobody can be asked."""
         self._limits = limits
         self._on_progress = on_progress
+        self._latency = latency
         self.drainer = self._new_drainer()
 
     @property
@@ -47,9 +52,15 @@ class World:
         self.clock.advance(self.now + pause)
 
     def restart(self) -> None:
-        """Let the process die and another one begin: what was only in its memory is forgotten."""
+        """End the process and begin another one: what was only in its memory is gone."""
         self.drainer.kill()
         self.drainer = self._new_drainer()
 
     def _new_drainer(self) -> SteppedDrainer:
-        return SteppedDrainer(self.api, self.clock, limits=self._limits, on_progress=self._on_progress)
+        return SteppedDrainer(
+            self.api,
+            self.clock,
+            limits=self._limits,
+            latency=self._latency,
+            on_progress=self._on_progress,
+        )

@@ -7,10 +7,12 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
+from reconciler.simulation.log import Actor
 from reconciler.simulation.platform import Told, VmEvent
 from reconciler.simulation.world import World
-from reconciler.sources import node_condition, published
+from reconciler.sources import imds, node_condition, published
 from tests.simulation.building import PREFIX, START, name, web, world
 
 MINUTE = timedelta(minutes=1)
@@ -135,3 +137,66 @@ def test_of_several_events_the_condition_tells_one_and_the_agent_all() -> None:
 
     assert [one.kind for one in condition.signals] == [Kind.FREEZE]
     assert {one.kind for one in agent.signals} == {Kind.FREEZE, Kind.REBOOT}
+
+
+# Acknowledging.
+
+
+def acknowledge(there: World, instance: int, *ids: str) -> None:
+    """Have the agent of a node acknowledge these events."""
+    there.cluster.annotate(name(instance), OwnKeys(PREFIX).acknowledge, imds.to_acknowledgement(ids))
+
+
+def of_two_vms() -> tuple[World, VmEvent, VmEvent]:
+    """A world in which one event names the VMs of two nodes."""
+    there = world(3)
+    first, second = (
+        VmEvent(name(instance), Kind.REBOOT, START + 15 * MINUTE, told=Told.AGENT, id="A1")
+        for instance in (0, 1)
+    )
+    there.platform.announce(first)
+    there.platform.announce(second)
+    return there, first, second
+
+
+def test_an_event_of_several_vms_names_all_of_them_on_each_of_their_nodes() -> None:
+    there, _, _ = of_two_vms()
+    named = [
+        signal.resources
+        for instance in (0, 1)
+        for signal in published.read(
+            there.cluster.nodes[name(instance)], PREFIX, Agents(installed=True)
+        ).signals
+    ]
+
+    assert named[0] == named[1]
+    assert len(named[0]) == 2
+
+
+def test_an_acknowledged_event_starts_early_on_all_its_vms() -> None:
+    there, *events = of_two_vms()
+    acknowledge(there, 0, "a1")
+    assert not there.log.of(Actor.PLATFORM, "Reboot started")
+    there.advance(MINUTE / 2)
+
+    assert [one.node for one in there.log.of(Actor.PLATFORM, "Reboot started")] == [
+        one.node for one in events
+    ]
+
+
+def test_what_is_taken_back_before_the_agent_looks_does_not_start() -> None:
+    there, *_ = of_two_vms()
+    acknowledge(there, 0, "A1")
+    there.cluster.annotate(name(0), OwnKeys(PREFIX).acknowledge, None)
+    there.advance(MINUTE)
+
+    assert not there.log.of(Actor.PLATFORM, "Reboot started")
+
+
+def test_nobody_starts_what_the_annotation_does_not_name() -> None:
+    there, *_ = of_two_vms()
+    acknowledge(there, 0, "B2")
+    acknowledge(there, 2, "A1")
+    there.advance(MINUTE)
+
+    assert not there.log.of(Actor.PLATFORM, "Reboot started")

@@ -1,0 +1,151 @@
+"""Machines behind simulated nodes: pools that act as a MachineSet or an agent pool does, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from reconciler.errors import Conflict, Unreachable
+from reconciler.model.machine import (
+    OPENSHIFT_MACHINE,
+    Machine,
+    MachineProvider,
+    MachineRef,
+    Pool,
+    Raise,
+    Remove,
+)
+from reconciler.model.node import KARPENTER_LABEL, Condition, Node
+from reconciler.simulation.api import Call, SimulatedApi
+from reconciler.simulation.log import Actor
+
+
+@dataclass(slots=True)
+class MachinePool:
+    """How many machines a pool is to have, and the nodes of those that it has."""
+
+    name: str
+    wanted: int
+    members: list[str]
+    provider: MachineProvider = MachineProvider.OPENSHIFT
+    scales: bool = True
+    busy: str = ""
+    made: int = 0
+
+    def node(self, name: str, *, ready: bool = True, since: datetime | None = None) -> Node:
+        """Return a node that says whose machine it is, as its provider has it say; `since` is aware UTC."""
+        bare = Node(
+            name,
+            uid="",
+            resource_version="",
+            labels={"agentpool": self.name},
+            conditions=(Condition("Ready", "True" if ready else "False", transition=since),),
+        )
+        match self.provider:
+            case MachineProvider.AKS:
+                group = "subscriptions/s/resourceGroups/mc_shop/providers/Microsoft.Compute"
+                return replace(bare, provider_id=f"azure:///{group}/virtualMachines/{name}")
+            case MachineProvider.KARPENTER:
+                return replace(bare, labels={**bare.labels, KARPENTER_LABEL: self.name})
+            case _:
+                return replace(bare, annotations={OPENSHIFT_MACHINE: f"machines/machine-{name}"})
+
+
+@dataclass(slots=True)
+class SimulatedMachines:
+    """MachineReader and MachineWriter over the nodes of a simulated cluster.
+
+    Writes run through the hooks of the API, as those to nodes do. `out_of_order` is the problem that every
+    read reports; with `refuse` nobody answers a write. Where the pools are `slow`, no new machine comes in
+    the step in which an old one goes.
+    """
+
+    api: SimulatedApi
+    pools: list[MachinePool] = field(default_factory=list)
+    deleting: list[str] = field(default_factory=list)
+    marked: list[str] = field(default_factory=list)
+    control_plane: set[str] = field(default_factory=set)
+    asked: list[Raise | Remove] = field(default_factory=list)
+    out_of_order: str = ""
+    refuse: bool = False
+    slow: bool = False
+
+    def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
+        """Return each as it is now, in order."""
+        return tuple(self._machine(ref) for ref in refs)
+
+    def raise_pool(self, action: Raise) -> None:
+        """Ask the machine's pool for one machine more."""
+        call = self._before("raise pool", action)
+        pool = self._pool_of(action.node)
+        if pool is None or action.machine.pool is None or str(pool.wanted) != action.machine.pool.revision:
+            raise Conflict("the object has been modified", status=409)
+        pool.wanted = max(pool.wanted, action.wanted)
+        self._done(call, action)
+
+    def remove(self, action: Remove) -> None:
+        """Have the machine deleted, at once or by lowering its pool."""
+        call = self._before("replace machine", action)
+        pool = self._pool_of(action.node)
+        if pool is not None and action.node not in self.deleting:
+            if action.lower is None:
+                self.deleting.append(action.node)
+                pool.wanted -= pool.provider is MachineProvider.AKS
+            else:
+                self.marked.append(action.node)
+                pool.wanted = min(pool.wanted, action.lower)
+        self._done(call, action)
+
+    def step(self, *, ready: bool = True) -> None:
+        """Do what providers do in a while: machines go with their nodes, and missing ones come."""
+        cluster = self.api.cluster
+        for pool in self.pools:
+            surplus = len(pool.members) - len(self._going(pool)) - pool.wanted
+            self.deleting += [name for name in pool.members if name in self.marked][: max(0, surplus)]
+            going = self._going(pool)
+            for name in going:
+                pool.members.remove(name)
+                self.deleting.remove(name)
+                if name in cluster.nodes:
+                    cluster.delete_node(name, Actor.PLATFORM)
+            while len(pool.members) < pool.wanted and not (self.slow and going):
+                pool.made += 1
+                name = f"{pool.name}-new-{pool.made}"
+                cluster.add_node(pool.node(name, ready=ready, since=cluster.clock.now()))
+                pool.members.append(name)
+
+    def _going(self, pool: MachinePool) -> list[str]:
+        return [name for name in pool.members if name in self.deleting]
+
+    def _machine(self, ref: MachineRef) -> Machine:
+        if self.out_of_order:
+            return Machine(ref, problem=self.out_of_order)
+        pool = self._pool_of(ref.node)
+        return Machine(
+            ref,
+            name=f"machine-{ref.node}",
+            uid=f"machine-{ref.uid}",
+            pool=self._shown(pool) if pool is not None else None,
+            deleting=ref.node in self.deleting,
+            control_plane=ref.node in self.control_plane,
+        )
+
+    def _shown(self, pool: MachinePool) -> Pool:
+        nodes = self.api.cluster.nodes
+        ready = sum(name in nodes and nodes[name].ready for name in pool.members)
+        kind = "agent pool" if pool.provider is MachineProvider.AKS else "MachineSet"
+        return Pool(kind, pool.name, "machines", pool.wanted, ready, str(pool.wanted), pool.scales, pool.busy)
+
+    def _pool_of(self, node: str) -> MachinePool | None:
+        return next((pool for pool in self.pools if node in pool.members), None)
+
+    def _before(self, what: str, action: Raise | Remove) -> Call:
+        if self.refuse:
+            raise Unreachable("nobody answers")
+        return self.api.begin_write(what, action.node, content=action)
+
+    def _done(self, call: Call, action: Raise | Remove) -> None:
+        self.asked.append(action)
+        self.api.cluster.tell(Actor.US, call.what, action.node)
+        self.api.end_write(call)
