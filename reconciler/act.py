@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Protocol
 
 from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
-from reconciler.model.cloud import PerformMaintenance
-from reconciler.model.drains import DrainOrder
+from reconciler.model.azure import PerformMaintenance
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.ports import CloudWriter, ClusterWriter, MachineWriter
+from reconciler.model.ports import ClusterWriter, MachineWriter, MaintenanceStarter, SourceClient
 
 
-class Drains(Protocol):
-    """What act needs of the drainer."""
-
-    def start(self, order: DrainOrder) -> None:
-        """Begin a drain, or take the new order for one that runs."""
-
-    def stop(self, node: str) -> None:
-        """Evict nothing more from a node."""
-
-
-def act(
-    plan: Plan,
-    writer: ClusterWriter,
-    drains: Drains,
-    cloud: CloudWriter | None = None,
-    machines: MachineWriter | None = None,
-) -> tuple[Outcome, ...]:
+def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     """Return what became of every action; raises LockLost as soon as the lock is not ours any more.
 
     What is to be remembered is written before what it speaks of is done. All nodes are cordoned before the
     first is drained, so that pods don't move twice.
     """
+    writer, drainer = outside.writer, outside.drainer
     outcomes: list[Outcome] = []
     refused: set[str] = set()
     for node in plan.nodes:
         if node.stop_drain:
-            drains.stop(node.node)
+            drainer.stop(node.node)
             outcomes.append(Outcome(node.node, "stop drain", Result.DONE))
     if plan.ledger is not None:
         try:
@@ -68,14 +52,14 @@ def act(
             if node.write is not None:
                 writer.notify(node.node, node.write.uid, notice)
         if node.drain is not None:
-            drains.start(node.drain)
+            drainer.start(node.drain)
             outcomes.append(Outcome(node.node, "drain", Result.DONE))
     # Clouds take their time to answer: every drain has begun before.
     for node in plan.nodes:
         if node.perform is not None and node.node not in refused:
-            outcomes.append(_perform(node.perform, cloud))
+            outcomes.append(_perform(node.perform, outside.clients))
         if node.machine is not None and node.node not in refused:
-            outcomes.append(_ask_for_machine(node.machine, machines))
+            outcomes.append(_ask_for_machine(node.machine, outside.machines))
     # What is only shown comes last: nobody's pods wait for it.
     outcomes += _show(plan, writer, refused)
     return tuple(outcomes)
@@ -105,13 +89,14 @@ def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
     return Outcome(node, action, Result.DONE)
 
 
-def _perform(action: PerformMaintenance, cloud: CloudWriter | None) -> Outcome:
-    """Ask the cloud; the record says already that it was asked, so a later pass asks again where need be."""
+def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) -> Outcome:
+    """Ask the platform; the record says already that it was asked, so a later pass can ask again."""
     name = "perform maintenance"
-    if cloud is None:
+    client = clients.get(action.source)
+    if not isinstance(client, MaintenanceStarter):
         return Outcome(action.node, name, Result.LATER, "this process does not talk to the cloud")
     try:
-        cloud.perform_maintenance(action)
+        client.perform_maintenance(action)
     except CloudError as error:
         return Outcome(action.node, name, Result.FAILED, str(error))
     return Outcome(action.node, name, Result.DONE)

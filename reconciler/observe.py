@@ -8,15 +8,16 @@ from datetime import datetime
 
 from reconciler.errors import ClusterError, RecordUnreadable
 from reconciler.model.aws import AwsMemory
-from reconciler.model.cloud import CloudMemory
+from reconciler.model.azure import CloudMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import OWNER_KEYS, Machine, machine_of
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import READ_LABELS, Node, Wanted
+from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
-from reconciler.model.ports import CloudReader, ClusterReader, InstanceReader, MachineReader
+from reconciler.model.ports import ClusterReader, MachineReader, SourceClient
 from reconciler.model.record import Record, from_annotation
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Agents, Remediator, Snapshot
@@ -27,37 +28,31 @@ from reconciler.sources import arm, aws, node_condition, published, request
 
 
 def observe(
-    reader: ClusterReader,
+    outside: Outside,
     settings: Settings,
+    now: datetime,
     *,
     drains: Mapping[str, DrainProgress] | None = None,
-    own_node: str | None = None,
-    own_pod: str | None = None,
     capacity: bool = False,
-    cloud: CloudReader | None = None,
-    ec2: InstanceReader | None = None,
-    machines: MachineReader | None = None,
-    now: datetime | None = None,
 ) -> Snapshot:
     """Return the snapshot of one pass; raises ClusterError when the nodes themselves can't be read.
 
     Pods are read for the nodes that are being drained, one request each; nothing else is asked per node.
-    `capacity` keeps what a preview needs to say whether there is room elsewhere. `cloud` (ARM) and `ec2` are
-    asked where the settings have them as sources and the ledger says that it is time, which needs `now`
-    (aware). `machines` are asked for those nodes alone that may be replaced.
+    `capacity` keeps what a preview needs to say whether there is room elsewhere. Sources that ask a service
+    of their own ask it where the settings switch them on and the ledger says that it is time. `now` is
+    aware. Machine providers are asked for those nodes alone that may be replaced.
     """
+    reader = outside.reader
     nodes = reader.nodes(wanted(settings, capacity=capacity))
     agents = reader.agents() if settings.sources.imds.enabled else Agents()
     remediator = reader.remediator() if settings.sources.node_conditions.enabled else Remediator()
     draining = [node for node in nodes if _is_draining(node, settings)]
     maintenances, problems = _maintenances(reader, settings)
     ledger = reader.ledger()
-    planned = _ask(cloud, nodes, ledger.arm, settings, now)
-    scheduled = _ask_ec2(ec2, nodes, ledger.aws, settings, now)
+    planned = _ask(outside.clients.get(arm.SOURCE), nodes, ledger.arm, settings, now)
+    scheduled = _ask_ec2(outside.clients.get(aws.SOURCE), nodes, ledger.aws, settings, now)
     readings = {
-        node.name: _read(node, settings, agents)
-        if (planned is None and scheduled is None) or now is None
-        else (*_read(node, settings, agents), *_read_clouds(node, settings, planned, scheduled, now))
+        node.name: (*_read(node, settings, agents), *_read_clouds(node, settings, planned, scheduled, now))
         for node in nodes
     }
     return Snapshot(
@@ -72,11 +67,11 @@ def observe(
         arm=planned,
         aws=scheduled,
         skew=reader.skew(),
-        own_node=own_node,
-        own_pod=own_pod,
+        own_node=outside.itself.node,
+        own_pod=outside.itself.pod,
         maintenances=maintenances,
         problems=problems,
-        machines=_machines(machines, nodes, readings, settings),
+        machines=_machines(outside.machines, nodes, readings, settings),
     )
 
 
@@ -125,14 +120,14 @@ def _maintenances(
 
 
 def _ask(
-    cloud: CloudReader | None,
+    client: SourceClient | None,
     nodes: tuple[Node, ...],
     memory: CloudMemory,
     settings: Settings,
-    now: datetime | None,
+    now: datetime,
 ) -> CloudMemory | None:
     """Return what is in force of ARM's answers, after asking for what is due; None where it is no source."""
-    if not settings.sources.arm.enabled or now is None:
+    if not settings.sources.arm.enabled:
         return None
     fleet = tuple(node for node in nodes if settings.looks_after(node.labels))
     followed = {
@@ -141,23 +136,23 @@ def _ask(
         if (record := _record(node, settings)) is not None and record.self_service is not None
     }
     scopes = arm.due(fleet, memory, now, followed=followed)
-    listings = cloud.planned(scopes) if cloud is not None and scopes else ()
+    listings = client.ask(scopes) if client is not None and scopes else ()
     return arm.remembered(memory, listings, fleet, settings.sources.arm.every, now)
 
 
 def _ask_ec2(
-    ec2: InstanceReader | None,
+    client: SourceClient | None,
     nodes: tuple[Node, ...],
     memory: AwsMemory,
     settings: Settings,
-    now: datetime | None,
+    now: datetime,
 ) -> AwsMemory | None:
     """Return what is in force of EC2's answers, after asking for what is due; None where it is no source."""
-    if not settings.sources.aws.enabled or now is None:
+    if not settings.sources.aws.enabled:
         return None
     fleet = tuple(node for node in nodes if settings.looks_after(node.labels))
     asked = aws.due(fleet, memory, now)
-    listings = ec2.scheduled(asked) if ec2 is not None and asked else ()
+    listings = client.ask(asked) if client is not None and asked else ()
     return aws.remembered(memory, listings, fleet, settings.sources.aws.every, now)
 
 

@@ -80,7 +80,7 @@ class _Demo:
         self._woken = None
         self._passes += 1
         world = self._world
-        plan, outcomes = run_pass(world.api, world.api, world.drainer, self._settings, world.now)
+        plan, outcomes = run_pass(world.outside, self._settings, world.now)
         for node in plan.nodes:
             self._tell(node)
         for quiet in set(self._told) - {node.node for node in plan.nodes}:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from jobs.runtime.clouds import Clouds
-from jobs.runtime.environment import Target, itself
-from reconciler.clients.kubernetes.cluster import Cluster
+from jobs.runtime.environment import Target
+from jobs.runtime.outside import Wiring
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
@@ -25,18 +24,8 @@ def report(config: Path, target: Target, *, form: str, out: Path | None) -> int:
     settings = load_settings(config)
     connection = Connection(target.kubeconfig, target.context)
     try:
-        reader = Cluster(connection, namespace=target.namespace)
-        clouds = Clouds()
-        plan = rehearse(
-            reader,
-            settings,
-            datetime.now(UTC),
-            itself(),
-            with_preview=True,
-            cloud=clouds.of(settings),
-            ec2=clouds.ec2(settings),
-            machines=clouds.machines(settings, connection),
-        )
+        outside = Wiring(connection, target).to_read(settings)
+        plan = rehearse(outside, settings, datetime.now(UTC), with_preview=True)
     finally:
         connection.close()
     text = _FORMS[form](to_document(plan, rehearsed=True))

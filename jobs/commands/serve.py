@@ -12,13 +12,12 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
-from jobs.runtime.clouds import Clouds
-from jobs.runtime.environment import Target, itself
+from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer
 from jobs.runtime.logs import Teller, log_as_json
+from jobs.runtime.outside import Wiring
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.watching import FileWatcher, NodeWatcher, digest
-from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.model.drains import DrainProgress, Phase
@@ -66,8 +65,7 @@ class Serving:
         self._settings = load_settings(config)
         self._digest = digest(config)
         self._acting: Acting | None = None
-        # For passes that only look.
-        self._clouds = Clouds()
+        self._only_looking = Wiring(connection, target)
         self._teller = Teller()
         self._woken = threading.Event()
         self._planning = threading.Lock()
@@ -187,16 +185,8 @@ class Serving:
     def _pass(self) -> datetime | None:
         if self._settings.mode is Mode.OBSERVE:
             self._leave()
-            reader = Cluster(self._connection, namespace=self._target.namespace)
-            plan = rehearse(
-                reader,
-                self._settings,
-                self._clock.now(),
-                itself(),
-                cloud=self._clouds.of(self._settings),
-                ec2=self._clouds.ec2(self._settings),
-                machines=self._clouds.machines(self._settings, self._connection),
-            )
+            outside = self._only_looking.to_read(self._settings)
+            plan = rehearse(outside, self._settings, self._clock.now())
             self._teller.tell(plan, (), rehearsed=True)
             return plan.next_change
         plan, outcomes = self._enter().run_pass()

@@ -10,10 +10,9 @@ import click
 
 from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
-from jobs.runtime.clouds import Clouds
-from jobs.runtime.environment import Target, itself
+from jobs.runtime.environment import Target
+from jobs.runtime.outside import Wiring
 from jobs.runtime.signals import ended_by_signals
-from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
 from reconciler.model.drains import Phase
@@ -40,17 +39,8 @@ def sweep(config: Path, target: Target, *, dry_run: bool, patience: float, outpu
     connection = Connection(target.kubeconfig, target.context)
     try:
         if dry_run or settings.mode is Mode.OBSERVE:
-            reader = Cluster(connection, namespace=target.namespace)
-            clouds = Clouds()
-            plan = rehearse(
-                reader,
-                settings,
-                SystemClock().now(),
-                itself(),
-                cloud=clouds.of(settings),
-                ec2=clouds.ec2(settings),
-                machines=clouds.machines(settings, connection),
-            )
+            outside = Wiring(connection, target).to_read(settings)
+            plan = rehearse(outside, settings, SystemClock().now())
             _tell(plan, (), output, rehearsed=True)
             return 0
         return _act(connection, target, settings, patience, output)

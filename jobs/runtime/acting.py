@@ -6,17 +6,16 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from jobs.runtime.clouds import Clouds
-from jobs.runtime.environment import Target, identity, itself
+from jobs.runtime.environment import Target, identity
 from jobs.runtime.lazy_drainer import DrainerWhenNeeded
-from reconciler.clients.kubernetes.cluster import Cluster
+from jobs.runtime.outside import Wiring
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.lease import Lock
 from reconciler.model.drains import DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.ports import Clock
-from reconciler.run import Self, run_pass
+from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -40,13 +39,12 @@ class Acting:
     ) -> None:
         """Take the connection and the settings; `settings` may be replaced between passes."""
         self.settings = settings
-        self.itself: Self = itself()
         self._clock = clock
         self._lock = Lock(connection, namespace=target.namespace, identity=identity())
-        self._clouds = Clouds(self._lock.check)
+        self._wiring = Wiring(connection, target, self._lock.check)
+        self.cluster = self._wiring.cluster
         self._leaving = False
         self._told: set[tuple[str, str]] = set()
-        self.cluster = Cluster(connection, guard=self._lock.check, namespace=target.namespace)
         self._connection = connection
         self._on_progress = on_progress
         self.drainer = DrainerWhenNeeded(self._make_drainer)
@@ -72,17 +70,7 @@ class Acting:
         """Run one pass now; raises LockLost when the lock is not ours any more."""
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
-        done = run_pass(
-            self.cluster,
-            self.cluster,
-            self.drainer,
-            self.settings,
-            self._clock.now(),
-            self.itself,
-            self._clouds.of(self.settings),
-            self._clouds.ec2(self.settings),
-            self._clouds.machines(self.settings, self._connection),
-        )
+        done = run_pass(self._wiring.to_act(self.settings, self.drainer), self.settings, self._clock.now())
         self._tell_escalations()
         return done
 

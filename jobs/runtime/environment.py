@@ -7,7 +7,7 @@ import socket
 import uuid
 from dataclasses import dataclass
 
-from reconciler.run import Self
+from reconciler.model.outside import Self
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from reconciler.engine.judging import is_taken
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.cloud import vm_of
+from reconciler.model.azure import vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.record import SelfService
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from reconciler.decide.seen import DEFAULT, Seen
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
-from reconciler.model.cloud import PerformMaintenance
+from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.case import CaseView
-from reconciler.model.cloud import PerformMaintenance
+from reconciler.model.azure import PerformMaintenance
 from reconciler.model.machine import Machine, Raise, Remove
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciler.model.cloud import vm_of
+from reconciler.model.azure import vm_of
 from reconciler.model.node import Node
 
 # Cluster API writes these on the nodes that it makes (api/core/v1beta1/machine_types.go).

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.model.cloud import PerformMaintenance
+from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor

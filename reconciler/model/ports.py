@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Condition
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from reconciler.model.aws import RegionListing
-from reconciler.model.cloud import Listing, PerformMaintenance, Scope
+from reconciler.model.azure import PerformMaintenance
+from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.machine import Machine, MachineRef, Raise, Remove
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
@@ -76,28 +76,23 @@ class ClusterWriter(Protocol):
         """Write a Kubernetes Event on a node; a failure is logged, never raised."""
 
 
-class CloudReader(Protocol):
-    """A cloud's own API, as a source of planned maintenance."""
+class SourceClient(Protocol):
+    """The service that a polled source asks, such as a cloud's API."""
 
-    def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
-        """Ask for each scope once, in order, and say for each what came of it; raises nothing, never waits.
+    def ask(self, scopes: Sequence[Any], /) -> tuple[Any, ...]:
+        """Ask for each scope once, in order, and return what came of each.
 
-        Once the cloud asks for patience the rest is not asked for.
+        A scope and its answer are of the source's own types. Raises nothing and never waits: a failure is
+        told in its answer, and once the service asks for patience, the rest is not asked for.
         """
 
 
-class InstanceReader(Protocol):
-    """AWS's EC2 API, as a source of scheduled events."""
-
-    def scheduled(self, asked: Sequence[str]) -> tuple[RegionListing, ...]:
-        """Ask for each region once, in order, and say what came of it; raises nothing, never waits."""
-
-
-class CloudWriter(Protocol):
-    """What is done to VMs through a cloud's own API; asks the lock first, as ClusterWriter does."""
+@runtime_checkable
+class MaintenanceStarter(Protocol):
+    """A source's client that can also start maintenance; asks the lock first, as ClusterWriter does."""
 
     def perform_maintenance(self, action: PerformMaintenance) -> None:
-        """Start the maintenance that the cloud offers, and don't wait for its end. Raises CloudError."""
+        """Start the maintenance that the platform offers, without waiting for its end. Raises CloudError."""
 
 
 class MachineReader(Protocol):
@@ -121,6 +116,23 @@ class MachineWriter(Protocol):
 
     def remove(self, action: Remove) -> None:
         """Have the machine deleted; where it is gone or going, nothing."""
+
+
+class Machines(MachineReader, MachineWriter, Protocol):
+    """Both: what owns the machines behind nodes, to read and to change."""
+
+
+class Drains(Protocol):
+    """The drainer: its drains go on by themselves, between passes too."""
+
+    def start(self, order: DrainOrder) -> None:
+        """Begin a drain, or take the new order for one that runs."""
+
+    def stop(self, node: str) -> None:
+        """Evict nothing more from a node."""
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        """Return every drain begun here, by node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from reconciler.model.aws import AwsMemory
-from reconciler.model.cloud import CloudMemory
+from reconciler.model.azure import CloudMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine

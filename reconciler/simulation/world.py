@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from reconciler.drainer.messages import Limits
 from reconciler.model.drains import DrainProgress
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.outside import WritableOutside
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
@@ -41,6 +42,11 @@ class World:
         self._on_progress = on_progress
         self._latency = latency
         self.drainer = self._new_drainer()
+
+    @property
+    def outside(self) -> WritableOutside:
+        """What a pass of the process that runs is given."""
+        return WritableOutside(reader=self.api, writer=self.api, drainer=self.drainer, machines=self.machines)
 
     @property
     def now(self) -> datetime:

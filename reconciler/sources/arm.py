@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from reconciler.model.cloud import CloudMemory, Listing, Planned, Scope, ScopeAnswer, vm_of
+from reconciler.model.azure import CloudMemory, Listing, Planned, Scope, ScopeAnswer, vm_of
 from reconciler.model.event import Answer as Said
 from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
-from reconciler.model.cloud import PerformMaintenance, vm_of
+from reconciler.model.azure import PerformMaintenance, vm_of
 from reconciler.model.plan import Notice
 from reconciler.model.record import SelfService
 

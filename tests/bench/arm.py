@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from reconciler.clients.azure import cloud_memory
 from reconciler.clients.azure.arm import Arm
-from reconciler.model.cloud import CloudMemory
+from reconciler.model.azure import CloudMemory
 from reconciler.model.node import Node
 from reconciler.sources import arm as source
 from tests.support import builders
@@ -55,7 +55,7 @@ def measure(nodes: int, scale_sets: int, hours: float) -> str:
             began = time.perf_counter()
             client = Arm(compute(azure))
             scopes = source.due(fleet, memory, now)
-            listings = client.planned(scopes) if scopes else ()
+            listings = client.ask(scopes) if scopes else ()
             memory = cloud_memory.load(
                 cloud_memory.dump(source.remembered(memory, listings, fleet, EVERY, now))
             )

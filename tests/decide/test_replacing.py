@@ -20,7 +20,7 @@ from reconciler.observe import observe
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, RECORD, REQUEST, codes, minutes, plan_of, settings
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, one_pass
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, one_pass, outside_of
 from tests.support.fakes.machines import FakePool, in_pool
 
 REPLACES = "budget: {maxUnavailable: 1}\nevents: {Redeploy: {replace: true}}\n"
@@ -466,12 +466,17 @@ def test_a_process_that_asks_nobody_leaves_it_to_another() -> None:
     world.look()
     world.look()
     plan = decide_now(world)
-    outcomes = act(plan, world.cluster, world.drains)
+    outcomes = act(plan, outside_of(world.cluster, world.drains))
 
     assert [one.result for one in outcomes if one.action == "replace machine"] == [Result.LATER]
 
 
 def decide_now(world: World) -> Plan:
-    seen = observe(world.cluster, world.settings, drains=world.drains.progress(), machines=world.machines)
+    seen = observe(
+        outside_of(world.cluster, world.drains, machines=world.machines),
+        world.settings,
+        world.now,
+        drains=world.drains.progress(),
+    )
     found = assess(seen, world.settings.sources.node_conditions.stale_after, world.now)
     return decide(seen, found, world.settings, world.now)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodeWrite, Plan
-from reconciler.model.ports import CloudReader
+from reconciler.model.ports import SourceClient
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds
@@ -29,7 +29,7 @@ class History:
     cluster: FakeCluster
     settings: Settings
     now: datetime = NOW
-    cloud: CloudReader | None = None
+    cloud: SourceClient | None = None
     drains: FakeDrains = field(init=False)
     silent: set[str] = field(default_factory=set)
 

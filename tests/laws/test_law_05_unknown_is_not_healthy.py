@@ -14,6 +14,7 @@ from reconciler.assess import assess
 from reconciler.decide import decide
 from reconciler.model.event import Answer, Reading
 from reconciler.model.moments import to_text
+from reconciler.model.outside import Outside
 from reconciler.model.record import State
 from reconciler.model.snapshot import Agents
 from reconciler.observe import observe
@@ -36,7 +37,7 @@ def _blind(reading: Reading) -> Reading:
 @settings(max_examples=150)
 @given(strategies.clusters(), strategies.policies())
 def test_where_no_source_can_be_read_nothing_starts(cluster: FakeCluster, policy: Settings) -> None:
-    seen = observe(cluster, policy)
+    seen = observe(Outside(reader=cluster), policy, NOW)
     blind = replace(seen, readings={name: tuple(map(_blind, each)) for name, each in seen.readings.items()})
     plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
 
@@ -49,7 +50,7 @@ def test_where_no_source_can_be_read_nothing_starts(cluster: FakeCluster, policy
 def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     cluster: FakeCluster, policy: Settings, which: int
 ) -> None:
-    seen = observe(cluster, policy)
+    seen = observe(Outside(reader=cluster), policy, NOW)
     readings = seen.readings["n0"]
     silent = readings[which % len(readings)]
     changed = tuple(_blind(one) if one is silent else one for one in readings)

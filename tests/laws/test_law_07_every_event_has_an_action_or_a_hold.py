@@ -11,6 +11,7 @@ from reconciler.assess import assess
 from reconciler.decide import decide
 from reconciler.engine.judging import judge
 from reconciler.model.event import Kind
+from reconciler.model.outside import Outside, Self
 from reconciler.observe import observe
 from reconciler.report.document import to_document
 from reconciler.report.markdown import as_markdown
@@ -30,7 +31,7 @@ from tests.support.fakes.cluster import FakeCluster
 def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_says_so(
     cluster: FakeCluster, policy: Settings, now: datetime
 ) -> None:
-    seen = observe(cluster, policy, own_node="n1")
+    seen = observe(Outside(reader=cluster, itself=Self("n1")), policy, now)
     assessment = assess(seen, policy.sources.node_conditions.stale_after, now)
     plan = decide(seen, assessment, policy, now)
     document = to_document(plan, rehearsed=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from reconciler.model import ports
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
+from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.run import rehearse
@@ -61,7 +62,7 @@ def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
     cluster: FakeCluster, policy: Settings
 ) -> None:
     before, revision = dict(cluster.objects), cluster.revision
-    rehearse(ReadOnly(cluster), policy, NOW)
+    rehearse(Outside(reader=ReadOnly(cluster)), policy, NOW)
 
     assert cluster.objects == before
     assert (cluster.revision, cluster.writes) == (revision, [])
@@ -70,7 +71,7 @@ def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
 @settings(max_examples=120)
 @given(strategies.clusters(), strategies.policies())
 def test_a_rehearsal_decides_what_the_pass_then_does(cluster: FakeCluster, policy: Settings) -> None:
-    rehearsed = rehearse(ReadOnly(cluster), policy, NOW)
+    rehearsed = rehearse(Outside(reader=ReadOnly(cluster)), policy, NOW)
     plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
 
     assert replace(rehearsed, nodes=tuple(replace(one, preview=None) for one in rehearsed.nodes)) == plan
@@ -79,9 +80,11 @@ def test_a_rehearsal_decides_what_the_pass_then_does(cluster: FakeCluster, polic
 def test_nothing_that_a_rehearsal_is_given_can_write_or_lock() -> None:
     reads = {name for name, _ in inspect.getmembers(ports.ClusterReader, inspect.isfunction)}
     writes = {name for name, _ in inspect.getmembers(ports.ClusterWriter, inspect.isfunction)}
-    given_types = {str(one.annotation) for one in inspect.signature(rehearse).parameters.values()}
+    given = {name: str(one.annotation) for name, one in inspect.signature(rehearse).parameters.items()}
+    given_types = {*given.values(), *(str(one.type) for one in fields(Outside))}
 
+    assert given["outside"] == "Outside"
     assert {name for name in dir(ReadOnly) if not name.startswith("_")} <= reads
     assert {"patch_node", "write_ledger", "notify"} <= writes
     assert not {"patch_node", "write_ledger", "notify"} & reads
-    assert not any("Writer" in name or "Lock" in name or "Drainer" in name for name in given_types)
+    assert not any("Writer" in name or "Lock" in name or "Drain" in name for name in given_types)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from reconciler.assess import assess
 from reconciler.decide import decide
+from reconciler.model.outside import Outside
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.observe import observe
@@ -31,7 +32,7 @@ def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:
 @settings(max_examples=150)
 @given(strategies.clusters(), strategies.policies(), st.integers(0, 300))
 def test_a_decision_can_be_repeated(cluster: FakeCluster, policy: Settings, later: int) -> None:
-    seen, now = observe(cluster, policy), NOW + timedelta(minutes=later)
+    seen, now = observe(Outside(reader=cluster), policy, NOW), NOW + timedelta(minutes=later)
     first = _plan(seen, policy, now)
     _plan(seen, policy, now + timedelta(hours=1))  # what it was asked between does not matter
 
@@ -43,7 +44,7 @@ def test_a_decision_can_be_repeated(cluster: FakeCluster, policy: Settings, late
 def test_the_order_in_which_things_were_seen_changes_nothing(
     cluster: FakeCluster, policy: Settings, chance: random.Random
 ) -> None:
-    seen = observe(cluster, policy)
+    seen = observe(Outside(reader=cluster), policy, NOW)
     nodes, pods = list(seen.nodes), {name: list(each) for name, each in seen.pods.items()}
     chance.shuffle(nodes)
     for each in pods.values():

@@ -26,7 +26,7 @@ def play(there: World, minutes: int, settings: Settings = SETTINGS) -> None:
     """Run a pass a minute, with a new process after each death."""
     for _ in range(minutes):
         try:
-            run_pass(there.api, there.api, there.drainer, settings, there.now)
+            run_pass(there.outside, settings, there.now)
             there.advance(MINUTE)
         except Killed:
             there.restart()
@@ -98,7 +98,7 @@ def test_a_dead_process_evicts_nothing_more() -> None:
     there = with_reboot()
     play(there, 1)
     there.advance(4 * MINUTE)
-    run_pass(there.api, there.api, there.drainer, SETTINGS, there.now)
+    run_pass(there.outside, SETTINGS, there.now)
     there.restart()
     evicted = len(there.log.of(Actor.US, "evict"))
 

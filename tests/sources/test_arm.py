@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.clients.azure import cloud_memory
-from reconciler.model.cloud import CloudMemory, Listing, Planned, Scope, ScopeAnswer, Vm, vm_of
+from reconciler.model.azure import CloudMemory, Listing, Planned, Scope, ScopeAnswer, Vm, vm_of
 from reconciler.model.event import Answer as Said
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.sources import arm

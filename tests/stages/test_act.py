@@ -13,7 +13,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, State
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, minutes
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass, outside_of
 
 TWO = "budget: {maxUnavailable: 2}"
 SPACED = "budget: {maxUnavailable: 2, spacing: 1s, exempt: [Reboot]}"
@@ -145,7 +145,7 @@ def test_drains_are_stopped_before_anything_is_written() -> None:
 def test_an_empty_plan_writes_nothing() -> None:
     cluster = FakeCluster()
 
-    assert act(Plan(NOW, "Enforce"), cluster, FakeDrains(cluster)) == ()
+    assert act(Plan(NOW, "Enforce"), outside_of(cluster, FakeDrains(cluster))) == ()
     assert cluster.writes == []
 
 

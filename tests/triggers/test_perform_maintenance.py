@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reconciler.engine.situation import Effects
-from reconciler.model.cloud import PerformMaintenance, vm_of
+from reconciler.model.azure import PerformMaintenance, vm_of
 from reconciler.model.record import SelfService
 from reconciler.triggers.perform_maintenance import perform_maintenance
 from tests.support.builders import NOW, minutes, situation

@@ -58,7 +58,7 @@ def connect() -> Ec2:
 
 
 class Aws:
-    """EC2 as InstanceReader wants it."""
+    """EC2 as SourceClient wants it."""
 
     def __init__(self, ec2: Ec2, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Take what makes clients; `clock` is in seconds.
@@ -71,9 +71,9 @@ class Aws:
         self._clock = clock
         self._kept: dict[str, tuple[float, RegionListing]] = {}
 
-    def scheduled(self, asked: Sequence[str]) -> tuple[RegionListing, ...]:
+    def ask(self, scopes: Sequence[str]) -> tuple[RegionListing, ...]:
         """Ask for each region once; raises nothing."""
-        return tuple(self._one(region) for region in asked)
+        return tuple(self._one(region) for region in scopes)
 
     def _one(self, region: str) -> RegionListing:
         kept = self._kept.get(region)

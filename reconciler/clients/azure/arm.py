@@ -17,7 +17,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.azure.access import ONCE, cloud_setting, credential, plain, status_of, wish
 from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError
-from reconciler.model.cloud import Listing, PerformMaintenance, Scope
+from reconciler.model.azure import Listing, PerformMaintenance, Scope
 from reconciler.sources import arm
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def connect(cloud: str = "Public") -> Compute:
 
 
 class Arm:
-    """ARM as CloudReader and CloudWriter want it."""
+    """ARM as SourceClient and MaintenanceStarter want it."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Arm:
         self._clock = clock
         self._wall = wall
 
-    def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
         """Ask for each scope once; whatever goes wrong is told in its listing."""
         ends = self._clock() + PATIENCE
         done: list[Listing] = []

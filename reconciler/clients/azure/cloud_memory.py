@@ -10,7 +10,7 @@ import logging
 from datetime import datetime
 from typing import Any
 
-from reconciler.model.cloud import CloudMemory, Planned, Scope, ScopeAnswer
+from reconciler.model.azure import CloudMemory, Planned, Scope, ScopeAnswer
 from reconciler.model.moments import from_text, to_text
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ import pytest
 from reconciler.clients.azure import arm as client
 from reconciler.clients.azure.arm import Arm, connect
 from reconciler.errors import CloudError
-from reconciler.model.cloud import PerformMaintenance, Planned, Scope, Vm
+from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from tests.support.fakes import arm
 from tests.support.fakes.arm import (
     BROKEN,
@@ -47,7 +47,7 @@ def test_a_scale_set_of_many_pages_is_one_list(azure: FakeArm) -> None:
     azure.uniform(*range(250))
     azure.plan(249, arm.status(offered=True, offer=OFFER, window=WINDOW))
 
-    (listing,) = asked(azure).planned([SET])
+    (listing,) = asked(azure).ask([SET])
 
     assert len(azure.lists) == 1
     assert azure.pages == 3
@@ -60,7 +60,7 @@ def test_single_vms_of_every_kind_are_one_list_of_the_subscription(azure: FakeAr
         azure.single(name)
     azure.plan("aks-default-pb9ls", arm.status(window=WINDOW))
 
-    (listing,) = asked(azure).planned([SINGLES])
+    (listing,) = asked(azure).ask([SINGLES])
 
     assert azure.lists == ["single VMs"]
     assert len(listing.seen) == 3
@@ -73,7 +73,7 @@ def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_le
     # Whoever slept so long would be ended by the limit on a test.
     azure.refuse(Refusal(429, headers={"Retry-After": "3600"}))
 
-    first, second = asked(azure).planned([SET, OTHER])
+    first, second = asked(azure).ask([SET, OTHER])
 
     assert "429" in first.problem
     assert first.wait == 3600
@@ -97,7 +97,7 @@ def test_every_spelling_of_retry_after_is_heeded(
 ) -> None:
     azure.refuse(arm.Refusal(429, headers=headers))
 
-    (listing,) = Arm(arm.compute(azure), wall=NOON.timestamp).planned([SET])
+    (listing,) = Arm(arm.compute(azure), wall=NOON.timestamp).ask([SET])
 
     assert listing.wait == wait
 
@@ -108,7 +108,7 @@ def test_one_scale_set_that_fails_leaves_the_others_alone(azure: FakeArm, refusa
     azure.uniform(1, scale_set=OTHER.scale_set)
     azure.refuse(refusal, SCALE_SET)
 
-    first, second = asked(azure).planned([SET, OTHER])
+    first, second = asked(azure).ask([SET, OTHER])
 
     assert str(refusal.status) in first.problem
     assert refusal.code in first.problem
@@ -120,7 +120,7 @@ def test_a_scale_set_that_is_gone_is_told_so(azure: FakeArm) -> None:
     azure.uniform(1)
     azure.delete(SCALE_SET)
 
-    (listing,) = asked(azure).planned([SET])
+    (listing,) = asked(azure).ask([SET])
 
     assert "404 ResourceNotFound" in listing.problem
 
@@ -136,7 +136,7 @@ def test_a_failure_in_the_second_page_is_no_half_answer(azure: FakeArm) -> None:
         return pages(target, *rest)  # type: ignore[arg-type]  # passed through
 
     azure._list = cut  # type: ignore[method-assign,assignment]  # the fake's mood
-    (listing,) = asked(azure).planned([SET])
+    (listing,) = asked(azure).ask([SET])
 
     assert "500" in listing.problem
     assert listing.seen == frozenset()
@@ -145,7 +145,7 @@ def test_a_failure_in_the_second_page_is_no_half_answer(azure: FakeArm) -> None:
 def test_who_is_nobody_asks_once(azure: FakeArm) -> None:
     azure.refuse(NO_TOKEN, times=9)
 
-    first, second = asked(azure).planned([SET, OTHER])
+    first, second = asked(azure).ask([SET, OTHER])
 
     assert "401" in first.problem
     assert not second.asked
@@ -156,7 +156,7 @@ def test_where_nobody_answers_one_try_is_enough() -> None:
     with FakeArm() as gone:
         nobody = arm.compute(gone)
 
-    first, second = Arm(nobody).planned([SET, OTHER])
+    first, second = Arm(nobody).ask([SET, OTHER])
 
     assert first.problem
     assert second.problem == first.problem
@@ -167,7 +167,7 @@ def test_a_list_that_takes_too_long_is_left(azure: FakeArm) -> None:
     azure.uniform(*range(300))
     times = iter([0.0, 0.0, *[client.PATIENCE + 1] * 20])
 
-    first, second = Arm(arm.compute(azure), clock=lambda: next(times)).planned([SET, OTHER])
+    first, second = Arm(arm.compute(azure), clock=lambda: next(times)).ask([SET, OTHER])
 
     assert "not over within" in first.problem
     assert not second.asked
@@ -179,7 +179,7 @@ def test_with_few_calls_left_the_rest_is_left_for_later(azure: FakeArm) -> None:
         "x-ms-ratelimit-remaining-resource": "Microsoft.Compute/HighCostGet3Min;9,Microsoft.Compute/X;700"
     }
 
-    first, second = asked(azure).planned([SET, OTHER])
+    first, second = asked(azure).ask([SET, OTHER])
 
     assert first.seen == {"1"}
     assert (second.asked, second.problem) == (False, "")
@@ -193,9 +193,9 @@ def test_an_observer_that_may_write_nothing_down_keeps_the_answer_itself(azure: 
     asking.keep = 900
 
     for clock["seconds"] in (0.0, 60.0, 239.0):
-        assert asking.planned([SET])[0].problem
+        assert asking.ask([SET])[0].problem
     for clock["seconds"] in (241.0, 1000.0):
-        assert asking.planned([SET])[0].seen == {"1"}
+        assert asking.ask([SET])[0].seen == {"1"}
 
     assert len(azure.lists) == 1
 
@@ -232,7 +232,7 @@ def test_who_holds_no_lock_starts_nothing(azure: FakeArm) -> None:
 def test_azure_hears_who_asks(azure: FakeArm) -> None:
     azure.uniform(1)
 
-    asked(azure).planned([SET])
+    asked(azure).ask([SET])
 
     assert all("azsdk-python" in agent for agent in azure.user_agents)
 
@@ -264,6 +264,6 @@ def test_a_workload_identity_that_lacks_a_part_is_told_and_nothing_raised(
     for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID"):
         monkeypatch.delenv(name, raising=False)
 
-    (listing,) = Arm(connect()).planned([SET])
+    (listing,) = Arm(connect()).ask([SET])
 
     assert "tenant_id" in listing.problem

@@ -29,7 +29,7 @@ NIGHTS = OURSELVES + 'windows: [{name: nights, start: "22:00", end: "02:00"}]\n'
 def azure(scene: Scene) -> Iterator[FakeArm]:
     scene.api.create_namespace("node-maintenance")
     with FakeArm() as fake:
-        scene.cloud = Arm(arm.compute(fake), guard=lambda: None)
+        scene.clients["arm"] = Arm(arm.compute(fake), guard=lambda: None)
         scene.set(ARM)
         yield fake
         assert fake.violations == []
@@ -73,7 +73,7 @@ def lists_of(scene: Scene, azure: FakeArm, passes: int) -> list[str]:
     azure.forget()
     for _ in range(passes):
         scene.new_process()
-        scene.cloud = Arm(arm.compute(azure), guard=lambda: None)
+        scene.clients["arm"] = Arm(arm.compute(azure), guard=lambda: None)
         scene.run()
         scene.clock.advance(minutes=1)
     return azure.lists
@@ -158,7 +158,7 @@ def test_a_dry_run_writes_no_answer_down(scene: Scene, azure: FakeArm) -> None:
     azure.plan(0, soon(scene))
 
     before = len(writes(scene))
-    plan = rehearse(scene.cluster, scene.settings, scene.now, cloud=scene.cloud)
+    plan = rehearse(scene.outside, scene.settings, scene.now)
 
     assert [one.node for one in plan.nodes] == [node]
     assert scene.api.find("configmaps", LEDGER, "node-maintenance") is None
@@ -353,13 +353,13 @@ def test_a_process_killed_between_record_and_request_asks_once_more_but_not_at_o
     node = scene.node(0)
     azure.plan(0, offer(scene))
     scene.finish()
-    asking, scene.cloud = scene.cloud, None  # it dies before it has spoken
+    asking = scene.clients.pop("arm")  # it dies before it has spoken
     told = scene.run()
     assert told.actions(node) == ["record", "perform maintenance"]
     assert azure.performed == []
 
     scene.new_process()
-    scene.cloud = asking
+    scene.clients["arm"] = asking
     for _ in range(3):
         scene.run()
         scene.clock.advance(minutes=3)

@@ -23,6 +23,7 @@ from reconciler.errors import CloudError
 from reconciler.model.aws import AwsMemory, InstanceEvent, RegionAnswer
 from reconciler.model.event import Answer, Kind, Status
 from reconciler.model.node import Node
+from reconciler.model.outside import Outside
 from reconciler.observe import observe
 from reconciler.run import rehearse
 from reconciler.sources import aws
@@ -96,7 +97,7 @@ def ec2(scene: Scene) -> Iterator[FakeEc2]:
     # Where the ledger lives, as the manifests make it.
     scene.api.create_namespace("node-maintenance")
     fake = FakeEc2()
-    scene.ec2 = Aws(fake.client)
+    scene.clients["aws"] = Aws(fake.client)
     scene.set(SETTINGS)
     yield fake
     for stub in fake.stubs.values():
@@ -196,7 +197,7 @@ def test_a_region_is_asked_once_an_interval_also_when_each_pass_is_a_new_process
     asked = []
     for _ in range(4):
         scene.new_process()
-        scene.ec2 = Aws(ec2.client)
+        scene.clients["aws"] = Aws(ec2.client)
         scene.run()
         asked += ec2.asked
         ec2.asked.clear()
@@ -242,7 +243,7 @@ def test_a_source_that_can_not_be_read_starts_no_drain(scene: Scene, ec2: FakeEc
 def test_a_dry_run_asks_and_writes_nothing_down(scene: Scene, ec2: FakeEc2) -> None:
     name = node(scene)
     ec2.told(status(0, event(now=scene.now, hours=0.1)))
-    plan = rehearse(scene.cluster, scene.settings, scene.now, ec2=scene.ec2)
+    plan = rehearse(scene.outside, scene.settings, scene.now)
 
     assert [one.drain is not None for one in plan.nodes if one.node == name] == [True]
     assert scene.is_untouched(name)
@@ -340,7 +341,7 @@ def test_a_client_without_boto3_or_without_the_net_is_a_problem_and_no_exception
     def away(region: str) -> Any:
         raise EndpointConnectionError(endpoint_url=f"https://ec2.{region}.amazonaws.com")
 
-    problems = [Aws(one).scheduled([REGION])[0].problem for one in (missing, away)]
+    problems = [Aws(one).ask([REGION])[0].problem for one in (missing, away)]
 
     assert "boto3 is not installed" in problems[0]
     assert "Could not connect" in problems[1]
@@ -361,7 +362,7 @@ def test_who_may_write_nothing_down_keeps_what_was_told() -> None:
     client = Aws(fake.client, clock=lambda: next(times))
     client.keep = 300.0
     for _ in range(4):
-        client.scheduled([REGION])
+        client.ask([REGION])
 
     assert len(fake.asked) == 2
     fake.stubs[REGION].assert_no_pending_responses()
@@ -410,7 +411,7 @@ def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
     policy = builders.settings(
         "sources: {aws: {enabled: true}}\nwindows: [{schedule: '@yearly', duration: 1h}]"
     )
-    seen = observe(cluster, policy, ec2=Aws(fake.client), now=NOW)
+    seen = observe(Outside(reader=cluster, clients={"aws": Aws(fake.client)}), policy, NOW)
     plan = decide(seen, assess(seen, minutes(15), NOW), policy, NOW)
 
     assert plan.ledger is not None

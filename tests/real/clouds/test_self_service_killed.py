@@ -11,11 +11,11 @@ import pytest
 from reconciler.act import act
 from reconciler.assess import assess
 from reconciler.decide import decide
-from reconciler.model.cloud import Listing, PerformMaintenance, Planned, Scope
+from reconciler.model.azure import Listing, PerformMaintenance, Planned, Scope
 from reconciler.model.record import State
 from reconciler.observe import observe
 from tests.support.builders import NOW, minutes, pod
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of
+from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of, outside_of
 from tests.support.planning import PROVIDER_ID, START, TAKEN, azure_node
 
 OFFERED = Planned(True, NOW - timedelta(days=1), START, START, START + timedelta(days=7))
@@ -31,7 +31,7 @@ class FakeCloud:
     now: int = 0
     die: str = ""
 
-    def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
         """Tell of the plan until it is done."""
         done = self.performed and self.now >= self.performed[0] + TAKES.seconds // 60
         planned = () if done else (("7", replace(OFFERED, offered=not self.performed)),)
@@ -78,9 +78,10 @@ def run(kill: int | None, *, after: bool, die: str = "") -> tuple[FakeCluster, F
         now = NOW + minutes(minute)
         cloud.pass_time(minute)
         try:
-            seen = observe(cluster, TAKEN, drains=drains.progress(), cloud=cloud, now=now)
+            outside = outside_of(cluster, drains, cloud=cloud)
+            seen = observe(outside, TAKEN, now, drains=drains.progress())
             plan = decide(seen, assess(seen, timedelta(hours=9), now), TAKEN, now)
-            act(plan, cluster, drains, cloud)
+            act(plan, outside)
             drains.carry_on(now)
         except Killed:
             drains = FakeDrains(cluster)

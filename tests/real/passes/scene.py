@@ -12,11 +12,12 @@ from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.eviction import Evictions
 from reconciler.drainer import Drainer
+from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.plan import NodePlan
-from reconciler.model.ports import InstanceReader
+from reconciler.model.ports import Machines, SourceClient
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
-from reconciler.run import Cloud, Machines, Self, run_pass
+from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.sources.imds import to_annotation
 from tests.support.controlplane.api import Api
@@ -106,8 +107,7 @@ class Scene:
         self.connection = Connection(str(controlplane.kubeconfig))
         self.cluster = Cluster(self.connection, guard=lambda: None, agent_namespace="agents", agent="agent")
         self.itself = Self()
-        self.cloud: Cloud | None = None
-        self.ec2: InstanceReader | None = None
+        self.clients: dict[str, SourceClient] = {}
         self.machines: Machines | None = None
         self.plans: dict[str, NodePlan] = {}
         self._drainer: Drainer | None = None
@@ -245,19 +245,21 @@ class Scene:
 
     # Passes.
 
+    @property
+    def outside(self) -> WritableOutside:
+        """What the next pass is given."""
+        return WritableOutside(
+            reader=self.cluster,
+            writer=self.cluster,
+            drainer=self.drainer,
+            clients=dict(self.clients),
+            machines=self.machines,
+            itself=self.itself,
+        )
+
     def run(self) -> Told:
         """Run one pass; drains go on behind it."""
-        plan, outcomes = run_pass(
-            self.cluster,
-            self.cluster,
-            self.drainer,
-            self.settings,
-            self.now,
-            self.itself,
-            self.cloud,
-            self.ec2,
-            self.machines,
-        )
+        plan, outcomes = run_pass(self.outside, self.settings, self.now)
         self.plans = {node.node: node for node in plan.nodes}
         return Told(to_document(plan, outcomes, rehearsed=False))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.run import Self
+from reconciler.model.outside import Self
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.waiting import wait_for

@@ -10,22 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from reconciler.act import act
-from reconciler.assess import assess
-from reconciler.decide import decide
 from reconciler.errors import Conflict, NotFound
 from reconciler.eviction.survey import survey
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.outcome import Outcome
+from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.own import is_as_seen
 from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice, Plan
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import CloudReader
+from reconciler.model.ports import Machines, SourceClient
 from reconciler.model.snapshot import Agents, Ledger, Remediator
-from reconciler.observe import observe
-from reconciler.run import Machines
+from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
 
@@ -251,28 +248,35 @@ class FakeDrains:
                 self.ended.add(name)
 
 
+def outside_of(
+    cluster: FakeCluster,
+    drains: FakeDrains,
+    *,
+    own_node: str | None = None,
+    machines: Machines | None = None,
+    cloud: SourceClient | None = None,
+) -> WritableOutside:
+    """What a pass over this cluster is given; `cloud` stands for ARM."""
+    return WritableOutside(
+        reader=cluster,
+        writer=cluster,
+        drainer=drains,
+        clients={"arm": cloud} if cloud is not None else {},
+        machines=machines,
+        itself=Self(own_node),
+    )
+
+
 def one_pass(
     cluster: FakeCluster,
     drains: FakeDrains,
     settings: Settings,
     now: datetime,
-    own_node: str | None = None,
     machines: Machines | None = None,
-    cloud: CloudReader | None = None,
+    cloud: SourceClient | None = None,
 ) -> tuple[Plan, tuple[Outcome, ...]]:
-    """Observe, assess, decide and act: `run_pass` with the plan in sight also when it is killed."""
-    seen = observe(
-        cluster,
-        settings,
-        drains=drains.progress(),
-        own_node=own_node,
-        cloud=cloud,
-        machines=machines,
-        now=now,
-    )
-    events = assess(seen, settings.sources.node_conditions.stale_after, now)
-    plan = decide(seen, events, settings, now)
-    return plan, act(plan, cluster, drains, machines=machines)
+    """Observe, assess, decide and act on a fake cluster."""
+    return run_pass(outside_of(cluster, drains, machines=machines, cloud=cloud), settings, now)
 
 
 def cluster_of(nodes: Iterable[Node], pods: Iterable[Pod] = ()) -> FakeCluster:

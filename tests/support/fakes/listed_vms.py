@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reconciler.model.cloud import Listing, Scope
+from reconciler.model.azure import Listing, Scope
 from reconciler.sources import arm
 
 
 @dataclass(slots=True)
 class ListedVms:
-    """Lists of scale sets, by their names; implements CloudReader.
+    """Lists of scale sets, by their names; implements SourceClient.
 
     `statuses` has each VM's maintenanceRedeployStatus by instance id, an empty one for no maintenance.
     `problems` are the lists that are refused; with `patience` (seconds) what comes after one is not asked.
@@ -21,7 +21,7 @@ class ListedVms:
     problems: dict[str, str] = field(default_factory=dict)
     patience: float | None = None
 
-    def planned(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
         """Answer as ARM does at the moment."""
         listings: list[Listing] = []
         refused = ""

@@ -1,10 +1,11 @@
-"""What a cloud's own API says of the VMs behind our nodes, and when it may be asked again."""
+"""What Azure Resource Manager says of the VMs behind our nodes, and when it may be asked again."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -98,7 +99,12 @@ class CloudMemory:
 
 @dataclass(frozen=True, slots=True)
 class PerformMaintenance:
-    """Start the maintenance that the cloud offers for one VM; `node` is told in messages."""
+    """Start the maintenance that the platform offers for one VM; messages name `node`.
+
+    `source` names the source whose client starts it.
+    """
+
+    source: ClassVar[str] = "arm"
 
     node: str
     vm: Vm

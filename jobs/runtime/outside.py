@@ -1,0 +1,107 @@
+"""Puts together what a pass is given from outside; `sweep`, `serve` and `report` all start here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobs.runtime.environment import Target, itself
+from reconciler.clients.aws import ec2
+from reconciler.clients.aws.ec2 import Aws
+from reconciler.clients.azure.arm import Arm, connect
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.machine_providers import MachineProviders
+from reconciler.model.outside import Outside, WritableOutside
+from reconciler.model.ports import Drains, SourceClient
+from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.clients.azure.agent_pools import AgentPools
+    from reconciler.clients.kubernetes.machines import ClusterMachines
+
+Guard = Callable[[], None]
+
+
+class Wiring:
+    """Makes each client when the settings first need it, and keeps it over passes with its tokens."""
+
+    def __init__(self, connection: Connection, target: Target, guard: Guard | None = None) -> None:
+        """Take the connection, and what raises LockLost where the lock is not ours.
+
+        Without a guard nothing may be written. Such a process can't write the ledger either, so the
+        sources' clients keep their answers in memory.
+        """
+        self.cluster = Cluster(connection, guard=guard, namespace=target.namespace)
+        self.itself = itself()
+        self._connection = connection
+        self._guard = guard
+        self._arm: dict[str, Arm] = {}
+        self._aws: Aws | None = None
+        self._pools: dict[tuple[str, str], AgentPools] = {}
+
+    def to_read(self, settings: Settings) -> Outside:
+        """Return what a rehearsal is given."""
+        return Outside(
+            reader=self.cluster,
+            clients=self._clients(settings),
+            machines=self._machines(settings),
+            itself=self.itself,
+        )
+
+    def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
+        """Return what a pass that acts is given."""
+        return WritableOutside(
+            reader=self.cluster,
+            writer=self.cluster,
+            drainer=drainer,
+            clients=self._clients(settings),
+            machines=self._machines(settings),
+            itself=self.itself,
+        )
+
+    def _clients(self, settings: Settings) -> dict[str, SourceClient]:
+        """Return the clients of the polled sources that are switched on, by the source's name."""
+        clients: dict[str, SourceClient] = {}
+        if settings.sources.arm.enabled:
+            clients["arm"] = self._of_arm(settings)
+        if settings.sources.aws.enabled:
+            clients["aws"] = self._of_aws(settings)
+        return clients
+
+    def _of_arm(self, settings: Settings) -> Arm:
+        source = settings.sources.arm
+        name = source.cloud.value
+        if name not in self._arm:
+            self._arm[name] = Arm(connect(name), guard=self._guard)
+        found = self._arm[name]
+        found.keep = 0.0 if self._guard else source.every.total_seconds()
+        return found
+
+    def _of_aws(self, settings: Settings) -> Aws:
+        if self._aws is None:
+            self._aws = Aws(ec2.connect())
+        self._aws.keep = 0.0 if self._guard else settings.sources.aws.every.total_seconds()
+        return self._aws
+
+    def _machines(self, settings: Settings) -> MachineProviders:
+        """Return who is asked about the machines behind nodes, and for new ones."""
+        cluster, cloud = settings.replace.aks.cluster, settings.sources.arm.cloud.value
+
+        def in_the_cluster() -> ClusterMachines:
+            from reconciler.clients.kubernetes.machines import ClusterMachines
+
+            return ClusterMachines(self._connection, guard=self._guard)
+
+        return MachineProviders(
+            in_the_cluster, partial(self._agent_pools, cluster, cloud) if cluster is not None else None
+        )
+
+    def _agent_pools(self, cluster: str, cloud: str) -> AgentPools:
+        from reconciler.clients.azure import agent_pools
+
+        if (cluster, cloud) not in self._pools:
+            pipeline = agent_pools.connect(cloud)
+            self._pools[cluster, cloud] = agent_pools.AgentPools(cluster, pipeline, guard=self._guard)
+        return self._pools[cluster, cloud]
