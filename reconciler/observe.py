@@ -198,12 +198,7 @@ def _may_be_replaced(node: Node, readings: tuple[Reading, ...], settings: Settin
         return False
     told = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
     known = [(event.kind, event.condition) for event in record.events] if record is not None else []
-    policies = (
-        settings.condition_policy(condition, node.labels)
-        if condition
-        else settings.event_policy(kind, node.labels)
-        for kind, condition in (*told, *known)
-    )
+    policies = (settings.policy(kind, condition, node.labels) for kind, condition in (*told, *known))
     return any(policy is not None and policy.replace for policy in policies)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
 from reconciler.calendar.windows import Openness
-from reconciler.model.event import Initiator, Kind, MaintenanceEvent, Status
+from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, Status
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
@@ -24,7 +24,7 @@ def judge(
     event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator, now: datetime
 ) -> JudgedEvent:
     """Return whether the event wants this node drained, whether it may start now, and why."""
-    policy = policy_of(event, settings, node.labels)
+    policy = settings.policy(event.kind, event.condition, node.labels)
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
     asks, because, until = _asks(event, node, policy, settings, remediator, now)
@@ -42,13 +42,6 @@ def judge(
         "replaces": policy.replace,
     }
     return JudgedEvent(event, True, starts, because, deadline, may, timing, until, overruled, **wishes)
-
-
-def policy_of(event: MaintenanceEvent, settings: Settings, labels: Mapping[str, str]) -> EventPolicy | None:
-    """Return the settings for the event on a node with these labels; None for a condition not named."""
-    if event.condition:
-        return settings.condition_policy(event.condition, labels)
-    return settings.event_policy(event.kind, labels)
 
 
 def _asks(
@@ -76,7 +69,7 @@ def _asks(
         return False, f"{name} is let pass: {short}", None
     # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
     # on our own annotation asks for the drain by name, whoever started the event.
-    by_user = event.initiator is Initiator.USER and "request" not in event.sources
+    by_user = event.initiator is Initiator.USER and REQUEST not in event.sources
     reported = settings.user_initiated(node.labels) is UserInitiated.REPORT
     if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
         return False, f"a user started this {name} (events.userInitiated is Report)", None

@@ -1,4 +1,4 @@
-"""What a drain is told: how pods are treated, by the kinds of event that ask for it and by the settings."""
+"""What a drain is ordered to do: how it treats pods, by the events that ask for it and by the settings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
-from reconciler.settings.policies import EventPolicy, Treatment
+from reconciler.settings.policies import Treatment
 from reconciler.settings.schema import Settings
 
 
 def drain_options(
     events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]
 ) -> DrainOptions:
-    """Return how pods are treated while these events ask; what one of them lets go may go."""
-    policies = [policy for event in events if (policy := _policy(event, settings, labels)) is not None]
+    """Return how a drain treats pods while these events ask for it; what one of them lets go may go."""
+    found = (settings.policy(event.kind, event.condition, labels) for event in events)
+    policies = [policy for policy in found if policy is not None]
     drain = settings.drain
     return DrainOptions(
         ignore_daemonsets=drain.ignore_daemon_sets,
@@ -30,14 +31,8 @@ def drain_options(
     )
 
 
-def _policy(event: KnownEvent, settings: Settings, labels: Mapping[str, str]) -> EventPolicy | None:
-    if event.condition:
-        return settings.condition_policy(event.condition, labels)
-    return settings.event_policy(event.kind, labels)
-
-
 def pod_rules(settings: Settings) -> tuple[PodRule, ...]:
-    """Return the pods that stay first, then the rules, in the settings' order."""
+    """Return the rules for `drain.skipPods`, then `drain.rules`, in the order of the settings."""
     skips = tuple(
         PodRule(
             name=f"drain.skipPods[{number}]",
@@ -70,7 +65,7 @@ def drain_order(
     settings: Settings,
     snapshot: Snapshot,
 ) -> DrainOrder:
-    """Return the order for one node's drain; its deadline is the platform's own earliest moment."""
+    """Return the order for one node's drain; its deadline is the earliest `not_before` of its events."""
     escalation = settings.drain.escalation
     return DrainOrder(
         node=node.name,

@@ -193,6 +193,14 @@ class Settings(Section):
         """Return whether such a node is managed: selected, and without the ignore label."""
         return self.in_fleet(labels) and labels.get(OwnKeys(self.keys.prefix).ignore) != "true"
 
+    def policy(self, kind: Kind, condition: str, labels: Mapping[str, str]) -> EventPolicy | None:
+        """Return what an event means on a node with these labels.
+
+        `condition` is the node condition that the event is about, empty for an event of the platform. None
+        means that the settings do not name the condition there.
+        """
+        return self.condition_policy(condition, labels) if condition else self.event_policy(kind, labels)
+
     def event_policy(self, kind: Kind, labels: Mapping[str, str]) -> EventPolicy:
         """Return the policy for a kind of event on such a node, with overrides applied."""
         policy = self.events.of(kind).over(DEFAULTS[kind])
