@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
 from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
+from reconciler.model.actions import ActionName, machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.machine import Raise, Remove
 from reconciler.model.outcome import Outcome, Result
@@ -26,14 +27,14 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     for node in plan.nodes:
         if node.stop_drain:
             drainer.stop(node.node)
-            outcomes.append(Outcome(node.node, "stop drain", Result.DONE))
+            outcomes.append(Outcome(node.node, ActionName.STOP_DRAIN, Result.DONE))
     if plan.ledger is not None:
         try:
             writer.write_ledger(plan.ledger)
         except ClusterError as error:
             # Without the last start spacing can't be kept, so nothing starts; the others are served. What a
             # cloud said is only asked for again.
-            outcomes.append(Outcome("", "write ledger", Result.FAILED, str(error)))
+            outcomes.append(Outcome("", ActionName.WRITE_LEDGER, Result.FAILED, str(error)))
             if plan.ledger.last_start == plan.now.replace(microsecond=0):
                 refused = {node.node for node in plan.nodes if node.starts}
             # Without it a machine that goes would leave its place in the budget free at once.
@@ -53,7 +54,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
                 writer.notify(node.node, node.write.uid, notice)
         if node.drain is not None:
             drainer.start(node.drain)
-            outcomes.append(Outcome(node.node, "drain", Result.DONE))
+            outcomes.append(Outcome(node.node, ActionName.DRAIN, Result.DONE))
     # Clouds take their time to answer: every drain has begun before.
     for node in plan.nodes:
         if node.perform is not None and node.node not in refused:
@@ -68,15 +69,17 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
 def _show(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.conditions is not None and node.node not in refused:
-            yield _attempt(node.node, "conditions", partial(writer.patch_conditions, node.conditions))
+            yield _attempt(
+                node.node, ActionName.CONDITIONS, partial(writer.patch_conditions, node.conditions)
+            )
     for write in plan.maintenances:
         if write.node not in refused:
-            yield _attempt(write.node, "nodemaintenance", partial(writer.write_maintenance, write))
+            yield _attempt(write.node, ActionName.NODE_MAINTENANCE, partial(writer.write_maintenance, write))
 
 
 def _write(node: NodePlan, writer: ClusterWriter) -> Outcome:
     assert node.write is not None
-    return _attempt(node.node, describe(node), partial(writer.patch_node, node.write))
+    return _attempt(node.node, outcome_name(node), partial(writer.patch_node, node.write))
 
 
 def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
@@ -91,7 +94,7 @@ def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
 
 def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) -> Outcome:
     """Ask the platform; the record says already that it was asked, so a later pass can ask again."""
-    name = "perform maintenance"
+    name = ActionName.PERFORM_MAINTENANCE
     client = clients.get(action.source)
     if not isinstance(client, MaintenanceStarter):
         return Outcome(action.node, name, Result.LATER, "this process does not talk to the cloud")
@@ -104,7 +107,7 @@ def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) ->
 
 def _ask_for_machine(action: Raise | Remove, machines: MachineWriter | None) -> Outcome:
     """Ask a machine provider; the record says already that it was asked, so a later pass asks again."""
-    name = "raise pool" if isinstance(action, Raise) else "replace machine"
+    name = machine_name(action)
     if machines is None:
         return Outcome(action.node, name, Result.LATER, "this process does not replace machines")
     try:
@@ -117,18 +120,3 @@ def _ask_for_machine(action: Raise | Remove, machines: MachineWriter | None) -> 
     except (ClusterError, CloudError) as error:
         return Outcome(action.node, name, Result.FAILED, str(error))
     return Outcome(action.node, name, Result.DONE)
-
-
-def describe(node: NodePlan) -> str:
-    """Return in a word or two what the write on the node does."""
-    if node.write is None:
-        return ""
-    if node.write.unschedulable is True:
-        return "cordon"
-    if node.write.unschedulable is False:
-        return "uncordon"
-    if node.transitions and node.after is not node.before:
-        return f"move to {node.after}"
-    if node.write.only_shows:
-        return "publish"
-    return "update record"

@@ -8,10 +8,11 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from reconciler.model.actions import actions
 from reconciler.model.moments import to_micro_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.report.document import actions, to_document
+from reconciler.report.document import to_document
 
 
 class _JsonLines(logging.Formatter):
@@ -82,7 +83,7 @@ def _story(node: NodePlan) -> dict[str, Any]:
     return {
         "state": node.after.value,
         "events": [f"{one.event.kind} {one.event.status}" for one in node.events],
-        "actions": actions(node),
+        "actions": [action.value for action in actions(node)],
         "because": [step.because for step in node.transitions],
         "holds": [f"{hold.code}: {hold.reason}" for hold in node.holds],
         "unknown": list(node.unknowns),

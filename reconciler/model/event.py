@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+REQUEST = "request"
+"""The source that is somebody's own request: it asks for the drain by name, and reports no start."""
+
 
 class Kind(StrEnum):
     """What the platform does to the VM."""

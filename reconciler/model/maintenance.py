@@ -7,15 +7,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from reconciler.model.event import Kind
 from reconciler.model.node import Condition
 from reconciler.model.record import KnownEvent
 
 
+class Stage(StrEnum):
+    """How far a maintenance is, as a NodeMaintenance's `status.state` shows it: the values stay."""
+
+    LET_PASS = "LetPass"
+    HELD = "Held"
+    DISMISSED = "Dismissed"
+    WAITING = "Waiting"
+    CORDONED = "Cordoned"
+    DRAINING = "Draining"
+    DRAINED = "Drained"
+    STARTED = "Started"
+    SETTLING = "Settling"
+    UNREADABLE = "Unreadable"
+    DONE = "Done"
+    GONE = "Gone"
+
+
 @dataclass(frozen=True, slots=True)
 class Maintenance:
     """One event of one node; moments are UTC, and `finished` is set once it is over.
+
+    `state` is a Stage, or what another version of this program wrote.
 
     `due` is when the next thing happens about it (a window opens, or the deadline), where that can be told.
     `reason` holds the names of the checks that hold it, `message` says the same in words.

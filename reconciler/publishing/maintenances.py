@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from reconciler.engine.case import known
 from reconciler.model.event import Status
 from reconciler.model.holds import HoldCode
-from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
@@ -24,7 +24,7 @@ from reconciler.publishing.signs import DRAINED, DRAINING, IN_PROGRESS, LIFECYCL
 # An object's name may have 253 characters; ours ends in a dash and ten of a hash.
 _LONGEST_NODE = 240
 _LONGEST_TEXT = 1024
-_DONE = frozenset({"Cordoned", "Draining", "Drained", "Started", "Settling"})
+_DONE = frozenset({Stage.CORDONED, Stage.DRAINING, Stage.DRAINED, Stage.STARTED, Stage.SETTLING})
 """After these the maintenance was done with our help; before them it just went away."""
 
 
@@ -104,26 +104,26 @@ def _name(node: Node, event: KnownEvent) -> str:
 
 def _shown(live: _Live, plan: NodePlan, node: Node, have: Maintenance | None, now: datetime) -> Maintenance:
     judged, event = live.judged, live.event
-    state = _state(live, plan)
-    reason, message = _why(live, plan, state)
+    stage = _stage(live, plan)
+    reason, message = _why(live, plan, stage)
     duration = _whole(judged.event.duration) if judged else (have.duration if have else None)
     description = _plain(judged.event.description) if judged else (have.description if have else "")
     due = None
-    if judged is not None and state in ("Waiting", "Held", "Cordoned", "Draining"):
+    if judged is not None and stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.DRAINING):
         due = judged.deadline if judged.may_start or judged.until is None else judged.until
     started = judged is not None and judged.event.status is Status.STARTED and not event.condition
     truths = {
         PLANNED: judged is not None and not started,
-        IN_PROGRESS: started or state == "Started",
-        DRAINING: state == "Draining",
-        DRAINED: state in ("Drained", "Started", "Settling") and _is_drained(plan),
+        IN_PROGRESS: started or stage is Stage.STARTED,
+        DRAINING: stage is Stage.DRAINING,
+        DRAINED: stage in (Stage.DRAINED, Stage.STARTED, Stage.SETTLING) and _is_drained(plan),
     }
     return Maintenance(
         name=have.name if have else _name(node, event),
         node=node.name,
         uid=node.uid,
         kind=event.kind,
-        state=state,
+        state=stage,
         ids=event.ids,
         sources=event.sources,
         condition=event.condition,
@@ -152,29 +152,30 @@ def _is_drained(plan: NodePlan) -> bool:
     return drain is not None and drain.done is not None
 
 
-def _state(live: _Live, plan: NodePlan) -> str:
+def _stage(live: _Live, plan: NodePlan) -> Stage:
     judged, record = live.judged, plan.record
     in_case = record is not None and any(old.tells_of(live.event) for old in record.events)
     if record is None or not in_case:
         if record is not None and any(old.tells_of(live.event) for old in record.dismissed):
-            return "Dismissed"
-        return "Held" if judged is not None and judged.asks and judged.starts else "LetPass"
+            return Stage.DISMISSED
+        return Stage.HELD if judged is not None and judged.asks and judged.starts else Stage.LET_PASS
     if judged is None:
-        return "Settling" if record.quiet_since else "Unreadable"
+        return Stage.SETTLING if record.quiet_since else Stage.UNREADABLE
     if plan.after is not State.IN_MAINTENANCE:
-        return "Waiting"
+        return Stage.WAITING
     if _is_drained(plan):
-        return "Started" if judged.event.status is Status.STARTED and not live.event.condition else "Drained"
-    return "Draining" if plan.drain is not None else "Cordoned"
+        started = judged.event.status is Status.STARTED and not live.event.condition
+        return Stage.STARTED if started else Stage.DRAINED
+    return Stage.DRAINING if plan.drain is not None else Stage.CORDONED
 
 
-def _why(live: _Live, plan: NodePlan, state: str) -> tuple[str, str]:
-    if state in ("Waiting", "Held", "Cordoned", "Settling", "Unreadable"):
+def _why(live: _Live, plan: NodePlan, stage: Stage) -> tuple[str, str]:
+    if stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.SETTLING, Stage.UNREADABLE):
         # What a running drain waits for comes and goes with each look at its pods.
         holds = [hold for hold in plan.holds if hold.code != HoldCode.DRAIN]
         return ",".join(dict.fromkeys(hold.code for hold in holds)), "; ".join(hold.reason for hold in holds)
     judged = live.judged
-    if state == "Dismissed":
+    if stage is Stage.DISMISSED:
         return HoldCode.DISMISSED, "somebody uncordoned the node: it is let be until a new event"
     return "", judged.because if judged is not None else ""
 
@@ -201,8 +202,8 @@ def _comparable(one: Maintenance) -> Maintenance:
 
 
 def _ended(one: Maintenance, now: datetime) -> Maintenance:
-    state = "Done" if one.state in _DONE else "Gone"
-    words = "maintenance is over" if state == "Done" else "it went away before anything was done about it"
-    ended = replace(one, state=state, due=None, reason="", message=words, finished=now)
+    stage = Stage.DONE if one.state in _DONE else Stage.GONE
+    words = "maintenance is over" if stage is Stage.DONE else "it went away before anything was done about it"
+    ended = replace(one, state=stage, due=None, reason="", message=words, finished=now)
     truths = dict.fromkeys(LIFECYCLE, False)
     return replace(ended, conditions=_conditions(truths, one, now))

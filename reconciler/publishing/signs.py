@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from reconciler.engine.case import CaseView
-from reconciler.model.event import Kind, MaintenanceEvent, Status
+from reconciler.model.event import REQUEST, Kind, MaintenanceEvent, Status
 from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
@@ -91,7 +91,7 @@ class Standing:
 
 
 def _tells_no_start(event: MaintenanceEvent) -> bool:
-    return bool(event.condition) or set(event.sources) <= {"request"}
+    return bool(event.condition) or set(event.sources) <= {REQUEST}
 
 
 # drainsafe's annotation.

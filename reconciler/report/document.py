@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler import __version__
+from reconciler.model.actions import actions
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
-from reconciler.model.machine import Raise
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import JudgedEvent, NodePlan, Plan, Preview
@@ -61,7 +61,7 @@ def _node(node: NodePlan) -> Document:
         "state": node.after.value,
         "stateBefore": node.before.value,
         "cordoned": node.unschedulable,
-        "actions": actions(node),
+        "actions": [action.value for action in actions(node)],
         "events": [_event(event) for event in node.events],
         "transitions": [
             {
@@ -89,25 +89,6 @@ def _node(node: NodePlan) -> Document:
         "drain": _progress(node.progress) if node.progress else None,
         "preview": _preview(node.preview) if node.preview else None,
     }
-
-
-def actions(node: NodePlan) -> list[str]:
-    """Return what is done about the node, in order: `cordon`, `uncordon`, `drain`, `stop drain`, `record`."""
-    found = []
-    if node.stop_drain:
-        found.append("stop drain")
-    if node.write is not None:
-        by_cordon = {True: "cordon", False: "uncordon", None: "record"}
-        found.append("publish" if node.write.only_shows else by_cordon[node.write.unschedulable])
-    if node.drain is not None:
-        found.append("drain")
-    if node.perform is not None:
-        found.append("perform maintenance")
-    if node.machine is not None:
-        found.append("raise pool" if isinstance(node.machine, Raise) else "replace machine")
-    if node.conditions is not None:
-        found.append("conditions")
-    return found
 
 
 def _event(judged: JudgedEvent) -> Document:

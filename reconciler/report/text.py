@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from reconciler.model.actions import ActionName
 from reconciler.report.document import Document, writable
 
 _ACTIONS = {
-    "cordon": "cordon",
-    "uncordon": "uncordon",
-    "drain": "drain",
-    "stop drain": "stop the drain",
-    "record": "write down",
-    "perform maintenance": "have Azure do its maintenance now",
-    "raise pool": "ask its pool for one machine more",
-    "replace machine": "delete its machine, so that a new one comes",
-    "publish": "change what others are shown",
-    "conditions": "change its lifecycle conditions",
+    ActionName.CORDON: "cordon",
+    ActionName.UNCORDON: "uncordon",
+    ActionName.DRAIN: "drain",
+    ActionName.STOP_DRAIN: "stop the drain",
+    ActionName.RECORD: "write down",
+    ActionName.PERFORM_MAINTENANCE: "have Azure do its maintenance now",
+    ActionName.RAISE_POOL: "ask its pool for one machine more",
+    ActionName.REPLACE_MACHINE: "delete its machine, so that a new one comes",
+    ActionName.PUBLISH: "change what others are shown",
+    ActionName.CONDITIONS: "change its lifecycle conditions",
 }
 
 

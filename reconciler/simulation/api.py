@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooManyRequests
+from reconciler.model.actions import ActionName
 from reconciler.model.keys import OwnKeys
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
@@ -155,7 +156,8 @@ class SimulatedApi:
             unschedulable=node.unschedulable if write.unschedulable is None else write.unschedulable,
         )
         self.cluster.put_node(changed)
-        what = {True: "cordon", False: "uncordon", None: "record"}[write.unschedulable]
+        cordons = {True: ActionName.CORDON, False: ActionName.UNCORDON, None: ActionName.RECORD}
+        what = cordons[write.unschedulable]
         state = changed.labels.get(OwnKeys(write.own_prefix).state, "operational")
         self.cluster.tell(Actor.US, what, write.node, detail=state)
         self.cluster.settle()
@@ -175,7 +177,7 @@ class SimulatedApi:
             since = one.transition or (old.transition if old else None)
             have[one.type] = replace(one, transition=since)
         self.cluster.put_node(replace(node, conditions=tuple(have.values())))
-        self.cluster.tell(Actor.US, "conditions", write.node)
+        self.cluster.tell(Actor.US, ActionName.CONDITIONS, write.node)
         self.end_write(call)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
@@ -190,7 +192,7 @@ class SimulatedApi:
             raise NotFound(f"nodemaintenances {write.name!r}: exists is {not write.exists}", status=404)
         else:
             found[write.name] = write.wanted
-        self.cluster.tell(Actor.US, "nodemaintenance", write.node, write.name)
+        self.cluster.tell(Actor.US, ActionName.NODE_MAINTENANCE, write.node, write.name)
         self.end_write(call)
 
     def write_ledger(self, ledger: Ledger) -> None:

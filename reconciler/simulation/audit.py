@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from reconciler.model.actions import ActionName
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
 from reconciler.simulation.log import Actor, Happening
@@ -40,10 +41,10 @@ class Audit:
                 self.events[what.removesuffix(" scheduled")] += 1
             case Actor.PLATFORM, what if what.endswith(" cancelled"):
                 self.cancelled += 1
-            case Actor.US, "cordon":
+            case Actor.US, ActionName.CORDON:
                 self.cordons += 1
                 self._cordoned(happening.node)
-            case Actor.US, "uncordon":
+            case Actor.US, ActionName.UNCORDON:
                 self.uncordons += 1
             case Actor.US, "evict":
                 self.evictions += 1

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
-from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 
-SOURCE = "request"
+SOURCE = REQUEST
 KEYS = ("kind", "notBefore", "duration", "id", "reason")
 _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
 # Digits and unit of a duration: more of them are a slip, and would leave what `timedelta` can hold.

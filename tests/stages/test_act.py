@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.act import act, describe
+from reconciler.act import act
 from reconciler.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, Unreachable
+from reconciler.model.actions import outcome_name
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, State
@@ -150,4 +151,4 @@ def test_an_empty_plan_writes_nothing() -> None:
 
 
 def test_nothing_to_write_has_no_name() -> None:
-    assert describe(NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)) == ""
+    assert outcome_name(NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)) == ""

@@ -1,0 +1,73 @@
+"""What a pass does about a node, by the names that reports, logs and outcomes show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from reconciler.model.machine import Raise, Remove
+from reconciler.model.plan import NodePlan, NodeWrite
+
+
+class ActionName(StrEnum):
+    """One action. Reports, logs and outcomes show the values, so they stay as they are."""
+
+    STOP_DRAIN = "stop drain"
+    CORDON = "cordon"
+    UNCORDON = "uncordon"
+    RECORD = "record"
+    """A change of the node's own keys alone; an outcome names it more closely (`outcome_name`)."""
+    PUBLISH = "publish"
+    DRAIN = "drain"
+    PERFORM_MAINTENANCE = "perform maintenance"
+    RAISE_POOL = "raise pool"
+    REPLACE_MACHINE = "replace machine"
+    CONDITIONS = "conditions"
+    NODE_MAINTENANCE = "nodemaintenance"
+    WRITE_LEDGER = "write ledger"
+
+
+def actions(plan: NodePlan) -> tuple[ActionName, ...]:
+    """Return what is done about the node, in order."""
+    return tuple(_actions(plan))
+
+
+def _actions(plan: NodePlan) -> Iterator[ActionName]:
+    if plan.stop_drain:
+        yield ActionName.STOP_DRAIN
+    if plan.write is not None:
+        yield write_name(plan.write)
+    if plan.drain is not None:
+        yield ActionName.DRAIN
+    if plan.perform is not None:
+        yield ActionName.PERFORM_MAINTENANCE
+    if plan.machine is not None:
+        yield machine_name(plan.machine)
+    if plan.conditions is not None:
+        yield ActionName.CONDITIONS
+
+
+def write_name(write: NodeWrite) -> ActionName:
+    """Return what a node's patch is called."""
+    if write.unschedulable is not None:
+        return ActionName.CORDON if write.unschedulable else ActionName.UNCORDON
+    return ActionName.PUBLISH if write.only_shows else ActionName.RECORD
+
+
+def machine_name(action: Raise | Remove) -> ActionName:
+    """Return what a request to a machine provider is called."""
+    return ActionName.RAISE_POOL if isinstance(action, Raise) else ActionName.REPLACE_MACHINE
+
+
+def outcome_name(plan: NodePlan) -> str:
+    """Return what the outcome of the node's patch is called, empty where there is no patch.
+
+    An outcome tells a step of the state machine from other changes of the record.
+    """
+    if plan.write is None:
+        return ""
+    name = write_name(plan.write)
+    if name is not ActionName.RECORD:
+        return name
+    moved = plan.transitions and plan.after is not plan.before
+    return f"move to {plan.after}" if moved else "update record"
