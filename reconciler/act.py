@@ -8,7 +8,7 @@ from functools import partial
 from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
 from reconciler.model.actions import ActionName, machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
-from reconciler.model.machine import Raise, Remove
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import NodePlan, Plan
@@ -105,14 +105,14 @@ def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) ->
     return Outcome(action.node, name, Result.DONE)
 
 
-def _ask_for_machine(action: Raise | Remove, machines: MachineWriter | None) -> Outcome:
+def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -> Outcome:
     """Ask a machine provider; the record says already that it was asked, so a later pass asks again."""
     name = machine_name(action)
     if machines is None:
         return Outcome(action.node, name, Result.LATER, "this process does not replace machines")
     try:
-        if isinstance(action, Raise):
-            machines.raise_pool(action)
+        if isinstance(action, ScaleUp):
+            machines.scale_up(action)
         else:
             machines.remove(action)
     except (Conflict, NotFound) as error:

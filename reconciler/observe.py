@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from reconciler.errors import ClusterError, RecordUnreadable
+from reconciler.machines.registry import ANNOTATIONS, machine_of
 from reconciler.model.aws import AwsMemory
 from reconciler.model.azure import CloudMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.keys import OwnKeys
-from reconciler.model.machine import OWNER_KEYS, Machine, machine_of
+from reconciler.model.machine import Machine
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
@@ -82,7 +83,7 @@ def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
         conditions=node_condition.CONDITIONS | settings.condition_types() | {"Ready", *LIFECYCLE},
         annotation_prefix=settings.keys.prefix,
         # Whose the machine is matters to a case that was begun, whatever the settings say by now.
-        annotations=DRAINSAFE_KEYS | OWNER_KEYS,
+        annotations=DRAINSAFE_KEYS | ANNOTATIONS,
         capacity=capacity,
         labels=None if capacity else READ_LABELS | settings.label_keys(),
     )

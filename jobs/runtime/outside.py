@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
 
 from jobs.runtime.environment import Target, itself
 from reconciler.clients.aws import ec2
@@ -12,14 +10,10 @@ from reconciler.clients.aws.ec2 import Aws
 from reconciler.clients.azure.arm import Arm, connect
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.machine_providers import MachineProviders
+from reconciler.clients.machine_providers import MachineProviders, Surroundings
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.ports import Drains, SourceClient
 from reconciler.settings.schema import Settings
-
-if TYPE_CHECKING:
-    from reconciler.clients.azure.agent_pools import AgentPools
-    from reconciler.clients.kubernetes.machines import ClusterMachines
 
 Guard = Callable[[], None]
 
@@ -39,7 +33,7 @@ class Wiring:
         self._guard = guard
         self._arm: dict[str, Arm] = {}
         self._aws: Aws | None = None
-        self._pools: dict[tuple[str, str], AgentPools] = {}
+        self._providers: tuple[object, MachineProviders] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
         """Return what a rehearsal is given."""
@@ -86,22 +80,9 @@ class Wiring:
         return self._aws
 
     def _machines(self, settings: Settings) -> MachineProviders:
-        """Return who is asked about the machines behind nodes, and for new ones."""
-        cluster, cloud = settings.replace.aks.cluster, settings.sources.arm.cloud.value
-
-        def in_the_cluster() -> ClusterMachines:
-            from reconciler.clients.kubernetes.machines import ClusterMachines
-
-            return ClusterMachines(self._connection, guard=self._guard)
-
-        return MachineProviders(
-            in_the_cluster, partial(self._agent_pools, cluster, cloud) if cluster is not None else None
-        )
-
-    def _agent_pools(self, cluster: str, cloud: str) -> AgentPools:
-        from reconciler.clients.azure import agent_pools
-
-        if (cluster, cloud) not in self._pools:
-            pipeline = agent_pools.connect(cloud)
-            self._pools[cluster, cloud] = agent_pools.AgentPools(cluster, pipeline, guard=self._guard)
-        return self._pools[cluster, cloud]
+        """Return the clients of all machine providers, kept while their settings stay the same."""
+        made_for = (settings.replace, settings.sources.arm.cloud)
+        if self._providers is None or self._providers[0] != made_for:
+            around = Surroundings(self._connection, settings, self._guard)
+            self._providers = made_for, MachineProviders(around)
+        return self._providers[1]

@@ -1,4 +1,4 @@
-"""replaceDue: whether the drained node's machine is to be deleted now, so that a new one comes."""
+"""replaceDue: whether the drained node's machine is deleted now, so that a new one comes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from datetime import datetime
 from reconciler.checks.surge_due import PAUSE, wants_surge
 from reconciler.engine.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.engine.situation import Situation
-from reconciler.model.machine import MachineProvider
 from reconciler.model.moments import to_text
 
 
 @check("replaceDue")
 def replace_due(situation: Situation) -> CheckResult:
-    """Pass when the node is drained for an event that wants it replaced, and a new one is sure to come."""
+    """Pass when the node is drained for an event that wants it replaced, and a new one is certain to come."""
     record = situation.record
     if not situation.replacing:
         return failed("nothing is to be replaced", holds=False)
@@ -39,7 +38,7 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         return "it can't be replaced: nothing on the node says who owns its VM", None
     if machine.pool is None:
         return "it is not replaced: nothing would bring a new machine", None
-    if machine.ref.provider is MachineProvider.AKS and machine.pool.wanted is None:
+    if machine.pool.lowered_by_deletion and machine.pool.wanted is None:
         return f"it is not replaced: {machine.pool} keeps no single number that could be restored", None
     if machine.deleting:
         return "its machine is being deleted", None
@@ -49,8 +48,8 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         again = before.asked + PAUSE * before.removals
         if situation.now < again:
             return f"its machine was asked to be deleted at {to_text(before.asked)}", again
-    elif machine.ref.provider is MachineProvider.AKS and wants_surge(situation) and machine.pool.scales:
-        # Deleting lowers the pool: without the one more first, the place would be gone for good.
+    elif machine.pool.lowered_by_deletion and wants_surge(situation) and machine.pool.scales:
+        # Without one more machine first, the pool would stay one short for good.
         wanted = before.wanted if before is not None else None
         if wanted is None:
             first = f"node {situation.before_us} goes first" if situation.before_us else "it is asked for"

@@ -1,7 +1,7 @@
-"""surgeDue: whether the node's pool is to be asked now for the machine that will take the node's place.
+"""surgeDue: whether the node's pool is asked now for the machine that will take the node's place.
 
-Before the drain with `replace.surge`; after it for an agent pool whose number we restore, since deleting a
-machine from one lowers it. One node of a pool at a time: two raises at once could not be told apart.
+It is asked before the drain with `replace.surge`; after the drain for a pool that a deletion lowers, where
+we restore its number. One node of a pool at a time: two requests at once could not be told apart.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from datetime import timedelta
 
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.machine import MachineProvider
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
-from reconciler.settings.sections.replace import PoolCount
 
 PAUSE = timedelta(minutes=2)
-"""Between two times of asking for the same: a pool takes a while to show what it was asked for."""
+"""Between two requests for the same: a pool takes a while to show what it was asked for."""
 
 
 @check("surgeDue")
 def surge_due(situation: Situation) -> CheckResult:
-    """Pass when a machine more is wanted before this node's own goes, and was not asked for yet."""
+    """Pass when one more machine is wanted before this node's own goes, and was not asked for yet."""
     refusal = why_no_surge(situation) or _not_now(situation)
     if refusal:
         return failed(refusal, holds=False)
@@ -31,7 +29,7 @@ def surge_due(situation: Situation) -> CheckResult:
 
 
 def why_no_surge(situation: Situation) -> str:
-    """Return why no machine more is asked for on this node's account, ever; empty where one is."""
+    """Return why no replacement is ever asked for this node's machine; empty where one is."""
     if not situation.replacing:
         return "nothing is to be replaced"
     if situation.control_plane:
@@ -47,16 +45,16 @@ def why_no_surge(situation: Situation) -> str:
 
 
 def wants_surge(situation: Situation) -> bool:
-    """Whether the settings want one machine more before this one goes."""
-    wishes = situation.settings.replace
+    """Whether the settings want one more machine before this one goes."""
+    wishes, machine = situation.settings.replace, situation.machine
     if situation.state is not State.IN_MAINTENANCE:
         return wishes.surge
-    of_aks = situation.machine is not None and situation.machine.ref.provider is MachineProvider.AKS
-    return of_aks and wishes.aks.count is PoolCount.RESTORE
+    lowered = machine is not None and machine.pool is not None and machine.pool.lowered_by_deletion
+    return lowered and machine is not None and wishes.restores(machine.ref.provider)
 
 
 def is_late(situation: Situation) -> bool:
-    """Whether what asks for the drain is at hand, by its deadline for one: then nothing is waited for."""
+    """Whether an event that asks for the drain is due, for example by its deadline: then nothing waits."""
     return any(one.due for one in situation.asking)
 
 

@@ -9,5 +9,5 @@ Guard = Callable[[], None]
 
 
 def read_only() -> None:
-    """Raise RuntimeError: the default guard of a client that was made without one refuses every write."""
+    """ScaleUp RuntimeError: the default guard of a client that was made without one refuses every write."""
     raise RuntimeError("this client was made for reading; a write needs a guard")

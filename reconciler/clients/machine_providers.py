@@ -1,55 +1,136 @@
-"""Everybody who makes machines, behind one port: the cluster's own objects, and AKS's agent pools."""
+"""The client of each machine provider, made when a machine of that provider is first asked about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
-from reconciler.model.machine import Machine, MachineProvider, MachineRef, Raise, Remove
+from reconciler.clients.guard import Guard, read_only
+from reconciler.machines import aks, cluster_api, karpenter, openshift
+from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.ports import MachineReader, MachineWriter
 
-_NO_AKS = "replace.aks.cluster does not say which managed cluster this is"
+if TYPE_CHECKING:
+    from reconciler.clients.kubernetes.connection import Connection
+    from reconciler.clients.kubernetes.machines.access import MachineAccess
+    from reconciler.settings.schema import Settings
 
 
-class _Maker(MachineReader, MachineWriter, Protocol):
-    """Both ports of one provider."""
+class MachineClient(MachineReader, MachineWriter, Protocol):
+    """What one provider can be asked: to show machines, to scale up a pool, to delete a machine."""
+
+
+class Surroundings:
+    """What clients are made of: the connection, the lock's guard (None: only reads), and the settings."""
+
+    def __init__(self, connection: Connection, settings: Settings, guard: Guard | None = None) -> None:
+        """Make nothing yet."""
+        self.connection = connection
+        self.settings = settings
+        self.guard = guard
+
+    @cached_property
+    def access(self) -> MachineAccess:
+        """What the providers in the cluster share, so that each place is read once a pass."""
+        from reconciler.clients.kubernetes.machines.access import MachineAccess
+
+        return MachineAccess(self.connection, self.guard or read_only)
+
+    def forget(self) -> None:
+        """Forget what was read for an earlier pass."""
+        if "access" in self.__dict__:
+            self.access.forget()
+
+
+def _karpenter(around: Surroundings) -> MachineClient:
+    from reconciler.clients.kubernetes.machines.karpenter import Karpenter
+
+    return Karpenter(around.access)
+
+
+def _cluster_api(around: Surroundings) -> MachineClient:
+    from reconciler.clients.kubernetes.machines.cluster_api import cluster_api
+
+    return cluster_api(around.access)
+
+
+def _openshift(around: Surroundings) -> MachineClient:
+    from reconciler.clients.kubernetes.machines.openshift import openshift
+
+    return openshift(around.access)
+
+
+def _aks(around: Surroundings) -> MachineClient:
+    cluster = around.settings.replace.aks.cluster
+    if cluster is None:
+        return NotSetUp("replace.aks.cluster does not say which managed cluster this is")
+    from reconciler.clients.azure import agent_pools
+
+    pipeline = agent_pools.connect(around.settings.sources.arm.cloud.value)
+    return agent_pools.AgentPools(cluster, pipeline, guard=around.guard)
+
+
+CLIENTS: Mapping[str, Callable[[Surroundings], MachineClient]] = {
+    karpenter.NAME: _karpenter,
+    openshift.NAME: _openshift,
+    cluster_api.NAME: _cluster_api,
+    aks.NAME: _aks,
+}
+"""How each provider's client is made, by the provider's name in `machines/registry.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotSetUp:
+    """A provider that the settings do not set up; `problem` says what is missing."""
+
+    problem: str
+
+    def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
+        """Return each machine with the problem."""
+        return tuple(Machine(ref, problem=self.problem) for ref in refs)
+
+    def scale_up(self, action: ScaleUp) -> None:
+        """ScaleUp ValueError: no machine without a problem comes from here."""
+        raise ValueError(f"{action.node}: {self.problem}")
+
+    def remove(self, action: Remove) -> None:
+        """ScaleUp ValueError, as `scale_up` does."""
+        raise ValueError(f"{action.node}: {self.problem}")
 
 
 class MachineProviders:
-    """Sends each question and each wish to whoever made the machine. Raises what they raise."""
+    """All providers as MachineReader and MachineWriter; each request goes to the machine's own provider."""
 
-    def __init__(self, cluster: Callable[[], _Maker], aks: Callable[[], _Maker] | None = None) -> None:
-        """Take what makes who knows the cluster's objects, and AKS's agent pools where they are named.
-
-        Neither is made before somebody asks: most passes replace nothing, and need not load it.
-        """
-        self._cluster = cache(cluster)
-        self._aks = cache(aks) if aks is not None else None
+    def __init__(
+        self,
+        around: Surroundings,
+        clients: Mapping[str, Callable[[Surroundings], MachineClient]] = CLIENTS,
+    ) -> None:
+        """Make no client before a machine of its provider is asked about: most passes replace nothing."""
+        self._around = around
+        self._makers = clients
+        self._made: dict[str, MachineClient] = {}
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each as it is now, in order."""
-        of_aks = [ref for ref in refs if ref.provider is MachineProvider.AKS]
-        others = [ref for ref in refs if ref.provider is not MachineProvider.AKS]
-        if self._aks is None:
-            found = {ref: Machine(ref, problem=_NO_AKS) for ref in of_aks}
-        else:
-            found = dict(zip(of_aks, self._aks().machines(of_aks) if of_aks else (), strict=True))
-        if others:
-            found |= dict(zip(others, self._cluster().machines(others), strict=True))
+        """Return each machine as it is now, in order; raises nothing."""
+        self._around.forget()
+        found: dict[MachineRef, Machine] = {}
+        for provider in dict.fromkeys(ref.provider for ref in refs):
+            of_it = [ref for ref in refs if ref.provider == provider]
+            found |= dict(zip(of_it, self._client(provider).machines(of_it), strict=True))
         return tuple(found[ref] for ref in refs)
 
-    def raise_pool(self, action: Raise) -> None:
-        """Ask the machine's pool for `wanted` machines."""
-        self._of(action.machine).raise_pool(action)
+    def scale_up(self, action: ScaleUp) -> None:
+        """Ask the machine's pool for `wanted` machines; raises ClusterError or CloudError."""
+        self._client(action.machine.ref.provider).scale_up(action)
 
     def remove(self, action: Remove) -> None:
-        """Have the machine deleted."""
-        self._of(action.machine).remove(action)
+        """Delete the machine; raises ClusterError or CloudError."""
+        self._client(action.machine.ref.provider).remove(action)
 
-    def _of(self, machine: Machine) -> _Maker:
-        if machine.ref.provider is not MachineProvider.AKS:
-            return self._cluster()
-        if self._aks is None:
-            raise ValueError(_NO_AKS)
-        return self._aks()
+    def _client(self, provider: str) -> MachineClient:
+        if provider not in self._made:
+            self._made[provider] = self._makers[provider](self._around)
+        return self._made[provider]

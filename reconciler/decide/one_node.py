@@ -16,7 +16,7 @@ from reconciler.engine import case as cases
 from reconciler.engine.machine import walk
 from reconciler.engine.profile import builtin
 from reconciler.engine.situation import Situation
-from reconciler.model.machine import Raise, Remove
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import DrainRecord, Record, State
 from reconciler.model.snapshot import Snapshot
@@ -83,7 +83,7 @@ def decide_node(
     )
     walked = walk(_PROFILE, situation, CHECKS, TRIGGERS)
     action = walked.effects.machine
-    if isinstance(action, Raise) and key is not None:
+    if isinstance(action, ScaleUp) and key is not None:
         progress.pools[key] = node.name
     if isinstance(action, Remove):
         fleet = [other for other in snapshot.nodes if settings.in_fleet(other.labels)]

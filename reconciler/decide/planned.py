@@ -12,7 +12,7 @@ from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
-from reconciler.model.machine import Raise, Remove
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, Hold, NodePlan, NodeWrite, Notice
 from reconciler.model.record import Record, State, to_annotation
@@ -34,7 +34,7 @@ def node_plan(
     notices: tuple[Notice, ...] = (),
     kept: tuple[Blocker, ...] = (),
     perform: PerformMaintenance | None = None,
-    machine: Raise | Remove | None = None,
+    machine: ScaleUp | Remove | None = None,
 ) -> NodePlan:
     """Return what a pass tells of a node, from what was seen of it and what was decided."""
     node = one.node

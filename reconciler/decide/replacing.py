@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from reconciler.decide.seen import Seen
-from reconciler.model.machine import Machine, MachineProvider, Remove
+from reconciler.model.machine import Machine, Remove
 from reconciler.model.node import Node
 from reconciler.model.record import Record
 from reconciler.model.snapshot import Replaced
 
-PoolKey = tuple[MachineProvider, str, str, str]
+PoolKey = tuple[str, str, str, str]
+"""A pool's provider, kind, namespace and name."""
 
 
 def pool_key(machine: Machine | None) -> PoolKey | None:

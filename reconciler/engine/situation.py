@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.case import CaseView
 from reconciler.model.azure import PerformMaintenance
-from reconciler.model.machine import Machine, Raise, Remove
+from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
 from reconciler.model.record import Record, State
@@ -88,7 +88,7 @@ class Effects:
     labels: Mapping[str, str | None] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
     perform: PerformMaintenance | None = None
-    machine: Raise | Remove | None = None
+    machine: ScaleUp | Remove | None = None
 
     def told(self, notice: Notice) -> Effects:
         """Return the effects with one more Event to write."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from reconciler.model.machine import Raise, Remove
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.plan import NodePlan, NodeWrite
 
 
@@ -54,9 +54,9 @@ def write_name(write: NodeWrite) -> ActionName:
     return ActionName.PUBLISH if write.only_shows else ActionName.RECORD
 
 
-def machine_name(action: Raise | Remove) -> ActionName:
+def machine_name(action: ScaleUp | Remove) -> ActionName:
     """Return what a request to a machine provider is called."""
-    return ActionName.RAISE_POOL if isinstance(action, Raise) else ActionName.REPLACE_MACHINE
+    return ActionName.RAISE_POOL if isinstance(action, ScaleUp) else ActionName.REPLACE_MACHINE
 
 
 def outcome_name(plan: NodePlan) -> str:

@@ -12,7 +12,7 @@ from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
 from reconciler.model.keys import OwnKeys
-from reconciler.model.machine import Raise, Remove
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Condition
 from reconciler.model.record import Record, State
@@ -200,7 +200,7 @@ class NodePlan:
     record: Record | None = None
     conditions: ConditionsWrite | None = None
     perform: PerformMaintenance | None = None
-    machine: Raise | Remove | None = None
+    machine: ScaleUp | Remove | None = None
 
     @property
     def acts(self) -> bool:

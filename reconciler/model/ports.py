@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import DrainOrder, DrainProgress
-from reconciler.model.machine import Machine, MachineRef, Raise, Remove
+from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
@@ -109,7 +109,7 @@ class MachineWriter(Protocol):
     nothing. Both raise ClusterError or CloudError, and wait for nothing.
     """
 
-    def raise_pool(self, action: Raise) -> None:
+    def scale_up(self, action: ScaleUp) -> None:
         """Ask the machine's pool for `wanted` machines; where it has as many, nothing. Conflict where it
         is not as it was seen.
         """

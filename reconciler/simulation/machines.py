@@ -7,15 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.errors import Conflict, Unreachable
-from reconciler.model.machine import (
-    OPENSHIFT_MACHINE,
-    Machine,
-    MachineProvider,
-    MachineRef,
-    Pool,
-    Raise,
-    Remove,
-)
+from reconciler.machines import aks, karpenter, openshift
+from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL, Condition, Node
 from reconciler.simulation.api import Call, SimulatedApi
 from reconciler.simulation.log import Actor
@@ -28,7 +21,7 @@ class MachinePool:
     name: str
     wanted: int
     members: list[str]
-    provider: MachineProvider = MachineProvider.OPENSHIFT
+    provider: str = openshift.NAME
     scales: bool = True
     busy: str = ""
     made: int = 0
@@ -43,13 +36,13 @@ class MachinePool:
             conditions=(Condition("Ready", "True" if ready else "False", transition=since),),
         )
         match self.provider:
-            case MachineProvider.AKS:
+            case aks.NAME:
                 group = "subscriptions/s/resourceGroups/mc_shop/providers/Microsoft.Compute"
                 return replace(bare, provider_id=f"azure:///{group}/virtualMachines/{name}")
-            case MachineProvider.KARPENTER:
+            case karpenter.NAME:
                 return replace(bare, labels={**bare.labels, KARPENTER_LABEL: self.name})
             case _:
-                return replace(bare, annotations={OPENSHIFT_MACHINE: f"machines/machine-{name}"})
+                return replace(bare, annotations={openshift.MACHINE: f"machines/machine-{name}"})
 
 
 @dataclass(slots=True)
@@ -66,7 +59,7 @@ class SimulatedMachines:
     deleting: list[str] = field(default_factory=list)
     marked: list[str] = field(default_factory=list)
     control_plane: set[str] = field(default_factory=set)
-    asked: list[Raise | Remove] = field(default_factory=list)
+    asked: list[ScaleUp | Remove] = field(default_factory=list)
     out_of_order: str = ""
     refuse: bool = False
     slow: bool = False
@@ -75,8 +68,8 @@ class SimulatedMachines:
         """Return each as it is now, in order."""
         return tuple(self._machine(ref) for ref in refs)
 
-    def raise_pool(self, action: Raise) -> None:
-        """Ask the machine's pool for one machine more."""
+    def scale_up(self, action: ScaleUp) -> None:
+        """Ask the machine's pool for one more machine."""
         call = self._before("raise pool", action)
         pool = self._pool_of(action.node)
         if pool is None or action.machine.pool is None or str(pool.wanted) != action.machine.pool.revision:
@@ -91,7 +84,7 @@ class SimulatedMachines:
         if pool is not None and action.node not in self.deleting:
             if action.lower is None:
                 self.deleting.append(action.node)
-                pool.wanted -= pool.provider is MachineProvider.AKS
+                pool.wanted -= pool.provider == aks.NAME
             else:
                 self.marked.append(action.node)
                 pool.wanted = min(pool.wanted, action.lower)
@@ -134,18 +127,28 @@ class SimulatedMachines:
     def _shown(self, pool: MachinePool) -> Pool:
         nodes = self.api.cluster.nodes
         ready = sum(name in nodes and nodes[name].ready for name in pool.members)
-        kind = "agent pool" if pool.provider is MachineProvider.AKS else "MachineSet"
-        return Pool(kind, pool.name, "machines", pool.wanted, ready, str(pool.wanted), pool.scales, pool.busy)
+        kind = "agent pool" if pool.provider == aks.NAME else "MachineSet"
+        return Pool(
+            kind,
+            pool.name,
+            "machines",
+            pool.wanted,
+            ready,
+            str(pool.wanted),
+            pool.scales,
+            pool.busy,
+            lowered_by_deletion=pool.provider == aks.NAME,
+        )
 
     def _pool_of(self, node: str) -> MachinePool | None:
         return next((pool for pool in self.pools if node in pool.members), None)
 
-    def _before(self, what: str, action: Raise | Remove) -> Call:
+    def _before(self, what: str, action: ScaleUp | Remove) -> Call:
         if self.refuse:
             raise Unreachable("nobody answers")
         return self.api.begin_write(what, action.node, content=action)
 
-    def _done(self, call: Call, action: Raise | Remove) -> None:
+    def _done(self, call: Call, action: ScaleUp | Remove) -> None:
         self.asked.append(action)
         self.api.cluster.tell(Actor.US, call.what, action.node)
         self.api.end_write(call)

@@ -1,4 +1,4 @@
-"""leaveSurge: say so where a case ends with a machine too many."""
+"""leaveSurge: report a pool that is left with one machine too many when a case ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.model.plan import Notice, NoticeType
 
 @trigger("leaveSurge")
 def leave_surge(situation: Situation, effects: Effects) -> Effects:
-    """Forget the replacement; a pool that was raised stays so, since lowering it could take any node."""
+    """Forget the replacement. A pool that was scaled up stays so: scaling it down could delete any node."""
     asked = effects.record.replacement
     effects = replace(effects, record=replace(effects.record, replacement=None))
     if asked is None or asked.wanted is None or asked.removals:

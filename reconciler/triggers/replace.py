@@ -6,23 +6,22 @@ from dataclasses import replace
 
 from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
-from reconciler.model.machine import MachineProvider, Remove
+from reconciler.model.machine import Remove
 from reconciler.model.plan import Notice
 from reconciler.model.record import Replacement
 
 
 @trigger("replace")
 def replace_machine(situation: Situation, effects: Effects) -> Effects:
-    """Write down that the machine is to go; then its provider is asked."""
+    """Record that the machine goes; act asks its provider once that is written."""
     machine = situation.machine
     if machine is None or machine.pool is None:
         return effects
     before = effects.record.replacement or Replacement(situation.now)
     asked = replace(before, asked=situation.now.replace(microsecond=0), removals=before.removals + 1)
     pool, lower = machine.pool, None
-    # An agent pool is lowered by the deletion itself.
-    if before.wanted is not None and machine.ref.provider is not MachineProvider.AKS:
-        # A number that somebody else has changed since is theirs to lower.
+    if before.wanted is not None and not pool.lowered_by_deletion:
+        # A number that somebody else has changed since is not ours to lower.
         lower = before.wanted - 1 if pool.wanted == before.wanted else None
     effects = replace(
         effects,

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
-from reconciler.model.machine import Raise
+from reconciler.model.machine import ScaleUp
 from reconciler.model.plan import Notice
 from reconciler.model.record import Replacement
 
 
 @trigger("surge")
 def surge(situation: Situation, effects: Effects) -> Effects:
-    """Write down to which number the pool is raised; then it is asked."""
+    """Record to which number the pool is scaled up; act asks for it once that is written."""
     machine = situation.machine
     if machine is None or machine.pool is None or machine.pool.wanted is None:
         return effects
@@ -22,7 +22,7 @@ def surge(situation: Situation, effects: Effects) -> Effects:
     effects = replace(
         effects,
         record=replace(effects.record, replacement=asked),
-        machine=Raise(situation.node.name, machine, wanted),
+        machine=ScaleUp(situation.node.name, machine, wanted),
     )
     message = f"asks {machine.pool} for {wanted} machines: one is to take this node's place"
     return effects.told(Notice("MaintenanceSurge", message))

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.machine import Machine, MachineProvider
+from reconciler.machines import aks
+from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
 from tests.support import builders
 from tests.support.builders import NOW, ask, minutes, settings
-from tests.support.replacing import POOL, REF, machine, to_be_replaced
+from tests.support.replacing import AKS_POOL, POOL, REF, machine, to_be_replaced
 
-AKS = machine(replace(POOL, kind="agent pool"), provider=MachineProvider.AKS)
+AKS = machine(AKS_POOL, provider=aks.NAME)
 
 
 def test_a_drained_node_with_a_machine_set_behind_it_is_due() -> None:
@@ -35,7 +36,7 @@ def test_a_drained_node_with_a_machine_set_behind_it_is_due() -> None:
         pytest.param(machine(control_plane=True), "never replaced", Verdict.FAILED, id="control plane"),
         pytest.param(machine(replace(POOL, busy="it is busy")), "it is busy", Verdict.FAILED, id="busy"),
         pytest.param(
-            replace(AKS, pool=replace(POOL, wanted=None, scales=False)),
+            replace(AKS, pool=replace(AKS_POOL, wanted=None, scales=False)),
             "keeps no single number",
             Verdict.FAILED,
             id="agent pool of several sizes",

@@ -7,15 +7,16 @@ from dataclasses import replace
 import pytest
 
 from reconciler.engine.situation import Situation
-from reconciler.model.machine import Machine, MachineProvider
+from reconciler.machines import aks
+from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
 from tests.support import builders
 from tests.support.builders import NOW, ask, minutes, settings
-from tests.support.replacing import POOL, REF, REPLACES, SURGES, machine, to_be_replaced
+from tests.support.replacing import AKS_POOL, POOL, REF, REPLACES, SURGES, machine, to_be_replaced
 
 BEFORE = State.REQUIRED
-AKS = machine(replace(POOL, kind="agent pool"), provider=MachineProvider.AKS)
+AKS = machine(AKS_POOL, provider=aks.NAME)
 LATE = {"not_before": NOW + minutes(15)}
 TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count: TrustAutoscaler}}")
 

@@ -1,13 +1,27 @@
-"""Everybody who makes machines behind one port: each is asked about its own, and not before it is needed."""
+"""All machine providers as one: each is asked about its own machines, and made when it is first needed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
-from reconciler.clients.machine_providers import MachineProviders
-from reconciler.model.machine import Machine, MachineProvider, MachineRef, Raise, Remove
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.machine_providers import CLIENTS, MachineProviders, Surroundings
+from reconciler.machines import aks, karpenter, openshift
+from reconciler.machines.registry import PROVIDERS
+from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
+from tests.support.replacing import all_machines
+
+NOWHERE = """
+apiVersion: v1
+kind: Config
+current-context: nowhere
+clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: nobody, user: {}}]
+contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+"""
 
 
 class Asked:
@@ -21,59 +35,87 @@ class Asked:
         self.did.append(f"machines {' '.join(ref.node for ref in refs)}")
         return tuple(Machine(ref, name=f"{self.name}-{ref.node}") for ref in refs)
 
-    def raise_pool(self, action: Raise) -> None:
-        self.did.append(f"raise {action.node}")
+    def scale_up(self, action: ScaleUp) -> None:
+        self.did.append(f"scale up {action.node}")
 
     def remove(self, action: Remove) -> None:
         self.did.append(f"remove {action.node}")
 
 
-def ref(node: str, provider: MachineProvider) -> MachineRef:
+def ref(node: str, provider: str) -> MachineRef:
     return MachineRef(node, f"uid-{node}", provider, node)
 
 
 REFS = (
-    ref("a", MachineProvider.AKS),
-    ref("b", MachineProvider.KARPENTER),
-    ref("c", MachineProvider.AKS),
-    ref("d", MachineProvider.OPENSHIFT),
+    ref("a", aks.NAME),
+    ref("b", karpenter.NAME),
+    ref("c", aks.NAME),
+    ref("d", openshift.NAME),
 )
 
 
-def test_each_is_asked_once_about_its_own_and_the_answers_are_in_order() -> None:
-    cluster, aks = Asked("cluster"), Asked("aks")
-    found = MachineProviders(lambda: cluster, lambda: aks).machines(REFS)
+def providers(connection: Connection, *needed: Asked) -> MachineProviders:
+    """Providers of which only the needed ones can be made, and each of those once."""
+    made = {asked.name: asked for asked in needed}
 
-    assert [machine.name for machine in found] == ["aks-a", "cluster-b", "aks-c", "cluster-d"]
-    assert (aks.did, cluster.did) == (["machines a c"], ["machines b d"])
+    def maker(name: str) -> Callable[[Surroundings], Asked]:
+        def make(_: Surroundings) -> Asked:
+            assert name in made, f"{name} was made without need"
+            return made.pop(name)
 
+        return make
 
-def test_who_is_not_needed_is_not_made() -> None:
-    def nobody() -> Asked:
-        raise AssertionError("made without need")
-
-    cluster, aks = Asked("cluster"), Asked("aks")
-    assert MachineProviders(nobody, nobody).machines(()) == ()
-    MachineProviders(lambda: cluster, nobody).machines(REFS[1:2])
-    MachineProviders(nobody, lambda: aks).machines(REFS[:1])
-
-    assert (aks.did, cluster.did) == (["machines a"], ["machines b"])
+    return all_machines(connection, clients={name: maker(name) for name in CLIENTS})
 
 
-def test_what_is_wanted_goes_to_the_machine_s_own_maker() -> None:
-    cluster, aks = Asked("cluster"), Asked("aks")
-    providers = MachineProviders(lambda: cluster, lambda: aks)
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[Connection]:
+    """A connection that nothing here uses."""
+    config = tmp_path / "kubeconfig"
+    config.write_text(NOWHERE, encoding="utf-8")
+    made = Connection(str(config))
+    yield made
+    made.close()
+
+
+def test_every_provider_has_a_client_of_its_name() -> None:
+    assert list(CLIENTS) == [provider.name for provider in PROVIDERS]
+
+
+def test_each_is_asked_once_about_its_own_and_the_answers_are_in_order(connection: Connection) -> None:
+    agents, claims, sets = Asked(aks.NAME), Asked(karpenter.NAME), Asked(openshift.NAME)
+    found = providers(connection, agents, claims, sets).machines(REFS)
+
+    assert [machine.name for machine in found] == ["AKS-a", "Karpenter-b", "AKS-c", "OpenShift-d"]
+    assert (agents.did, claims.did, sets.did) == (["machines a c"], ["machines b"], ["machines d"])
+
+
+def test_who_is_not_needed_is_not_made_and_who_is_made_is_kept(connection: Connection) -> None:
+    claims = Asked(karpenter.NAME)
+    ours = providers(connection, claims)
+
+    assert ours.machines(()) == ()
+    ours.machines(REFS[1:2])
+    ours.machines(REFS[1:2])
+    assert claims.did == ["machines b", "machines b"]
+
+
+def test_what_is_wanted_goes_to_the_machine_s_own_provider(connection: Connection) -> None:
+    agents, claims = Asked(aks.NAME), Asked(karpenter.NAME)
+    ours = providers(connection, agents, claims)
     for one in REFS[:2]:
-        providers.raise_pool(Raise(one.node, Machine(one), 4))
-        providers.remove(Remove(one.node, Machine(one)))
+        ours.scale_up(ScaleUp(one.node, Machine(one), 4))
+        ours.remove(Remove(one.node, Machine(one)))
 
-    assert (aks.did, cluster.did) == (["raise a", "remove a"], ["raise b", "remove b"])
+    assert (agents.did, claims.did) == (["scale up a", "remove a"], ["scale up b", "remove b"])
 
 
-def test_without_a_cluster_s_name_an_agent_pool_can_t_be_asked() -> None:
-    providers = MachineProviders(lambda: Asked("cluster"))
-    found = providers.machines(REFS)
+def test_without_a_cluster_s_name_an_agent_pool_can_t_be_asked(connection: Connection) -> None:
+    ours = all_machines(connection)
+    found = ours.machines(REFS[:1])
 
-    assert ["replace.aks.cluster" in machine.problem for machine in found] == [True, False, True, False]
+    assert "replace.aks.cluster" in found[0].problem
     with pytest.raises(ValueError, match=r"replace\.aks\.cluster"):
-        providers.remove(Remove("a", found[0]))
+        ours.remove(Remove("a", found[0]))
+    with pytest.raises(ValueError, match=r"replace\.aks\.cluster"):
+        ours.scale_up(ScaleUp("a", found[0], 4))

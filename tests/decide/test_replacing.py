@@ -12,7 +12,8 @@ from reconciler.act import act
 from reconciler.assess import assess
 from reconciler.decide import decide
 from reconciler.errors import Unreachable
-from reconciler.model.machine import MachineProvider, Raise, Remove
+from reconciler.machines import aks
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.outcome import Result
 from reconciler.model.plan import Plan
 from reconciler.model.record import Record, from_annotation
@@ -77,7 +78,7 @@ class World:
 
 
 def of_aks(pool: FakePool) -> None:
-    pool.provider = MachineProvider.AKS
+    pool.provider = aks.NAME
 
 
 def test_a_drained_node_s_machine_is_deleted_and_the_pool_brings_a_new_one() -> None:
@@ -257,12 +258,12 @@ def test_an_agent_pool_is_asked_for_one_more_first_and_has_as_many_as_before_in_
     world = World("a", "b", change=of_aks)
     world.ask("a")
     world.settle()
-    assert [type(one) for one in world.machines.asked] == [Raise]
+    assert [type(one) for one in world.machines.asked] == [ScaleUp]
     assert "is to have 3 machines before this one goes" in world.reasons()["replaceDue"]
 
     world.machines.step()
     world.settle()
-    assert [type(one) for one in world.machines.asked] == [Raise, Remove]
+    assert [type(one) for one in world.machines.asked] == [ScaleUp, Remove]
     world.machines.step()
     assert world.pool.wanted == 2
     assert sorted(world.cluster.objects) == ["b", "np-new-1"]
@@ -298,7 +299,7 @@ def test_a_pool_that_is_busy_is_waited_for() -> None:
 
     world.pool.busy = ""
     world.settle()
-    assert [type(one) for one in world.machines.asked] == [Raise]
+    assert [type(one) for one in world.machines.asked] == [ScaleUp]
 
 
 def test_of_one_pool_one_node_at_a_time_is_raised_for() -> None:
@@ -307,14 +308,14 @@ def test_of_one_pool_one_node_at_a_time_is_raised_for() -> None:
     world.ask("a")
     world.ask("b")
     world.settle()
-    assert [(type(one), one.node) for one in world.machines.asked] == [(Raise, "a")]
+    assert [(type(one), one.node) for one in world.machines.asked] == [(ScaleUp, "a")]
     assert "node a goes first" in world.reasons("b")["replaceDue"]
 
     world.machines.step()
     world.settle()
     world.machines.step()
     world.settle()
-    assert [(type(one), one.node) for one in world.machines.asked][1:] == [(Remove, "a"), (Raise, "b")]
+    assert [(type(one), one.node) for one in world.machines.asked][1:] == [(Remove, "a"), (ScaleUp, "b")]
 
 
 # Surge: the new one first.
@@ -324,7 +325,7 @@ def test_with_surge_the_new_machine_is_ready_before_the_old_node_is_drained() ->
     world = World("a", "b", text=SURGES)
     world.ask("a", FAR)
     plan = world.settle()
-    assert [type(one) for one in world.machines.asked] == [Raise]
+    assert [type(one) for one in world.machines.asked] == [ScaleUp]
     assert "replacementReady" in codes(plan_of(plan))
     assert not world.cluster.objects["a"].unschedulable
 
@@ -336,7 +337,7 @@ def test_with_surge_the_new_machine_is_ready_before_the_old_node_is_drained() ->
     )
     world.settle()
     assert world.cluster.objects["a"].unschedulable
-    assert [type(one) for one in world.machines.asked] == [Raise, Remove]
+    assert [type(one) for one in world.machines.asked] == [ScaleUp, Remove]
 
     world.machines.step()
     assert world.pool.wanted == 2
@@ -402,7 +403,7 @@ def test_a_raise_that_the_pool_refused_is_asked_for_again() -> None:
     assert world.machines.asked == []
 
     world.look(minutes(2))
-    assert [type(one) for one in world.machines.asked] == [Raise]
+    assert [type(one) for one in world.machines.asked] == [ScaleUp]
 
 
 @pytest.mark.parametrize("text", [REPLACES, SURGES])

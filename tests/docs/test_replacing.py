@@ -6,8 +6,9 @@ import json
 import re
 from pathlib import Path
 
+from reconciler.machines import cluster_api, openshift
+from reconciler.machines.registry import PROVIDERS
 from reconciler.model.event import Kind
-from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE, MachineProvider
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.replace import PoolCount
@@ -27,11 +28,11 @@ def test_the_settings_of_the_page_are_good() -> None:
     assert not surge.replaces()
 
 
-def test_every_maker_and_whatever_tells_of_it_is_named() -> None:
+def test_every_provider_and_what_names_it_on_a_node_is_in_the_table() -> None:
     table = PAGE.partition("| provider |")[2].partition("\n\n")[0]
 
-    assert [str(provider) for provider in MachineProvider if str(provider) not in table] == []
-    for key in (KARPENTER_LABEL, CLUSTER_API_MACHINE, OPENSHIFT_MACHINE):
+    assert [one.name for one in PROVIDERS if one.name not in table] == []
+    for key in (KARPENTER_LABEL, cluster_api.MACHINE, openshift.MACHINE):
         assert f"`{key}`" in table
     assert f"`{CONTROL_PLANE_LABELS[0]}`" in PAGE
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.calendar.values import Limit
-from reconciler.model.machine import MachineProvider
+from reconciler.machines import aks, openshift
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import Cordon, State, from_annotation
@@ -158,7 +158,7 @@ def test_a_node_that_was_replaced_holds_its_place_until_its_replacement_is_in_se
     cluster = FakeCluster()
 
     def shape(pool: FakePool) -> None:
-        pool.provider = MachineProvider.AKS if of_aks else MachineProvider.OPENSHIFT
+        pool.provider = aks.NAME if of_aks else openshift.NAME
 
     machines, _ = in_pool(cluster, *(f"n{number}" for number in range(count)), change=shape)
     machines.slow = True

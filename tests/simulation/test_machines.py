@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from reconciler.errors import Conflict, Unreachable
-from reconciler.model.machine import Machine, MachineProvider, Raise, Remove, machine_of
+from reconciler.machines import aks, karpenter, openshift
+from reconciler.machines.registry import machine_of
+from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.world import World
 from tests.simulation.building import START
 
 
-def pool_of_two(provider: MachineProvider = MachineProvider.OPENSHIFT) -> tuple[World, SimulatedMachines]:
+def pool_of_two(provider: str = openshift.NAME) -> tuple[World, SimulatedMachines]:
     """A world with one pool of two nodes, and who has their machines."""
     there = World(START)
     pool = MachinePool("np", 2, ["a", "b"], provider)
@@ -28,10 +30,8 @@ def machine(machines: SimulatedMachines, name: str = "a") -> Machine:
     return found
 
 
-@pytest.mark.parametrize(
-    "provider", [MachineProvider.OPENSHIFT, MachineProvider.KARPENTER, MachineProvider.AKS]
-)
-def test_a_node_says_whose_machine_it_is(provider: MachineProvider) -> None:
+@pytest.mark.parametrize("provider", [openshift.NAME, karpenter.NAME, aks.NAME])
+def test_a_node_says_whose_machine_it_is(provider: str) -> None:
     _, machines = pool_of_two(provider)
 
     assert machine(machines).ref.provider is provider
@@ -48,7 +48,7 @@ def test_a_deleted_machine_goes_with_its_node_and_a_new_one_comes() -> None:
 
 
 def test_a_pool_of_aks_shrinks_with_a_deleted_machine() -> None:
-    there, machines = pool_of_two(MachineProvider.AKS)
+    there, machines = pool_of_two(aks.NAME)
     machines.remove(Remove("a", machine(machines)))
     machines.step()
 
@@ -57,7 +57,7 @@ def test_a_pool_of_aks_shrinks_with_a_deleted_machine() -> None:
 
 def test_a_raised_pool_gets_one_more_and_loses_the_marked_one_when_it_is_lowered() -> None:
     there, machines = pool_of_two()
-    machines.raise_pool(Raise("a", machine(machines), 3))
+    machines.scale_up(ScaleUp("a", machine(machines), 3))
     machines.step()
     assert len(there.cluster.nodes) == 3
 
@@ -72,7 +72,7 @@ def test_a_pool_that_was_changed_since_it_was_seen_is_not_raised() -> None:
     machines.pools[0].wanted = 4
 
     with pytest.raises(Conflict):
-        machines.raise_pool(Raise("a", seen, 3))
+        machines.scale_up(ScaleUp("a", seen, 3))
 
 
 def test_where_nobody_answers_nothing_is_done() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.machine_providers import CLIENTS, MachineClient, MachineProviders, Surroundings
 from reconciler.engine.situation import Situation
+from reconciler.machines import openshift
 from reconciler.model.event import Kind
-from reconciler.model.machine import Machine, MachineProvider, MachineRef, Pool
+from reconciler.model.machine import Machine, MachineRef, Pool
 from reconciler.model.record import Record, Replacement, State
 from reconciler.settings.schema import Settings
 from tests.support import builders
@@ -16,12 +20,11 @@ from tests.support.builders import NOW, event, judged, settings
 REPLACES = settings("events: {Redeploy: {replace: true}}")
 SURGES = settings("events: {Redeploy: {replace: true}}\nreplace: {surge: true}")
 POOL = Pool("MachineSet", "np", "machines", wanted=3, ready=3, revision="7", scales=True)
-REF = MachineRef("a", "uid-a", MachineProvider.OPENSHIFT, "m-a", "machines")
+AKS_POOL = replace(POOL, kind="agent pool", lowered_by_deletion=True)
+REF = MachineRef("a", "uid-a", openshift.NAME, "m-a", "machines")
 
 
-def machine(
-    pool: Pool | None = POOL, *, provider: MachineProvider = MachineProvider.OPENSHIFT, **more: Any
-) -> Machine:
+def machine(pool: Pool | None = POOL, *, provider: str = openshift.NAME, **more: Any) -> Machine:
     """The machine of node a."""
     return Machine(replace(REF, provider=provider), name="m-a", uid="machine-a", pool=pool, **more)
 
@@ -44,3 +47,14 @@ def to_be_replaced(
         on, judged(told, chosen, now=more.get("now", NOW)), chosen=chosen, held=record, **more
     )
     return replace(found, state=state, machine=owner)
+
+
+def all_machines(
+    connection: Connection,
+    *,
+    guard: Callable[[], None] | None = None,
+    chosen: Settings = REPLACES,
+    clients: Mapping[str, Callable[[Surroundings], MachineClient]] = CLIENTS,
+) -> MachineProviders:
+    """Every machine provider of the registry; without a guard they only read."""
+    return MachineProviders(Surroundings(connection, chosen, guard), clients)

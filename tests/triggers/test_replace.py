@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from reconciler.engine.situation import Effects
-from reconciler.model.machine import MachineProvider, Pool, Remove
+from reconciler.machines import aks, openshift
+from reconciler.model.machine import Pool, Remove
 from reconciler.model.record import Replacement
 from reconciler.triggers.replace import replace_machine
 from tests.support import builders
 from tests.support.builders import NOW, minutes
-from tests.support.replacing import POOL, machine, to_be_replaced
+from tests.support.replacing import AKS_POOL, POOL, machine, to_be_replaced
 
 BEFORE = Replacement(NOW - minutes(9), 4)
 
@@ -20,20 +21,14 @@ BEFORE = Replacement(NOW - minutes(9), 4)
 @pytest.mark.parametrize(
     ("pool", "provider", "asked", "lower"),
     [
-        pytest.param(POOL, MachineProvider.OPENSHIFT, None, None, id="not raised"),
-        pytest.param(replace(POOL, wanted=4), MachineProvider.OPENSHIFT, BEFORE, 3, id="raised"),
-        pytest.param(POOL, MachineProvider.OPENSHIFT, BEFORE, None, id="raised in vain"),
-        pytest.param(
-            replace(POOL, wanted=5), MachineProvider.OPENSHIFT, BEFORE, None, id="raised by others, too"
-        ),
-        pytest.param(
-            replace(POOL, wanted=4), MachineProvider.AKS, BEFORE, None, id="lowered by the deletion"
-        ),
+        pytest.param(POOL, openshift.NAME, None, None, id="not raised"),
+        pytest.param(replace(POOL, wanted=4), openshift.NAME, BEFORE, 3, id="raised"),
+        pytest.param(POOL, openshift.NAME, BEFORE, None, id="raised in vain"),
+        pytest.param(replace(POOL, wanted=5), openshift.NAME, BEFORE, None, id="raised by others, too"),
+        pytest.param(replace(AKS_POOL, wanted=4), aks.NAME, BEFORE, None, id="lowered by the deletion"),
     ],
 )
-def test_how_a_machine_goes(
-    pool: Pool, provider: MachineProvider, asked: Replacement | None, lower: int | None
-) -> None:
+def test_how_a_machine_goes(pool: Pool, provider: str, asked: Replacement | None, lower: int | None) -> None:
     owner = machine(pool, provider=provider)
     situation = to_be_replaced(owner, asked=asked)
     effects = replace_machine(situation, Effects(situation.record))

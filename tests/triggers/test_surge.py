@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.engine.situation import Effects
-from reconciler.model.machine import Raise
+from reconciler.model.machine import ScaleUp
 from reconciler.model.record import Replacement, State
 from reconciler.triggers.surge import surge
 from tests.support import builders
@@ -16,7 +16,7 @@ def test_the_number_is_in_the_record_and_the_action_in_the_plan() -> None:
     effects = surge(situation, Effects(situation.record))
 
     assert effects.record.replacement == Replacement(NOW, 4)
-    assert effects.machine == Raise("a", machine(), 4)
+    assert effects.machine == ScaleUp("a", machine(), 4)
     assert effects.unschedulable is None
     assert [notice.reason for notice in effects.notices] == ["MaintenanceSurge"]
 

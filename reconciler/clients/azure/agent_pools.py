@@ -1,14 +1,14 @@
-"""Asks AKS for another machine in an agent pool, and has one of its machines deleted.
+"""Asks AKS for one more machine in an agent pool, and deletes one of its machines.
 
 The API is `Microsoft.ContainerService/managedClusters/agentPools` of 2025-05-01, a GA version with all that
 is used here: deleteMachines (in GA since 2024-07-01), and ETags with If-Match
-(https://learn.microsoft.com/azure/aks/use-etags). It is spoken through azure-core, which comes with
-azure-mgmt-compute: a client of AKS's own would be one more package for three requests.
+(https://learn.microsoft.com/azure/aks/use-etags). The requests go through azure-core, which comes with
+azure-mgmt-compute: AKS's own client would be one more package for three requests.
 
 deleteMachines neither cordons nor drains (github.com/Azure/AKS/issues/3520), and it lowers the pool's count
 by what it deletes: AKS's documentation of upgrades names it as the way to make a pool smaller, and
-cluster-autoscaler scales pools of single VMs in by it and nothing else (cloudprovider/azure/
-azure_vms_pool.go). So a pool that nobody scales brings no new machine by itself; it has to be raised before.
+cluster-autoscaler scales pools of single VMs in by it alone (cloudprovider/azure/azure_vms_pool.go). So a
+pool without an autoscaler brings no new machine by itself; it has to be scaled up before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from reconciler.clients.azure.access import (
 )
 from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError, Conflict
-from reconciler.model.machine import Machine, MachineRef, Pool, Raise, Remove
+from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 
 if TYPE_CHECKING:
     from azure.core.rest import HttpRequest, HttpResponse
@@ -44,17 +44,17 @@ log = logging.getLogger(__name__)
 
 API_VERSION = "2025-05-01"
 
-# What no operation is under way in; Failed and Canceled are how the last one ended, and the next may mend it.
+# No operation is running. Failed and Canceled say how the last one ended; the next one may repair that.
 _IDLE = frozenset({"Succeeded", "Failed", "Canceled"})
-# Marked as read-only by the API; what is not sent can't be refused.
+# Read-only in the API: a request without them can't be refused because of them.
 _READ_ONLY = frozenset({"eTag", "provisioningState", "currentOrchestratorVersion", "nodeImageVersion"})
 
 Pipeline = Callable[[], "Client"]
-"""Makes the client, when it is needed first."""
+"""Makes the client when it is first needed."""
 
 
 def connect(cloud: str = "Public") -> Pipeline:
-    """Return what makes the client for one of Azure's clouds (Public, China, USGovernment), as ourselves."""
+    """Return what makes the client for one of Azure's clouds (Public, China, USGovernment)."""
     made: list[Client] = []
 
     def client() -> Client:
@@ -83,7 +83,7 @@ def client_at(endpoint: str, login: Any) -> Client:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An agent pool as one answer showed it: whole, and what we read of it."""
+    """An agent pool as one answer showed it: the whole document, and what we read in it."""
 
     document: Mapping[str, Any]
     pool: Pool
@@ -91,7 +91,7 @@ class _Seen:
 
 
 class AgentPools:
-    """AKS's agent pools as MachineReader and MachineWriter want them; nothing is tried twice."""
+    """AKS's agent pools, as MachineReader and MachineWriter; no request is tried twice."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class AgentPools:
         guard: Guard | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take the managed cluster's resource id, what makes the client, and what raises LockLost.
+        """Use the managed cluster's resource id, what makes the client, and what raises LockLost.
 
         The id is `/subscriptions/S/resourceGroups/G/providers/Microsoft.ContainerService/managedClusters/N`.
         Without a guard only reads are possible. `wall` (Unix time) is for a Retry-After that is a date.
@@ -112,11 +112,11 @@ class AgentPools:
         self._wall = wall
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each with its pool as it is now, in order; each pool is asked for once.
+        """Return each machine with its pool as it is now, in order; each pool is read once.
 
-        Whether a machine is on its way out can't be told, nor how many of a pool are Ready: its `ready` is
-        its count once the last operation has succeeded, else None. After an answer that the next pool would
-        get as well (a throttle, no login, no answer at all) nothing more is asked for.
+        AKS does not say whether a machine is being deleted, nor how many of a pool are Ready: `ready` is the
+        pool's count once the last operation has succeeded, else None. After an answer that the next pool
+        would get too (a throttle, no login, no answer at all) nothing more is read.
         """
         known: dict[str, Pool | str] = {}
         stopped = ""
@@ -135,12 +135,12 @@ class AgentPools:
                     stopped = str(error)
         return tuple(_machine(ref, known[ref.pool]) for ref in refs)
 
-    def raise_pool(self, action: Raise) -> None:
-        """Raise the pool's count to `wanted`; where it is as high, nothing.
+    def scale_up(self, action: ScaleUp) -> None:
+        """Scale the pool to `wanted`; nothing where its count is as high.
 
-        The pool is read anew, and sent back as it is but for the count, on the condition that nobody changes
-        it meanwhile. Raises Conflict where its count is not as it was seen, or an autoscaler has taken it
-        over, CloudError where it is refused or another operation is under way.
+        The pool is read again, and sent back with another count and nothing else changed, on the condition
+        that nobody changes it meanwhile. Raises Conflict where its count is not as it was seen or an
+        autoscaler manages it now, CloudError where it is refused or another operation is running.
         """
         self._guard()
         name = action.machine.ref.pool
@@ -153,17 +153,17 @@ class AgentPools:
         _refuse_busy(now)
         headers = {"If-Match": seen.etag} if seen.etag else {}
         try:
-            self._send("PUT", name, body=_raised(seen.document, action.wanted), headers=headers)
+            self._send("PUT", name, body=_with_count(seen.document, action.wanted), headers=headers)
         except CloudError as error:
             if error.status == 412:
                 raise Conflict(f"agent pool {name} was changed meanwhile: {error}", status=412) from error
             raise
 
     def remove(self, action: Remove) -> None:
-        """Have the machine deleted, its pool's count lowered with it; where it is gone, nothing.
+        """Delete the machine, which lowers its pool's count; nothing where it is gone.
 
-        With `lower`, nothing either where the count is as low already: the machine is gone or going. Raises
-        CloudError where it is refused or another operation is under way.
+        With `lower`, nothing either where the count is as low already: the machine is gone or being deleted.
+        Raises CloudError where it is refused or another operation is running.
         """
         self._guard()
         machine = action.machine
@@ -177,18 +177,18 @@ class AgentPools:
         try:
             self._send("POST", name, "/deleteMachines", body=body)
         except CloudError as error:
-            # A 400, by which AKS answers for a machine that is not there; a 404 is a pool's or a cluster's
+            # AKS answers 400 for a machine that is not there; a 404 means a pool or a cluster is missing
             # (karpenter-provider-azure, IsAKSMachineOrMachinesPoolNotFound).
             if "cannot find any valid machines" not in str(error).casefold():
                 raise
 
     def _get(self, pool: str) -> _Seen:
-        """Return the pool as it is now; CloudError where it can't be told."""
+        """Return the pool as it is now; raises CloudError where it can't be read."""
         document, header = self._send("GET", pool)
         try:
             return _seen(pool, document, header)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # With a status: the answer came, so that the next pool is asked for.
+            # With a status, because an answer came: the next pool is read.
             raise CloudError(f"agent pool {pool}: its answer can't be read: {error}", status=200) from error
 
     def _send(
@@ -200,7 +200,7 @@ class AgentPools:
         body: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[Any, str]:
-        """Return the answer's document, None where it is none, and its ETag; CloudError for a refusal."""
+        """Return the answer's document (None where it has none) and its ETag; raises CloudError."""
         from azure.core.exceptions import AzureError, HttpResponseError
         from azure.core.rest import HttpRequest
         from azure.mgmt.core.exceptions import ARMErrorFormat
@@ -254,12 +254,13 @@ def _seen(name: str, document: Mapping[str, Any], header: str) -> _Seen:
         revision=etag,
         scales=wanted is not None and not found.get("enableAutoScaling"),
         busy=busy,
+        lowered_by_deletion=True,
     )
     return _Seen(document, pool, etag)
 
 
 def _wanted(found: Mapping[str, Any]) -> int | None:
-    """Return the pool's count, None where it keeps several, of which we can't tell whose machine is whose."""
+    """Return the pool's count; None where it keeps several, because no machine says which one counts it."""
     if found.get("type") == "VirtualMachines":
         manual = found["virtualMachinesProfile"]["scale"].get("manual") or []
         return _number(manual[0]["count"]) if len(manual) == 1 else None
@@ -272,8 +273,8 @@ def _number(count: object) -> int:
     return count
 
 
-def _raised(document: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return the pool to be sent: as it was read but for the count, and for what is only shown."""
+def _with_count(document: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """Return the pool to send: as it was read, with another count and without what is read-only."""
     found = {key: value for key, value in document["properties"].items() if key not in _READ_ONLY}
     if found.get("type") == "VirtualMachines":
         profile = found["virtualMachinesProfile"]
@@ -285,7 +286,7 @@ def _raised(document: Mapping[str, Any], count: int) -> dict[str, Any]:
 
 
 def _refuse_busy(pool: Pool) -> None:
-    """Don't send what would only be refused: AKS does one operation on a pool at a time."""
+    """ScaleUp CloudError for a busy pool: AKS runs one operation on a pool at a time and would refuse."""
     if pool.busy:
         raise CloudError(pool.busy, status=409)
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from reconciler.machines import aks
 from reconciler.settings.sections.fields import ClusterId, Flag
 from reconciler.settings.sections.section import Section
 
@@ -43,3 +44,8 @@ class Replacing(Section):
         "happens where the MachineSet or agent pool allows it and the deadline leaves enough time.",
     )
     aks: AksPools = Field(default=AksPools(), description="AKS agent pools.")
+
+    def restores(self, provider: str) -> bool:
+        """Whether we scale up a pool of this provider before a deletion lowers it; the default is yes."""
+        counts = {aks.NAME: self.aks.count}
+        return counts.get(provider, PoolCount.RESTORE) is PoolCount.RESTORE

@@ -11,7 +11,8 @@ from reconciler import USER_AGENT
 from reconciler.clients.azure import agent_pools
 from reconciler.clients.azure.agent_pools import AgentPools, Pipeline, connect
 from reconciler.errors import CloudError, Conflict, LockLost
-from reconciler.model.machine import Machine, MachineProvider, MachineRef, Pool, Raise, Remove
+from reconciler.machines import aks
+from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from tests.support.fakes.agent_pools import CLUSTER, FakeAgentPools
 from tests.support.fakes.arm import BROKEN, FORBIDDEN, NO_TOKEN, THROTTLED, Refusal
 
@@ -32,7 +33,7 @@ def pools(azure: FakeAgentPools) -> AgentPools:
 
 
 def ref(node: str, pool: str = "np") -> MachineRef:
-    return MachineRef(node, f"uid-of-{node}", MachineProvider.AKS, node, pool=pool)
+    return MachineRef(node, f"uid-of-{node}", aks.NAME, node, pool=pool)
 
 
 def seen(pools: AgentPools, node: str, pool: str = "np") -> Machine:
@@ -55,7 +56,7 @@ def test_a_machine_is_told_with_its_pool(azure: FakeAgentPools, pools: AgentPool
 
     (found,) = pools.machines([ref(first)])
 
-    pool = Pool("agent pool", "np", wanted=3, ready=3, revision="1", scales=True)
+    pool = Pool("agent pool", "np", wanted=3, ready=3, revision="1", scales=True, lowered_by_deletion=True)
     assert found == Machine(ref(first), name=first, pool=pool)
     assert str(found.pool) == "agent pool np"
 
@@ -220,7 +221,7 @@ def test_a_pool_is_raised_by_one_and_all_else_stays_as_it_is(
     added: list[str] = []
     azure.added = added.append
 
-    pools.raise_pool(Raise(first, seen(pools, first), 4))
+    pools.scale_up(ScaleUp(first, seen(pools, first), 4))
 
     assert azure.count() == 4
     (sent,) = azure.pools["np"].written
@@ -233,7 +234,7 @@ def test_a_pool_is_raised_by_one_and_all_else_stays_as_it_is(
 def test_a_pool_of_single_vms_is_raised_in_its_profile(azure: FakeAgentPools, pools: AgentPools) -> None:
     first, *_ = azure.pool("vms", 2, type="VirtualMachines")
 
-    pools.raise_pool(Raise(first, seen(pools, first, "vms"), 3))
+    pools.scale_up(ScaleUp(first, seen(pools, first, "vms"), 3))
 
     (sent,) = azure.pools["vms"].written
     scale = sent["properties"]["virtualMachinesProfile"]["scale"]
@@ -243,11 +244,11 @@ def test_a_pool_of_single_vms_is_raised_in_its_profile(azure: FakeAgentPools, po
 
 def test_raised_twice_is_raised_once(azure: FakeAgentPools, pools: AgentPools) -> None:
     first, *_ = azure.pool("np", 3)
-    action = Raise(first, seen(pools, first), 4)
+    action = ScaleUp(first, seen(pools, first), 4)
 
-    pools.raise_pool(action)
-    pools.raise_pool(action)
-    pools.raise_pool(Raise(first, seen(pools, first), 4))
+    pools.scale_up(action)
+    pools.scale_up(action)
+    pools.scale_up(ScaleUp(first, seen(pools, first), 4))
 
     assert azure.count() == 4
     assert azure.writes == ["PUT np"]
@@ -257,10 +258,10 @@ def test_raised_while_the_first_raise_is_under_way_is_still_raised_once(azure: F
     azure.takes = 9
     pools = AgentPools(CLUSTER, azure.pipeline(), guard=lambda: None)
     first, *_ = azure.pool("np", 3)
-    action = Raise(first, seen(pools, first), 4)
+    action = ScaleUp(first, seen(pools, first), 4)
 
-    pools.raise_pool(action)
-    pools.raise_pool(action)
+    pools.scale_up(action)
+    pools.scale_up(action)
 
     assert azure.writes == ["PUT np"]
     assert pool_of(seen(pools, first)).busy == "agent pool np is Scaling"
@@ -277,11 +278,11 @@ def test_a_pool_that_was_changed_since_it_was_seen_is_left_alone(
     azure: FakeAgentPools, pools: AgentPools, change: dict[str, object], words: str
 ) -> None:
     first, *_ = azure.pool("np", 3)
-    action = Raise(first, seen(pools, first), 4)
+    action = ScaleUp(first, seen(pools, first), 4)
     azure.change("np", **change)
 
     with pytest.raises(Conflict, match=words):
-        pools.raise_pool(action)
+        pools.scale_up(action)
     assert azure.writes == []
 
 
@@ -289,7 +290,7 @@ def test_a_change_between_our_read_and_our_write_is_a_conflict(
     azure: FakeAgentPools, pools: AgentPools
 ) -> None:
     first, *_ = azure.pool("np", 3)
-    action = Raise(first, seen(pools, first), 4)
+    action = ScaleUp(first, seen(pools, first), 4)
     read = azure._read
 
     def changed(pool: object) -> object:
@@ -299,7 +300,7 @@ def test_a_change_between_our_read_and_our_write_is_a_conflict(
 
     azure._read = changed  # type: ignore[method-assign,assignment]  # somebody else's hand
     with pytest.raises(Conflict, match="changed meanwhile: agent pool np: 412 PreconditionFailed"):
-        pools.raise_pool(action)
+        pools.scale_up(action)
     assert azure.count() == 3
 
 
@@ -309,7 +310,7 @@ def test_a_busy_pool_is_not_even_asked(azure: FakeAgentPools, pools: AgentPools)
     azure.change("np", provisioningState="Upgrading")
 
     with pytest.raises(CloudError, match="agent pool np is Upgrading") as told:
-        pools.raise_pool(Raise(first, machine, 4))
+        pools.scale_up(ScaleUp(first, machine, 4))
     with pytest.raises(CloudError, match="agent pool np is Upgrading"):
         pools.remove(Remove(first, machine, lower=2))
 
@@ -348,7 +349,7 @@ def test_a_refused_write_says_why_and_when_and_is_not_tried_again(
     azure.refuse(refusal, "POST")
 
     with pytest.raises(CloudError, match=words) as raising:
-        pools.raise_pool(Raise(first, machine, 4))
+        pools.scale_up(ScaleUp(first, machine, 4))
     with pytest.raises(CloudError, match=words) as removing:
         pools.remove(Remove(first, machine, lower=2))
 
@@ -440,7 +441,7 @@ def test_a_lost_lock_writes_nothing(azure: FakeAgentPools) -> None:
     machine = seen(pools, first)
 
     with pytest.raises(LockLost):
-        pools.raise_pool(Raise(first, machine, 5))
+        pools.scale_up(ScaleUp(first, machine, 5))
     with pytest.raises(LockLost):
         pools.remove(Remove(first, machine))
     assert azure.writes == []

@@ -7,24 +7,26 @@ from typing import Any
 import pytest
 
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.machines import ClusterMachines
+from reconciler.clients.machine_providers import MachineProviders
 from reconciler.clients.retrying import TRIES
 from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Rejected
-from reconciler.model.machine import Machine, MachineProvider, MachineRef, Pool, Raise, Remove
+from reconciler.machines import aks, cluster_api, karpenter, openshift
+from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from tests.real.clients.conftest import StubMaker
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, crd, install, machine_name
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
+from tests.support.replacing import all_machines
 from tests.support.stub import Answer, Asked, json_answer, status
 
 Object = dict[str, Any]
 
 KARPENTER, CLUSTER_API, OPENSHIFT = (
-    MachineProvider.KARPENTER,
-    MachineProvider.CLUSTER_API,
-    MachineProvider.OPENSHIFT,
+    karpenter.NAME,
+    cluster_api.NAME,
+    openshift.NAME,
 )
 SETS = (CLUSTER_API, OPENSHIFT)
 ANOTHER = "00000000-0000-0000-0000-000000000000"
@@ -56,18 +58,18 @@ def connection(controlplane: ControlPlane) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def machines(connection: Connection) -> ClusterMachines:
+def machines(connection: Connection) -> MachineProviders:
     """Reads, and writes without a lock."""
-    return ClusterMachines(connection, guard=lambda: None)
+    return all_machines(connection, guard=lambda: None)
 
 
-def ref(node: str, provider: MachineProvider = CLUSTER_API, name: str | None = None) -> MachineRef:
+def ref(node: str, provider: str = CLUSTER_API, name: str | None = None) -> MachineRef:
     if provider is KARPENTER:
         return MachineRef(node, f"uid-of-{node}", provider, node)
     return MachineRef(node, f"uid-of-{node}", provider, name or machine_name(node), NAMESPACE)
 
 
-def seen(machines: ClusterMachines, node: str, provider: MachineProvider = CLUSTER_API) -> Machine:
+def seen(machines: MachineProviders, node: str, provider: str = CLUSTER_API) -> Machine:
     """The machine as a pass observes it."""
     (found,) = machines.machines([ref(node, provider)])
     assert found.problem == ""
@@ -79,7 +81,7 @@ def pool_of(machine: Machine) -> Pool:
     return machine.pool
 
 
-def problem(machines: ClusterMachines, asked: MachineRef) -> str:
+def problem(machines: MachineProviders, asked: MachineRef) -> str:
     (found,) = machines.machines([asked])
     assert found == Machine(asked, problem=found.problem)
     assert "\n" not in found.problem
@@ -90,7 +92,7 @@ def nodes(cluster: ControlPlane) -> set[str]:
     return {one["metadata"]["name"] for one in cluster.api.list("nodes")}
 
 
-def marks(world: MachineWorld, node: str, provider: MachineProvider) -> Object:
+def marks(world: MachineWorld, node: str, provider: str) -> Object:
     found = world.machine(machine_name(node), provider)
     assert found is not None
     return dict(found["metadata"].get("annotations", {}))
@@ -106,7 +108,7 @@ def writes(cluster: ControlPlane) -> list[tuple[str, str]]:
 
 
 def test_a_node_claim_is_found_by_its_node_and_its_pool_keeps_no_number(
-    world: MachineWorld, machines: ClusterMachines
+    world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(NODES, provider=KARPENTER, pool="default")
 
@@ -117,7 +119,7 @@ def test_a_node_claim_is_found_by_its_node_and_its_pool_keeps_no_number(
     assert found.uid == (world.machine(found.name, KARPENTER) or {})["metadata"]["uid"]
 
 
-def test_a_node_claim_of_no_pool_has_none(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_a_node_claim_of_no_pool_has_none(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(["a"], provider=KARPENTER)
     labels = {"metadata": {"labels": {"karpenter.sh/nodepool": None}}}
     world.patch(KARPENTER, "nodeclaims", machine_name("a"), labels)
@@ -126,7 +128,7 @@ def test_a_node_claim_of_no_pool_has_none(world: MachineWorld, machines: Cluster
 
 
 def test_claims_are_listed_once_for_all_nodes_and_not_at_all_for_none(
-    world: MachineWorld, machines: ClusterMachines, kinds: ControlPlane
+    world: MachineWorld, machines: MachineProviders, kinds: ControlPlane
 ) -> None:
     world.make(NODES, provider=KARPENTER)
     world.make(["d"])
@@ -155,7 +157,7 @@ def older_karpenter(cluster: ControlPlane) -> Iterator[ControlPlane]:
 
 
 def test_where_karpenter_serves_an_older_version_that_one_is_asked_for(
-    older_karpenter: ControlPlane, machines: ClusterMachines
+    older_karpenter: ControlPlane, machines: MachineProviders
 ) -> None:
     api, place = older_karpenter.api, "apis/karpenter.sh/v1beta1/nodeclaims"
     claim = {"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "x"}}
@@ -188,7 +190,7 @@ def served(cluster: ControlPlane, path: str) -> bool:
     ],
 )
 def test_a_machine_is_told_with_the_topmost_owner_that_keeps_a_number(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider, deployment: bool, kind: str
+    world: MachineWorld, machines: MachineProviders, provider: str, deployment: bool, kind: str
 ) -> None:
     world.make(NODES, provider=provider, deployment=deployment)
 
@@ -204,7 +206,7 @@ def test_a_machine_is_told_with_the_topmost_owner_that_keeps_a_number(
 
 @pytest.mark.parametrize("provider", SETS)
 def test_only_nodes_that_are_ready_are_counted(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
     world.ready = False
@@ -220,7 +222,7 @@ def test_only_nodes_that_are_ready_are_counted(
     assert pool_of(seen(machines, "a", provider)).ready == 4
 
 
-def test_a_pool_that_says_no_number_wants_one(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_a_pool_that_says_no_number_wants_one(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(["a"])
     world.patch(CLUSTER_API, "machinedeployments", "workers", {"spec": {"replicas": None}, "status": None})
     world.patch(CLUSTER_API, "machinedeployments", "workers", {"status": {"readyReplicas": None}}, "status")
@@ -233,7 +235,7 @@ def test_a_pool_that_says_no_number_wants_one(world: MachineWorld, machines: Clu
 @pytest.mark.parametrize("provider", SETS)
 @pytest.mark.parametrize("bound", ["min", "max"])
 def test_what_an_autoscaler_looks_after_is_not_ours_to_raise(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider, bound: str
+    world: MachineWorld, machines: MachineProviders, provider: str, bound: str
 ) -> None:
     world.make(["a"], provider=provider, autoscaled=True)
     plural = "machinedeployments" if provider is CLUSTER_API else "machinesets"
@@ -246,7 +248,7 @@ def test_what_an_autoscaler_looks_after_is_not_ours_to_raise(
 
 
 def test_what_a_cluster_class_says_is_not_ours_to_raise(
-    world: MachineWorld, machines: ClusterMachines
+    world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(["a"])
     owned = {"metadata": {"labels": {"topology.cluster.x-k8s.io/owned": ""}}}
@@ -256,7 +258,7 @@ def test_what_a_cluster_class_says_is_not_ours_to_raise(
 
 
 def test_a_set_whose_owner_we_don_t_know_is_not_ours_to_raise(
-    world: MachineWorld, machines: ClusterMachines
+    world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(["a"], deployment=False)
     owner = {"apiVersion": "example.com/v1", "kind": "Fleet", "name": "x", "uid": "u", "controller": True}
@@ -272,7 +274,7 @@ def test_a_set_whose_owner_we_don_t_know_is_not_ours_to_raise(
     [("machines", "m-a"), ("machinesets", "workers-7c9f"), ("machinedeployments", "workers")],
 )
 def test_what_is_paused_anywhere_is_busy(
-    world: MachineWorld, machines: ClusterMachines, plural: str, name: str
+    world: MachineWorld, machines: MachineProviders, plural: str, name: str
 ) -> None:
     world.make(["a"])
     assert pool_of(seen(machines, "a")).busy == ""
@@ -283,7 +285,7 @@ def test_what_is_paused_anywhere_is_busy(
 
 
 @pytest.mark.parametrize("told", ["updatedReplicas", "upToDateReplicas"])
-def test_a_rollout_is_waited_for(world: MachineWorld, machines: ClusterMachines, told: str) -> None:
+def test_a_rollout_is_waited_for(world: MachineWorld, machines: MachineProviders, told: str) -> None:
     world.make(NODES)
     numbers = {"updatedReplicas": None, "upToDateReplicas": None, told: 2}
     world.patch(CLUSTER_API, "machinedeployments", "workers", {"status": numbers}, "status")
@@ -295,7 +297,7 @@ def test_a_rollout_is_waited_for(world: MachineWorld, machines: ClusterMachines,
     ("authority", "busy"), [("MachineAPI", False), ("ClusterAPI", True), ("Migrating", True)]
 )
 def test_an_openshift_machine_that_moves_over_to_cluster_api_is_busy(
-    world: MachineWorld, machines: ClusterMachines, authority: str, busy: bool
+    world: MachineWorld, machines: MachineProviders, authority: str, busy: bool
 ) -> None:
     world.make(["a"], provider=OPENSHIFT)
     world.patch(
@@ -309,7 +311,7 @@ def test_an_openshift_machine_that_moves_over_to_cluster_api_is_busy(
 
 @pytest.mark.parametrize("provider", SETS)
 def test_a_control_plane_is_told_by_its_owner(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(["a"], provider=provider, control_plane=True)
 
@@ -326,7 +328,7 @@ def test_a_control_plane_is_told_by_its_owner(
     ],
 )
 def test_a_control_plane_is_told_by_its_label_even_in_a_set(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider, label: Object
+    world: MachineWorld, machines: MachineProviders, provider: str, label: Object
 ) -> None:
     world.make(["a"], provider=provider)
     world.patch(provider, "machines", machine_name("a"), {"metadata": {"labels": label}})
@@ -336,7 +338,7 @@ def test_a_control_plane_is_told_by_its_label_even_in_a_set(
     assert (found.control_plane, found.pool) == (True, None)
 
 
-def test_a_worker_of_openshift_is_no_control_plane(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_a_worker_of_openshift_is_no_control_plane(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(["a"], provider=OPENSHIFT)
     role = {"machine.openshift.io/cluster-api-machine-role": "worker"}
     world.patch(OPENSHIFT, "machines", machine_name("a"), {"metadata": {"labels": role}})
@@ -346,7 +348,7 @@ def test_a_worker_of_openshift_is_no_control_plane(world: MachineWorld, machines
 
 @pytest.mark.parametrize("provider", SETS)
 def test_a_machine_that_nobody_owns_has_no_pool(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(["a"], provider=provider)
     world.patch(provider, "machines", machine_name("a"), {"metadata": {"ownerReferences": None}})
@@ -358,7 +360,7 @@ def test_a_machine_that_nobody_owns_has_no_pool(
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
 def test_a_machine_on_its_way_out_is_told_so(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(["a"], provider=provider)
     world.delete(provider, machine_name("a"))
@@ -369,7 +371,7 @@ def test_a_machine_on_its_way_out_is_told_so(
 # What can't be told.
 
 
-def test_a_machine_of_a_machine_pool_is_not_replaced(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_a_machine_of_a_machine_pool_is_not_replaced(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(["a"])
     owner = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool", "name": "mp", "uid": "u"}
     world.patch(
@@ -384,7 +386,7 @@ def test_a_machine_of_a_machine_pool_is_not_replaced(world: MachineWorld, machin
 
 @pytest.mark.parametrize("provider", SETS)
 def test_an_annotation_that_names_another_node_s_machine_is_not_believed(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
 
@@ -393,7 +395,7 @@ def test_an_annotation_that_names_another_node_s_machine_is_not_believed(
     assert told == f"Machine {NAMESPACE}/m-b is of node b, not of this one"
 
 
-def test_a_machine_that_has_no_node_yet_is_of_no_node(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_a_machine_without_a_node_is_of_no_node(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(["a"])
     world.patch(CLUSTER_API, "machines", machine_name("a"), {"status": None}, "status")
 
@@ -402,7 +404,7 @@ def test_a_machine_that_has_no_node_yet_is_of_no_node(world: MachineWorld, machi
 
 @pytest.mark.parametrize("name", ["../../secrets/x", "a/b", "", "A", "a?x=y", "a%2Fb"])
 def test_a_name_that_can_be_none_is_never_asked_for(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, name: str
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, name: str
 ) -> None:
     asked = replace(ref("a"), name=name)
 
@@ -412,7 +414,7 @@ def test_a_name_that_can_be_none_is_never_asked_for(
 
 @pytest.mark.parametrize("provider", SETS)
 def test_a_machine_that_is_not_there_is_told_in_words(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     assert problem(machines, ref("a", provider)) == f"there is no Machine {NAMESPACE}/m-a"
 
@@ -430,12 +432,12 @@ def test_a_set_that_is_not_there_is_told_in_words(stub: StubMaker) -> None:
 
     _, connection = stub(answer)
 
-    assert problem(ClusterMachines(connection), ref("a")) == f"there is no MachineSet {NAMESPACE}/workers"
+    assert problem(all_machines(connection), ref("a")) == f"there is no MachineSet {NAMESPACE}/workers"
 
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_node_with_no_claim_or_two_is_told_in_words(
-    world: MachineWorld, machines: ClusterMachines, count: int
+    world: MachineWorld, machines: MachineProviders, count: int
 ) -> None:
     world.make(["a", "b"], provider=KARPENTER)
     name = "a" if count else "c"
@@ -449,15 +451,15 @@ def test_a_node_with_no_claim_or_two_is_told_in_words(
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
 def test_where_the_kinds_are_not_there_that_is_told(
-    cluster: ControlPlane, machines: ClusterMachines, provider: MachineProvider
+    cluster: ControlPlane, machines: MachineProviders, provider: str
 ) -> None:
     assert "this cluster has no such API" in problem(machines, ref("a", provider))
 
 
-def test_aks_has_no_machines_here(machines: ClusterMachines) -> None:
-    asked = MachineRef("a", "u", MachineProvider.AKS, "a", pool="np")
+def test_a_machine_of_aks_is_not_looked_for_in_the_cluster(machines: MachineProviders) -> None:
+    asked = MachineRef("a", "u", aks.NAME, "a", pool="np")
 
-    assert problem(machines, asked) == "AKS keeps no machines in the cluster"
+    assert "replace.aks.cluster" in problem(machines, asked)
 
 
 @pytest.mark.parametrize(
@@ -469,7 +471,7 @@ def test_aks_has_no_machines_here(machines: ClusterMachines) -> None:
     ],
 )
 def test_one_broken_object_spoils_no_other(
-    world: MachineWorld, machines: ClusterMachines, plural: str, name: str, broken: Object
+    world: MachineWorld, machines: MachineProviders, plural: str, name: str, broken: Object
 ) -> None:
     world.make(["a"], pool="one")
     world.make(["b"], pool="two")
@@ -482,7 +484,7 @@ def test_one_broken_object_spoils_no_other(
     assert pool_of(second).name == "two"
 
 
-def test_one_broken_claim_spoils_no_other(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_one_broken_claim_spoils_no_other(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(NODES, provider=KARPENTER)
     world.patch(KARPENTER, "nodeclaims", machine_name("a"), {"status": {"nodeName": ["a"]}}, "status")
 
@@ -492,7 +494,7 @@ def test_one_broken_claim_spoils_no_other(world: MachineWorld, machines: Cluster
     assert second.problem == ""
 
 
-def test_one_missing_kind_spoils_no_other(cluster: ControlPlane, machines: ClusterMachines) -> None:
+def test_one_missing_kind_spoils_no_other(cluster: ControlPlane, machines: MachineProviders) -> None:
     world = MachineWorld(cluster.api, providers=[OPENSHIFT])
     world.make(["a"], provider=OPENSHIFT)
 
@@ -503,7 +505,7 @@ def test_one_missing_kind_spoils_no_other(cluster: ControlPlane, machines: Clust
 
 
 def test_a_machine_of_the_same_name_in_another_api_is_another(
-    world: MachineWorld, machines: ClusterMachines
+    world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(["a"], pool="one")
     world.make(["a"], pool="two", provider=OPENSHIFT)
@@ -515,14 +517,14 @@ def test_a_machine_of_the_same_name_in_another_api_is_another(
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
 def test_what_we_may_not_read_is_told_in_words(
-    kinds: ControlPlane, world: MachineWorld, provider: MachineProvider
+    kinds: ControlPlane, world: MachineWorld, provider: str
 ) -> None:
     world.make(["a"], provider=provider)
     wait_for("the account", lambda: kinds.api.find("serviceaccounts", "default"))
     connection = Connection(str(kinds.kubeconfig_for("default")))
 
     try:
-        told = problem(ClusterMachines(connection), ref("a", provider))
+        told = problem(all_machines(connection), ref("a", provider))
     finally:
         connection.close()
 
@@ -534,7 +536,7 @@ def test_what_we_may_not_read_is_told_in_words(
 def test_where_nobody_answers_the_rest_is_not_asked_for(stub: StubMaker) -> None:
     server, connection = stub(lambda _: status(503, message="away", Retry_After="60"))
 
-    first, second, third = ClusterMachines(connection).machines(
+    first, second, third = all_machines(connection).machines(
         [ref("a"), ref("b", OPENSHIFT), ref("c", KARPENTER)]
     )
 
@@ -548,7 +550,7 @@ def test_where_nobody_answers_the_rest_is_not_asked_for(stub: StubMaker) -> None
 def test_an_api_that_prefers_nothing_is_told(stub: StubMaker) -> None:
     _, connection = stub(lambda _: json_answer({"kind": "APIGroup"}))
 
-    assert "no preferred version" in problem(ClusterMachines(connection), ref("a"))
+    assert "no preferred version" in problem(all_machines(connection), ref("a"))
 
 
 def test_a_version_that_an_upgrade_brings_is_taken_up_by_the_same_process(stub: StubMaker) -> None:
@@ -560,7 +562,7 @@ def test_a_version_that_an_upgrade_brings_is_taken_up_by_the_same_process(stub: 
         return status(404, "NotFound", "not found")
 
     server, connection = stub(answer)
-    ours = ClusterMachines(connection)
+    ours = all_machines(connection)
 
     ours.machines([ref("a"), ref("b")])
     ours.machines([ref("a")])
@@ -577,13 +579,13 @@ def test_a_version_that_an_upgrade_brings_is_taken_up_by_the_same_process(stub: 
 def test_a_pool_is_raised_and_its_owner_makes_another_machine(
     kinds: ControlPlane,
     world: MachineWorld,
-    machines: ClusterMachines,
-    provider: MachineProvider,
+    machines: MachineProviders,
+    provider: str,
     deployment: bool,
 ) -> None:
     world.make(NODES, provider=provider, deployment=deployment)
 
-    machines.raise_pool(Raise("a", seen(machines, "a", provider), 4))
+    machines.scale_up(ScaleUp("a", seen(machines, "a", provider), 4))
     world.settle()
 
     assert world.wanted(provider=provider) == 4
@@ -593,27 +595,27 @@ def test_a_pool_is_raised_and_its_owner_makes_another_machine(
 
 @pytest.mark.parametrize("provider", SETS)
 def test_raised_twice_is_raised_once(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
-    action = Raise("a", seen(machines, "a", provider), 4)
-    machines.raise_pool(action)
+    action = ScaleUp("a", seen(machines, "a", provider), 4)
+    machines.scale_up(action)
     version = pool_of(seen(machines, "a", provider)).revision
 
-    machines.raise_pool(action)
-    machines.raise_pool(Raise("a", seen(machines, "a", provider), 4))
+    machines.scale_up(action)
+    machines.scale_up(ScaleUp("a", seen(machines, "a", provider), 4))
 
     assert world.wanted(provider=provider) == 4
     assert pool_of(seen(machines, "a", provider)).revision == version
 
 
 def test_a_pool_that_has_as_many_is_not_even_asked(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(NODES)
     before = writes(kinds)
 
-    machines.raise_pool(Raise("a", seen(machines, "a"), 3))
+    machines.scale_up(ScaleUp("a", seen(machines, "a"), 3))
 
     assert writes(kinds) == before
 
@@ -621,38 +623,38 @@ def test_a_pool_that_has_as_many_is_not_even_asked(
 @pytest.mark.parametrize("provider", SETS)
 @pytest.mark.parametrize("number", [2, 7])
 def test_a_number_that_somebody_changed_is_a_conflict_or_done(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider, number: int
+    world: MachineWorld, machines: MachineProviders, provider: str, number: int
 ) -> None:
     world.make(NODES, provider=provider)
-    action = Raise("a", seen(machines, "a", provider), 4)
+    action = ScaleUp("a", seen(machines, "a", provider), 4)
     world.raise_to(number, provider)
 
     if number >= 4:
-        machines.raise_pool(action)
+        machines.scale_up(action)
     else:
         with pytest.raises(Conflict, match="workers is not as it was seen: it wants 2 machines, not 3"):
-            machines.raise_pool(action)
+            machines.scale_up(action)
 
     assert world.wanted(provider=provider) == number
 
 
 def test_a_status_that_was_written_in_between_changes_nothing(
-    world: MachineWorld, machines: ClusterMachines
+    world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(NODES)
-    action = Raise("a", seen(machines, "a"), 4)
+    action = ScaleUp("a", seen(machines, "a"), 4)
     world.patch(CLUSTER_API, "machinedeployments", "workers", {"status": {"readyReplicas": 2}}, "status")
 
-    machines.raise_pool(action)
+    machines.scale_up(action)
 
     assert world.wanted() == 4
 
 
-def test_the_number_alone_is_written(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_the_number_alone_is_written(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(NODES)
     (before,) = world.all_of(CLUSTER_API, "machinedeployments")
 
-    machines.raise_pool(Raise("a", seen(machines, "a"), 4))
+    machines.scale_up(ScaleUp("a", seen(machines, "a"), 4))
 
     (after,) = world.all_of(CLUSTER_API, "machinedeployments")
     assert after["spec"] == {**before["spec"], "replicas": 4}
@@ -671,7 +673,7 @@ def test_it_is_not_tried_for_ever(stub: StubMaker) -> None:
     machine = Machine(ref("a"), "m-a", "u", Pool("MachineSet", "workers", NAMESPACE, 3, 3, "1", scales=True))
 
     with pytest.raises(Conflict):
-        ClusterMachines(connection, guard=lambda: None).raise_pool(Raise("a", machine, 4))
+        all_machines(connection, guard=lambda: None).scale_up(ScaleUp("a", machine, 4))
 
     assert sum(asked.method == "PATCH" for asked in server.asked) == TRIES
 
@@ -690,16 +692,16 @@ def test_a_write_whose_answer_was_lost_is_not_done_twice(stub: StubMaker) -> Non
     server, connection = stub(answer)
     machine = Machine(ref("a"), "m-a", "u", Pool("MachineSet", "workers", NAMESPACE, 3, 3, "1", scales=True))
 
-    ClusterMachines(connection, guard=lambda: None).raise_pool(Raise("a", machine, 4))
+    all_machines(connection, guard=lambda: None).scale_up(ScaleUp("a", machine, 4))
 
     assert [asked.method for asked in server.asked if asked.path.count("/") > 2] == ["PATCH", "PATCH", "GET"]
 
 
-def test_what_keeps_no_number_can_t_be_raised(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_what_keeps_no_number_can_t_be_raised(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(["a"], provider=KARPENTER)
 
     with pytest.raises(Rejected, match="nothing keeps a number"):
-        machines.raise_pool(Raise("a", seen(machines, "a", KARPENTER), 2))
+        machines.scale_up(ScaleUp("a", seen(machines, "a", KARPENTER), 2))
 
 
 # Having one deleted.
@@ -707,7 +709,7 @@ def test_what_keeps_no_number_can_t_be_raised(world: MachineWorld, machines: Clu
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
 def test_a_machine_is_deleted_and_its_node_goes_with_it(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
 
@@ -723,10 +725,10 @@ def test_a_machine_is_deleted_and_its_node_goes_with_it(
 @pytest.mark.parametrize("provider", SETS)
 @pytest.mark.parametrize("node", NODES)
 def test_a_pool_that_was_raised_is_lowered_and_the_machine_that_is_meant_goes(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, provider: MachineProvider, node: str
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, provider: str, node: str
 ) -> None:
     world.make(NODES, provider=provider)
-    machines.raise_pool(Raise(node, seen(machines, node, provider), 4))
+    machines.scale_up(ScaleUp(node, seen(machines, node, provider), 4))
     world.settle()
     (new,) = nodes(kinds) - set(NODES)
 
@@ -739,7 +741,7 @@ def test_a_pool_that_was_raised_is_lowered_and_the_machine_that_is_meant_goes(
 
 @pytest.mark.parametrize("provider", SETS)
 def test_it_is_marked_before_the_pool_is_lowered(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
     machine = seen(machines, "b", provider)
@@ -760,9 +762,9 @@ def test_it_is_marked_before_the_pool_is_lowered(
 def test_a_pass_that_was_killed_between_mark_and_lowering_goes_on_where_it_was(
     kinds: ControlPlane,
     world: MachineWorld,
-    machines: ClusterMachines,
+    machines: MachineProviders,
     connection: Connection,
-    provider: MachineProvider,
+    provider: str,
 ) -> None:
     world.make(NODES, provider=provider)
     asked = iter([None])
@@ -772,7 +774,7 @@ def test_a_pass_that_was_killed_between_mark_and_lowering_goes_on_where_it_was(
             raise LockLost("killed")
 
     with pytest.raises(LockLost):
-        ClusterMachines(connection, guard=killed_at_the_second).remove(
+        all_machines(connection, guard=killed_at_the_second).remove(
             Remove("c", seen(machines, "c", provider), lower=2)
         )
     assert world.wanted(provider=provider) == 3
@@ -784,7 +786,7 @@ def test_a_pass_that_was_killed_between_mark_and_lowering_goes_on_where_it_was(
 
 @pytest.mark.parametrize("provider", SETS)
 def test_lowered_twice_is_lowered_once(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
     action = Remove("c", seen(machines, "c", provider), lower=2)
@@ -800,7 +802,7 @@ def test_lowered_twice_is_lowered_once(
 
 
 def test_a_pool_that_is_low_already_is_left_alone_and_nothing_marked(
-    world: MachineWorld, machines: ClusterMachines
+    world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(NODES)
 
@@ -815,8 +817,8 @@ def test_a_pool_that_is_low_already_is_left_alone_and_nothing_marked(
 def test_what_goes_already_is_left_alone(
     kinds: ControlPlane,
     world: MachineWorld,
-    machines: ClusterMachines,
-    provider: MachineProvider,
+    machines: MachineProviders,
+    provider: str,
     lower: int | None,
 ) -> None:
     world.make(NODES, provider=provider)
@@ -830,7 +832,7 @@ def test_what_goes_already_is_left_alone(
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
 def test_what_has_gone_is_done_and_nothing_is_lowered_for_it(
-    world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
     machine = seen(machines, "c", provider)
@@ -847,7 +849,7 @@ def test_what_has_gone_is_done_and_nothing_is_lowered_for_it(
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
 def test_another_machine_of_its_name_is_left_alone(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, provider: MachineProvider
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(NODES, provider=provider)
     machine = replace(seen(machines, "c", provider), uid=ANOTHER)
@@ -864,7 +866,7 @@ def test_another_machine_of_its_name_is_left_alone(
 
 
 def test_a_number_that_somebody_changed_before_the_lowering_is_a_conflict(
-    world: MachineWorld, machines: ClusterMachines
+    world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(NODES)
     machine = seen(machines, "c")
@@ -878,19 +880,19 @@ def test_a_number_that_somebody_changed_before_the_lowering_is_a_conflict(
 # Who asks.
 
 
-Work = Callable[[ClusterMachines, Machine], None]
+Work = Callable[[MachineProviders, Machine], None]
 
 
 @pytest.mark.parametrize(
     "work",
     [
-        pytest.param(lambda ours, machine: ours.raise_pool(Raise("a", machine, 4)), id="raise"),
+        pytest.param(lambda ours, machine: ours.scale_up(ScaleUp("a", machine, 4)), id="raise"),
         pytest.param(lambda ours, machine: ours.remove(Remove("a", machine)), id="delete"),
         pytest.param(lambda ours, machine: ours.remove(Remove("a", machine, lower=2)), id="lower"),
     ],
 )
 def test_a_lost_lock_writes_nothing(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines, connection: Connection, work: Work
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders, connection: Connection, work: Work
 ) -> None:
     def lost() -> None:
         raise LockLost("gone")
@@ -900,36 +902,36 @@ def test_a_lost_lock_writes_nothing(
     before = writes(kinds)
 
     with pytest.raises(LockLost):
-        work(ClusterMachines(connection, guard=lost), machine)
+        work(all_machines(connection, guard=lost), machine)
     with pytest.raises(RuntimeError, match="made for reading"):
-        work(ClusterMachines(connection), machine)
+        work(all_machines(connection), machine)
     assert writes(kinds) == before
 
 
 def test_a_write_that_is_refused_says_why(
-    kinds: ControlPlane, world: MachineWorld, machines: ClusterMachines
+    kinds: ControlPlane, world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(["a"])
     machine = seen(machines, "a")
     wait_for("the account", lambda: kinds.api.find("serviceaccounts", "default"))
     connection = Connection(str(kinds.kubeconfig_for("default")))
     try:
-        nobody = ClusterMachines(connection, guard=lambda: None)
+        nobody = all_machines(connection, guard=lambda: None)
         with pytest.raises(Forbidden, match="cannot patch resource"):
-            nobody.raise_pool(Raise("a", machine, 2))
+            nobody.scale_up(ScaleUp("a", machine, 2))
         with pytest.raises(Forbidden, match="cannot delete resource"):
             nobody.remove(Remove("a", machine))
     finally:
         connection.close()
 
 
-def test_a_pool_that_has_gone_is_not_found(world: MachineWorld, machines: ClusterMachines) -> None:
+def test_a_pool_that_has_gone_is_not_found(world: MachineWorld, machines: MachineProviders) -> None:
     world.make(["a"])
     machine = seen(machines, "a")
     gone = replace(machine, pool=replace(pool_of(machine), name="gone"))
 
     with pytest.raises(NotFound):
-        machines.raise_pool(Raise("a", gone, 2))
+        machines.scale_up(ScaleUp("a", gone, 2))
 
 
 def test_installing_twice_is_installing_once(cluster: ControlPlane) -> None:

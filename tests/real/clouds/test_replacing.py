@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.clients.azure.agent_pools import AgentPools
-from reconciler.clients.kubernetes.machines import ClusterMachines
-from reconciler.clients.machine_providers import MachineProviders
-from reconciler.model.machine import MachineProvider
+from reconciler.clients.machine_providers import CLIENTS
+from reconciler.machines import cluster_api, karpenter, openshift
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene, Told
 from tests.support.controlplane.fill import Pool
@@ -18,6 +17,7 @@ from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes import agent_pools
 from tests.support.fakes.agent_pools import FakeAgentPools
 from tests.support.fakes.arm import Refusal
+from tests.support.replacing import all_machines
 
 REPLACES = "budget: {maxUnavailable: 1}\nevents: {Redeploy: {replace: true}}\n"
 SURGES = REPLACES + "replace: {surge: true}\n"
@@ -27,7 +27,7 @@ TOMORROW = 24 * 60
 @pytest.fixture
 def world(scene: Scene) -> Iterator[MachineWorld]:
     scene.api.create_namespace("node-maintenance")
-    scene.machines = MachineProviders(lambda: ClusterMachines(scene.connection, guard=lambda: None))
+    scene.machines = all_machines(scene.connection, guard=lambda: None)
     scene.set(REPLACES)
     world = MachineWorld(scene.api)
     yield world
@@ -40,8 +40,10 @@ def aks(scene: Scene) -> Iterator[FakeAgentPools]:
     scene.set(REPLACES)
     with FakeAgentPools() as fake:
         pools = AgentPools(agent_pools.CLUSTER, fake.pipeline(), guard=lambda: None)
-        scene.machines = MachineProviders(
-            lambda: ClusterMachines(scene.connection, guard=lambda: None), lambda: pools
+        scene.machines = all_machines(
+            scene.connection,
+            guard=lambda: None,
+            clients={**CLIENTS, "AKS": lambda _: pools},
         )
         yield fake
         assert fake.violations == []
@@ -59,9 +61,9 @@ def nodes(scene: Scene) -> list[str]:
     return sorted(str(one["metadata"]["name"]) for one in scene.api.list("nodes"))
 
 
-@pytest.mark.parametrize("provider", [MachineProvider.CLUSTER_API, MachineProvider.OPENSHIFT])
+@pytest.mark.parametrize("provider", [cluster_api.NAME, openshift.NAME])
 def test_a_machine_set_s_node_is_drained_and_its_machine_replaced(
-    scene: Scene, world: MachineWorld, provider: MachineProvider
+    scene: Scene, world: MachineWorld, provider: str
 ) -> None:
     world.make(["one", "two"], provider=provider)
     scene.workload("web", "one")
@@ -79,7 +81,7 @@ def test_a_machine_set_s_node_is_drained_and_its_machine_replaced(
 
 
 def test_karpenter_s_claim_is_deleted_once_the_node_is_drained(scene: Scene, world: MachineWorld) -> None:
-    world.make(["one", "two"], provider=MachineProvider.KARPENTER, pool="spot")
+    world.make(["one", "two"], provider=karpenter.NAME, pool="spot")
     scene.workload("web", "one")
     scene.condition_tells("one", "Redeploy")
     rest(scene)
@@ -92,9 +94,9 @@ def test_karpenter_s_claim_is_deleted_once_the_node_is_drained(scene: Scene, wor
     ]
 
 
-@pytest.mark.parametrize("provider", [MachineProvider.CLUSTER_API, MachineProvider.OPENSHIFT])
+@pytest.mark.parametrize("provider", [cluster_api.NAME, openshift.NAME])
 def test_with_surge_the_new_node_is_ready_first_and_the_pool_ends_as_it_began(
-    scene: Scene, world: MachineWorld, provider: MachineProvider
+    scene: Scene, world: MachineWorld, provider: str
 ) -> None:
     scene.set(SURGES)
     world.make(["one", "two"], provider=provider)
@@ -136,7 +138,7 @@ def test_a_control_plane_s_node_is_drained_and_only_reported(scene: Scene, world
 def test_without_its_kinds_and_without_rights_the_pass_goes_on_and_says_so(scene: Scene) -> None:
     scene.api.create_namespace("node-maintenance")
     scene.set(REPLACES)
-    scene.machines = MachineProviders(lambda: ClusterMachines(scene.connection, guard=lambda: None))
+    scene.machines = all_machines(scene.connection, guard=lambda: None)
     node = scene.node()
     told = {"machine.openshift.io/machine": "machines/m-one"}
     scene.api.patch("nodes", node, {"metadata": {"annotations": told}})

@@ -7,23 +7,25 @@ from collections.abc import Iterator
 import pytest
 
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.machines import ClusterMachines
-from reconciler.model.machine import MachineProvider, MachineRef, Raise, Remove
+from reconciler.machines import cluster_api, karpenter, openshift
+from reconciler.model.machine import MachineRef, Remove, ScaleUp
 from tests.real.manifests.applying import applied
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
+from tests.support.replacing import all_machines
 
 SYSTEM = "node-maintenance"
+PREFIXES = {"karpenter": karpenter.NAME, "cluster-api": cluster_api.NAME, "openshift": openshift.NAME}
 
 
 @pytest.fixture
 def world(cluster: ControlPlane) -> Iterator[MachineWorld]:
     """Three nodes of each provider, and an account that has these rights and no others."""
     made = MachineWorld(cluster.api)
-    for provider in (MachineProvider.KARPENTER, MachineProvider.CLUSTER_API, MachineProvider.OPENSHIFT):
-        made.make([f"{provider.name.lower().replace('_', '-')}-{one}" for one in "abc"], provider=provider)
+    for prefix, provider in PREFIXES.items():
+        made.make([f"{prefix}-{one}" for one in "abc"], provider=provider)
     cluster.api.create_namespace(SYSTEM)
     cluster.api.create("serviceaccounts", {"metadata": {"name": "reconciler", "namespace": SYSTEM}})
     with applied(cluster, "replacing"):
@@ -34,24 +36,24 @@ def world(cluster: ControlPlane) -> Iterator[MachineWorld]:
 def ours(cluster: ControlPlane, world: MachineWorld) -> Iterator[Connection]:
     """To the API server as that account, whose rights are in force."""
     connection = Connection(str(cluster.kubeconfig_for("reconciler", SYSTEM)))
-    wait_for("the rights", lambda: not ClusterMachines(connection).machines([ref("karpenter-a")])[0].problem)
+    wait_for("the rights", lambda: not all_machines(connection).machines([ref("karpenter-a")])[0].problem)
     yield connection
     connection.close()
 
 
 def ref(node: str) -> MachineRef:
-    provider = next(one for one in MachineProvider if node.startswith(one.name.lower().replace("_", "-")))
-    if provider is MachineProvider.KARPENTER:
+    provider = PREFIXES[node.rpartition("-")[0]]
+    if provider == karpenter.NAME:
         return MachineRef(node, "u", provider, node)
     return MachineRef(node, "u", provider, machine_name(node), NAMESPACE)
 
 
 def test_all_that_is_done_to_machines_may_be_done(world: MachineWorld, ours: Connection) -> None:
-    machines = ClusterMachines(ours, guard=lambda: None)
+    machines = all_machines(ours, guard=lambda: None)
     for place in ("cluster-api", "openshift"):
         node, other = f"{place}-a", f"{place}-b"
         provider = ref(node).provider
-        machines.raise_pool(Raise(node, machines.machines([ref(node)])[0], 4))
+        machines.scale_up(ScaleUp(node, machines.machines([ref(node)])[0], 4))
         machines.remove(Remove(node, machines.machines([ref(node)])[0], lower=3))
         assert world.wanted(provider=provider) == 3
         machines.remove(Remove(other, machines.machines([ref(other)])[0]))

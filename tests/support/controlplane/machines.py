@@ -17,12 +17,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.model.machine import (
-    CLUSTER_API_MACHINE,
-    CLUSTER_API_NAMESPACE,
-    OPENSHIFT_MACHINE,
-    MachineProvider,
-)
+from reconciler.machines import cluster_api, karpenter, openshift
 from reconciler.model.node import KARPENTER_LABEL
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.fill import REGION, condition, node, patch_conditions
@@ -34,22 +29,22 @@ CRDS = Path(__file__).parent / "crds"
 NAMESPACE = "machines"
 _FINALIZER = "tests.example/machine"
 _GROUPS = {
-    MachineProvider.KARPENTER: ("karpenter.sh", "v1"),
-    MachineProvider.CLUSTER_API: ("cluster.x-k8s.io", "v1beta2"),
-    MachineProvider.OPENSHIFT: ("machine.openshift.io", "v1beta1"),
+    karpenter.NAME: ("karpenter.sh", "v1"),
+    cluster_api.NAME: ("cluster.x-k8s.io", "v1beta2"),
+    openshift.NAME: ("machine.openshift.io", "v1beta1"),
 }
 _MARKS = {
-    MachineProvider.CLUSTER_API: "cluster.x-k8s.io/delete-machine",
-    MachineProvider.OPENSHIFT: "machine.openshift.io/delete-machine",
+    cluster_api.NAME: "cluster.x-k8s.io/delete-machine",
+    openshift.NAME: "machine.openshift.io/delete-machine",
 }
 _PLURALS = {
-    MachineProvider.KARPENTER: ("nodeclaims",),
-    MachineProvider.CLUSTER_API: ("machinedeployments", "machinesets", "machines"),
-    MachineProvider.OPENSHIFT: ("machinesets", "machines"),
+    karpenter.NAME: ("nodeclaims",),
+    cluster_api.NAME: ("machinedeployments", "machinesets", "machines"),
+    openshift.NAME: ("machinesets", "machines"),
 }
 _CONTROL_PLANES = {
-    MachineProvider.CLUSTER_API: "KubeadmControlPlane",
-    MachineProvider.OPENSHIFT: "ControlPlaneMachineSet",
+    cluster_api.NAME: "KubeadmControlPlane",
+    openshift.NAME: "ControlPlaneMachineSet",
 }
 
 
@@ -98,7 +93,7 @@ class MachineWorld:
     that they do nothing, as where a cloud has no VM left.
     """
 
-    def __init__(self, api: Api, *, providers: Collection[MachineProvider] = (*_GROUPS,)) -> None:
+    def __init__(self, api: Api, *, providers: Collection[str] = (*_GROUPS,)) -> None:
         """Install the kinds of these providers."""
         self.api = api
         self.ready = True
@@ -116,7 +111,7 @@ class MachineWorld:
         self,
         node_names: Collection[str],
         *,
-        provider: MachineProvider = MachineProvider.CLUSTER_API,
+        provider: str = cluster_api.NAME,
         pool: str = "workers",
         deployment: bool = True,
         autoscaled: bool = False,
@@ -132,7 +127,7 @@ class MachineWorld:
         for name in node_names:
             if self.api.find("nodes", name) is None:
                 self._node(name, pool)
-        if provider is MachineProvider.KARPENTER:
+        if provider == karpenter.NAME:
             for name in node_names:
                 self._claim(name, pool)
             return pool
@@ -178,63 +173,57 @@ class MachineWorld:
         """Let a node be Ready."""
         patch_conditions(self.api, name, condition("Ready", "True", "KubeletReady", "kubelet is ready"))
 
-    def machine(self, name: str, provider: MachineProvider = MachineProvider.CLUSTER_API) -> Object | None:
+    def machine(self, name: str, provider: str = cluster_api.NAME) -> Object | None:
         """The Machine or NodeClaim of that name."""
         return next((one for one in self.machines(provider) if one["metadata"]["name"] == name), None)
 
-    def machines(self, provider: MachineProvider = MachineProvider.CLUSTER_API) -> list[Object]:
+    def machines(self, provider: str = cluster_api.NAME) -> list[Object]:
         """Every Machine or NodeClaim of a provider."""
-        return self.all_of(provider, "nodeclaims" if provider is MachineProvider.KARPENTER else "machines")
+        return self.all_of(provider, "nodeclaims" if provider == karpenter.NAME else "machines")
 
-    def all_of(self, provider: MachineProvider, plural: str) -> list[Object]:
+    def all_of(self, provider: str, plural: str) -> list[Object]:
         """Every object of one kind of a provider."""
         return list(self.api.request("GET", self.path(provider, plural))["items"])
 
-    def wanted(self, pool: str = "workers", provider: MachineProvider = MachineProvider.CLUSTER_API) -> int:
+    def wanted(self, pool: str = "workers", provider: str = cluster_api.NAME) -> int:
         """How many machines a pool is to have: what its MachineDeployment, else its MachineSet says."""
         plural = self._topmost(provider, pool)
         return int(self.api.request("GET", self.path(provider, plural, pool))["spec"]["replicas"])
 
-    def raise_to(
-        self, number: int, provider: MachineProvider = MachineProvider.CLUSTER_API, pool: str = "workers"
-    ) -> None:
+    def raise_to(self, number: int, provider: str = cluster_api.NAME, pool: str = "workers") -> None:
         """Let somebody else give a pool another number."""
         plural = self._topmost(provider, pool)
         self.patch(provider, plural, pool, {"spec": {"replicas": number}})
 
-    def patch(
-        self, provider: MachineProvider, plural: str, name: str, body: Object, subresource: str = ""
-    ) -> Object:
+    def patch(self, provider: str, plural: str, name: str, body: Object, subresource: str = "") -> Object:
         """Patch an object, as anybody may; with `subresource` its status or scale."""
         path = "/".join(part for part in (self.path(provider, plural, name), subresource) if part)
         return self.api.request("PATCH", path, body, headers={"Content-Type": "application/merge-patch+json"})
 
-    def delete(self, provider: MachineProvider, name: str) -> None:
+    def delete(self, provider: str, name: str) -> None:
         """Delete a machine, as a person would; it goes at the next step."""
-        plural = "nodeclaims" if provider is MachineProvider.KARPENTER else "machines"
+        plural = "nodeclaims" if provider == karpenter.NAME else "machines"
         self.api.request("DELETE", self.path(provider, plural, name))
 
     @staticmethod
-    def path(provider: MachineProvider, plural: str, name: str = "") -> str:
+    def path(provider: str, plural: str, name: str = "") -> str:
         """`apis/cluster.x-k8s.io/v1beta2/namespaces/machines/machines/a`."""
         group, version = _GROUPS[provider]
-        place = "" if provider is MachineProvider.KARPENTER else f"/namespaces/{NAMESPACE}"
+        place = "" if provider == karpenter.NAME else f"/namespaces/{NAMESPACE}"
         return f"apis/{group}/{version}{place}/{plural}" + (f"/{name}" if name else "")
 
-    def _topmost(self, provider: MachineProvider, pool: str) -> str:
+    def _topmost(self, provider: str, pool: str) -> str:
         """Of which kind a pool is, in the plural."""
-        deployments = (
-            self.all_of(provider, "machinedeployments") if provider is MachineProvider.CLUSTER_API else []
-        )
+        deployments = self.all_of(provider, "machinedeployments") if provider == cluster_api.NAME else []
         named = any(one["metadata"]["name"] == pool for one in deployments)
         return "machinedeployments" if named else "machinesets"
 
     # What the controllers do.
 
-    def _bury(self, provider: MachineProvider) -> bool:
+    def _bury(self, provider: str) -> bool:
         """Let every deleted machine go, its node first."""
         going = [one for one in self.machines(provider) if "deletionTimestamp" in one["metadata"]]
-        plural = "nodeclaims" if provider is MachineProvider.KARPENTER else "machines"
+        plural = "nodeclaims" if provider == karpenter.NAME else "machines"
         for one in going:
             status = one.get("status", {})
             name = status.get("nodeName") or status.get("nodeRef", {}).get("name")
@@ -243,11 +232,11 @@ class MachineWorld:
             self.patch(provider, plural, one["metadata"]["name"], {"metadata": {"finalizers": None}})
         return bool(going)
 
-    def _keep(self, provider: MachineProvider) -> bool:
+    def _keep(self, provider: str) -> bool:
         """Let every set have as many machines as it wants, and want as many as its deployment."""
         done = False
         numbers = {}
-        if provider is MachineProvider.CLUSTER_API:
+        if provider == cluster_api.NAME:
             for one in self.all_of(provider, "machinedeployments"):
                 numbers[one["metadata"]["uid"]] = one["spec"]["replicas"]
         for one in self.all_of(provider, "machinesets"):
@@ -275,20 +264,20 @@ class MachineWorld:
                     done = True
         return done
 
-    def _order(self, provider: MachineProvider, machine: Object) -> tuple[bool, bool, str]:
+    def _order(self, provider: str, machine: Object) -> tuple[bool, bool, str]:
         """First what goes already, then what is marked, then any: by its name, as Cluster API does."""
         meta = machine["metadata"]
         marked = bool(meta.get("annotations", {}).get(_MARKS[provider]))
         return "deletionTimestamp" not in meta, not marked, str(meta["name"])
 
-    def _of(self, provider: MachineProvider, uid: str) -> list[Object]:
+    def _of(self, provider: str, uid: str) -> list[Object]:
         return [
             one
             for one in self.machines(provider)
             if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", ()))
         ]
 
-    def _tell(self, provider: MachineProvider) -> None:
+    def _tell(self, provider: str) -> None:
         """Write the numbers into the status of sets and deployments."""
         ready = {each["metadata"]["name"] for each in self.api.list("nodes") if _is_ready(each)}
         totals: dict[str, list[int]] = {}
@@ -301,11 +290,11 @@ class MachineWorld:
             self._status(provider, "machinesets", one, numbers)
             for owner in one["metadata"].get("ownerReferences", ()):
                 totals[owner["uid"]] = numbers
-        if provider is MachineProvider.CLUSTER_API:
+        if provider == cluster_api.NAME:
             for one in self.all_of(provider, "machinedeployments"):
                 self._status(provider, "machinedeployments", one, totals.get(one["metadata"]["uid"], [0, 0]))
 
-    def _status(self, provider: MachineProvider, plural: str, one: Object, numbers: list[int]) -> None:
+    def _status(self, provider: str, plural: str, one: Object, numbers: list[int]) -> None:
         has, ready = numbers
         status = {"replicas": has, "readyReplicas": ready}
         if plural == "machinedeployments":
@@ -315,25 +304,21 @@ class MachineWorld:
 
     # How things are made.
 
-    def _set(
-        self, provider: MachineProvider, pool: str, number: int, *, deployment: bool, autoscaled: bool
-    ) -> Object:
+    def _set(self, provider: str, pool: str, number: int, *, deployment: bool, autoscaled: bool) -> Object:
         """Make the pool; the reference of its MachineSet."""
         group, _ = _GROUPS[provider]
         bounds = {f"{group}/cluster-api-autoscaler-node-group-{one}-size": "1" for one in ("min", "max")}
         top: Object = {"annotations": bounds} if autoscaled else {}
         inner: Object = dict(top)
         name = pool
-        if provider is MachineProvider.CLUSTER_API and deployment:
+        if provider == cluster_api.NAME and deployment:
             made = self._create(provider, "MachineDeployment", "machinedeployments", pool, number, top)
             inner = {"ownerReferences": [self._owner(provider, "MachineDeployment", made)]}
             name = f"{pool}-7c9f"
         found = self._create(provider, "MachineSet", "machinesets", name, number, inner)
         return self._owner(provider, "MachineSet", found)
 
-    def _create(
-        self, provider: MachineProvider, kind: str, plural: str, name: str, number: int, meta: Object
-    ) -> Object:
+    def _create(self, provider: str, kind: str, plural: str, name: str, number: int, meta: Object) -> Object:
         body = {
             **_kind(provider, kind),
             "metadata": {"name": name, "namespace": NAMESPACE, **meta},
@@ -341,10 +326,10 @@ class MachineWorld:
         }
         return self.api.request("POST", self.path(provider, plural), body)
 
-    def _owner(self, provider: MachineProvider, kind: str, one: Object) -> Object:
+    def _owner(self, provider: str, kind: str, one: Object) -> Object:
         return _reference("/".join(_GROUPS[provider]), kind, one["metadata"]["name"], one["metadata"]["uid"])
 
-    def _machine(self, provider: MachineProvider, node_name: str, owner: Object) -> None:
+    def _machine(self, provider: str, node_name: str, owner: Object) -> None:
         """Make a machine for a node that is there, and let the node name it."""
         name = machine_name(node_name)
         body: Object = {
@@ -360,22 +345,22 @@ class MachineWorld:
         self.api.request("POST", self.path(provider, "machines"), body)
         self.patch(provider, "machines", name, {"status": {"nodeRef": {"name": node_name}}}, "status")
         named = (
-            {CLUSTER_API_MACHINE: name, CLUSTER_API_NAMESPACE: NAMESPACE}
-            if provider is MachineProvider.CLUSTER_API
-            else {OPENSHIFT_MACHINE: f"{NAMESPACE}/{name}"}
+            {cluster_api.MACHINE: name, cluster_api.NAMESPACE: NAMESPACE}
+            if provider == cluster_api.NAME
+            else {openshift.MACHINE: f"{NAMESPACE}/{name}"}
         )
         self.api.patch("nodes", node_name, {"metadata": {"annotations": named}})
 
     def _claim(self, node_name: str, pool: str) -> None:
         name = machine_name(node_name)
         body = {
-            **_kind(MachineProvider.KARPENTER, "NodeClaim"),
+            **_kind(karpenter.NAME, "NodeClaim"),
             "metadata": {"name": name, "labels": {KARPENTER_LABEL: pool}, "finalizers": [_FINALIZER]},
             "spec": {},
         }
-        self.api.request("POST", self.path(MachineProvider.KARPENTER, "nodeclaims"), body)
+        self.api.request("POST", self.path(karpenter.NAME, "nodeclaims"), body)
         status = {"status": {"nodeName": node_name, "providerID": f"test:///{node_name}"}}
-        self.patch(MachineProvider.KARPENTER, "nodeclaims", name, status, "status")
+        self.patch(karpenter.NAME, "nodeclaims", name, status, "status")
         self.api.patch("nodes", node_name, {"metadata": {"labels": {KARPENTER_LABEL: pool}}})
 
     def _node(self, name: str, pool: str) -> None:
@@ -383,7 +368,7 @@ class MachineWorld:
         self.api.create("nodes", made)
 
 
-def _kind(provider: MachineProvider, kind: str) -> Object:
+def _kind(provider: str, kind: str) -> Object:
     return {"apiVersion": "/".join(_GROUPS[provider]), "kind": kind}
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.errors import Conflict, Unreachable
-from reconciler.model.machine import Machine, MachineProvider, MachineRef, Pool, Raise, Remove, machine_of
+from reconciler.machines import aks, karpenter, openshift
+from reconciler.machines.registry import machine_of
+from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import Node
 from tests.support import builders
 from tests.support.builders import NOW
@@ -20,7 +22,7 @@ class FakePool:
     name: str
     wanted: int
     members: list[str]
-    provider: MachineProvider = MachineProvider.OPENSHIFT
+    provider: str = openshift.NAME
     scales: bool = True
     busy: str = ""
     made: int = 0
@@ -38,7 +40,7 @@ class FakeMachines:
     deleting: list[str] = field(default_factory=list)
     marked: list[str] = field(default_factory=list)
     control_plane: set[str] = field(default_factory=set)
-    asked: list[Raise | Remove] = field(default_factory=list)
+    asked: list[ScaleUp | Remove] = field(default_factory=list)
     out_of_order: str = ""
     refuse: bool = False
     slow: bool = False
@@ -47,7 +49,7 @@ class FakeMachines:
         """Each as it is now."""
         return tuple(self._machine(ref) for ref in refs)
 
-    def raise_pool(self, action: Raise) -> None:
+    def scale_up(self, action: ScaleUp) -> None:
         """Have one machine more."""
         self._write("raise pool", action)
         pool = self._pool_of(action.node)
@@ -64,7 +66,7 @@ class FakeMachines:
         if pool is not None and action.node not in self.deleting:
             if action.lower is None:
                 self.deleting.append(action.node)
-                pool.wanted -= pool.provider is MachineProvider.AKS
+                pool.wanted -= pool.provider == aks.NAME
             else:
                 self.marked.append(action.node)
                 pool.wanted = min(pool.wanted, action.lower)
@@ -107,19 +109,29 @@ class FakeMachines:
 
     def _shown(self, pool: FakePool) -> Pool:
         ready = sum(1 for name in pool.members if self.cluster.objects[name].ready)
-        kind = "agent pool" if pool.provider is MachineProvider.AKS else "MachineSet"
+        kind = "agent pool" if pool.provider == aks.NAME else "MachineSet"
         revision = str(pool.wanted)
-        return Pool(kind, pool.name, "machines", pool.wanted, ready, revision, pool.scales, pool.busy)
+        return Pool(
+            kind,
+            pool.name,
+            "machines",
+            pool.wanted,
+            ready,
+            revision,
+            pool.scales,
+            pool.busy,
+            lowered_by_deletion=pool.provider == aks.NAME,
+        )
 
     def _pool_of(self, node: str) -> FakePool | None:
         return next((pool for pool in self.pools if node in pool.members), None)
 
-    def _write(self, verb: str, action: Raise | Remove) -> None:
+    def _write(self, verb: str, action: ScaleUp | Remove) -> None:
         if self.refuse:
             raise Unreachable("nobody answers")
         self.cluster.before(Write(verb, action.node, action))
 
-    def _done(self, verb: str, action: Raise | Remove) -> None:
+    def _done(self, verb: str, action: ScaleUp | Remove) -> None:
         self.asked.append(action)
         write = Write(verb, action.node, action)
         self.cluster.writes.append(write)
@@ -130,10 +142,10 @@ def node_of(pool: FakePool, name: str, **more: object) -> Node:
     """A node of the pool that says whose it is, as its provider has it say."""
     more.setdefault("ready_since", NOW)
     made = builders.node(name, pool=pool.name, **more)  # type: ignore[arg-type]  # any keyword of builders.node
-    if pool.provider is MachineProvider.AKS:
+    if pool.provider == aks.NAME:
         place = "subscriptions/s/resourceGroups/mc_shop/providers/Microsoft.Compute"
         return replace(made, provider_id=f"azure:///{place}/virtualMachines/{name}")
-    if pool.provider is MachineProvider.KARPENTER:
+    if pool.provider == karpenter.NAME:
         return replace(made, labels={**made.labels, "karpenter.sh/nodepool": pool.name})
     annotations = {**made.annotations, "machine.openshift.io/machine": f"machines/machine-{name}"}
     found = replace(made, annotations=annotations)

@@ -1,0 +1,1 @@
+"""Clients of the machine providers whose machines are objects of the cluster."""

@@ -1,0 +1,115 @@
+"""How machine providers read and write their objects: each place once a pass, and writes behind the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from reconciler.clients.guard import Guard, read_only
+from reconciler.clients.kubernetes import objects
+from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.machines.objects import Group
+from reconciler.clients.retrying import patiently
+from reconciler.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
+
+Kind = TypeVar("Kind")
+
+
+class Unreadable(Exception):
+    """Why nothing can be said about one machine, in words."""
+
+
+@dataclass(slots=True)
+class MachineAccess:
+    """One connection for all providers in the cluster, with what a pass has read through it.
+
+    Without a `guard`, which raises LockLost where the lock is not ours, nothing can be written.
+    """
+
+    connection: Connection
+    guard: Guard = read_only
+    _known: dict[str, object] = field(default_factory=dict)
+    _silent: ClusterError | None = None
+    _versions: dict[str, str] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Forget what was read: an upgrade may have brought another version of an API."""
+        self._known.clear()
+        self._versions.clear()
+        self._silent = None
+
+    def once(self, path: str, what: str, work: Callable[[str], Kind]) -> Kind:
+        """Return what `work` returned for the path first.
+
+        Raises Unreadable, with `what` as the path's name in words. After a failure of connection or login
+        nothing more is read.
+        """
+        if path not in self._known:
+            self._known[path] = self._ask(path, what, work)
+        found: Any = self._known[path]
+        if isinstance(found, Unreadable):
+            raise found
+        return found  # type: ignore[no-any-return]  # at one path there is one kind
+
+    def get(self, path: str, what: str, kind: type[Kind]) -> Kind:
+        """Return the object at the path, read once; raises Unreadable."""
+        return self.once(path, what, lambda place: objects.get(self.connection, place, kind))
+
+    def place(self, group: str, version: str = "", namespace: str = "") -> str:
+        """Return the path of a group's objects, in the version that the group prefers where none is given.
+
+        Raises ClusterError.
+        """
+        found = version or self._versions.get(group)
+        if not found:
+            found = self._versions[group] = self._version(f"/apis/{group}")
+        place = f"/apis/{group}/{found}"
+        return f"{place}/namespaces/{namespace}" if namespace else place
+
+    def place_to_read(self, group: str, version: str = "", namespace: str = "") -> str:
+        """Return the same, but raise Unreadable where the version can't be read."""
+        if not version and group not in self._versions:
+            self._versions[group] = self.once(f"/apis/{group}", f"the API {group}", self._version)
+        return self.place(group, version, namespace)
+
+    def send(self, request: Request) -> None:
+        """Send a write, and try it again while that helps; raises LockLost and ClusterError."""
+
+        def send() -> None:
+            self.guard()
+            self.connection.send(request)
+
+        patiently(send, sleep=self.connection.sleep)
+
+    def delete(self, path: str, uid: str) -> None:
+        """Delete the object with this UID; nothing where it has gone. Raises Conflict for another UID."""
+        try:
+            self.send(Request("DELETE", path, body={"preconditions": {"uid": uid}}))
+        except NotFound:
+            return
+
+    def _ask(self, path: str, what: str, work: Callable[[str], object]) -> object:
+        try:
+            if self._silent is not None:
+                raise self._silent
+            return work(path)
+        except ClusterError as error:
+            if isinstance(error, Unreachable | Unauthorized):
+                self._silent = error
+            return Unreadable(_words(what, error))
+
+    def _version(self, path: str) -> str:
+        version = objects.get(self.connection, path, Group).preferredVersion.version
+        if not version:
+            raise Rejected(f"GET {path}: it names no preferred version")
+        return version
+
+
+def _words(what: str, error: ClusterError) -> str:
+    if isinstance(error, Forbidden):
+        return f"we have no right to read {what}: {error}"
+    if isinstance(error, NotFound):
+        # Without a Status in its answer the server has no kind at that path.
+        return f"there is no {what}" if error.reason else f"this cluster has no such API: {error}"
+    return f"{what} can't be read: {error}"

@@ -1,0 +1,77 @@
+"""Karpenter's NodeClaims: read by node, and deleted. Karpenter itself brings the next machine.
+
+A NodeClaim's node is the one in its `status.nodeName`, never one that an annotation names: a kubelet may
+write annotations, and they outlive the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from reconciler.clients.kubernetes import objects
+from reconciler.clients.kubernetes.machines.access import MachineAccess, Unreadable
+from reconciler.clients.kubernetes.machines.objects import NodeClaim
+from reconciler.clients.kubernetes.wire.jsonlists import decode
+from reconciler.errors import Rejected
+from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
+from reconciler.model.node import KARPENTER_LABEL
+
+GROUP = "karpenter.sh"
+
+
+class Karpenter:
+    """NodeClaims, as MachineReader and MachineWriter."""
+
+    def __init__(self, access: MachineAccess) -> None:
+        """Use this access to the cluster's objects."""
+        self._access = access
+
+    def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
+        """Return each machine as it is now, in order; all NodeClaims are listed once."""
+        return tuple(self._machine(ref) for ref in refs)
+
+    def scale_up(self, action: ScaleUp) -> None:
+        """ScaleUp Rejected: a NodePool keeps no number of machines."""
+        raise Rejected(f"machine {action.machine.name}: nothing keeps a number of it")
+
+    def remove(self, action: Remove) -> None:
+        """Delete the NodeClaim; nothing where it is gone or being deleted. Raises ClusterError."""
+        machine = action.machine
+        if not machine.deleting:
+            self._access.delete(f"{self._access.place(GROUP)}/nodeclaims/{machine.name}", machine.uid)
+
+    def _machine(self, ref: MachineRef) -> Machine:
+        try:
+            path = f"{self._access.place_to_read(GROUP)}/nodeclaims"
+            claims, broken = self._access.once(path, "NodeClaims", self._claims)
+        except Unreadable as error:
+            return Machine(ref, problem=str(error))
+        found = claims.get(ref.node, [])
+        if len(found) != 1:
+            also = f", and {broken} can't be read" if broken else ""
+            return Machine(ref, problem=f"{len(found) or 'no'} NodeClaims are of this node{also}")
+        meta = found[0].metadata
+        pool = (meta.labels or {}).get(KARPENTER_LABEL)
+        return Machine(
+            ref,
+            name=meta.name,
+            uid=meta.uid,
+            pool=Pool("NodePool", pool) if pool else None,
+            deleting=meta.deletionTimestamp is not None,
+        )
+
+    def _claims(self, path: str) -> tuple[dict[str, list[NodeClaim]], int]:
+        """Return all NodeClaims by their nodes' names, and how many can't be read."""
+        listed, _ = objects.get_list(self._access.connection, path, msgspec.Raw)
+        found: dict[str, list[NodeClaim]] = {}
+        broken = 0
+        for raw in listed:
+            try:
+                claim = decode(NodeClaim, bytes(raw))
+            except Rejected:
+                broken += 1
+                continue
+            found.setdefault(claim.status.nodeName, []).append(claim)
+        return found, broken

@@ -1,0 +1,22 @@
+"""What a machine provider is: its name, and how a node shows that its machine belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.model.machine import MachineRef
+from reconciler.model.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class MachineProvider:
+    """One provider. Its client, in `clients/machine_providers.py`, has the same name.
+
+    `name` stands in reports. `annotations` are the keys that `ref_of` reads on a node. `ref_of` returns the
+    machine behind a node, or None where the machine is not this provider's; it asks nobody.
+    """
+
+    name: str
+    ref_of: Callable[[Node], MachineRef | None]
+    annotations: frozenset[str] = frozenset()

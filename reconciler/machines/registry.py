@@ -1,0 +1,22 @@
+"""Every machine provider. To add one, add its line here and its client in `clients/machine_providers.py`."""
+
+from __future__ import annotations
+
+from reconciler.machines.aks import AKS
+from reconciler.machines.cluster_api import CLUSTER_API
+from reconciler.machines.karpenter import KARPENTER
+from reconciler.machines.openshift import OPENSHIFT
+from reconciler.model.machine import MachineRef
+from reconciler.model.node import Node
+
+# The first one that knows the node has its machine. AKS is last: a node that another provider made in Azure
+# may be in an agent pool's shape, too.
+PROVIDERS = (KARPENTER, OPENSHIFT, CLUSTER_API, AKS)
+
+ANNOTATIONS = frozenset().union(*(provider.annotations for provider in PROVIDERS))
+"""The annotations by which a node names its machine."""
+
+
+def machine_of(node: Node) -> MachineRef | None:
+    """Return the machine behind a node; None where no provider knows the node."""
+    return next((ref for one in PROVIDERS if (ref := one.ref_of(node)) is not None), None)
