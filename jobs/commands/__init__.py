@@ -1,1 +1,1 @@
-"""The commands: one file each; arguments come from `jobs/cli.py`."""
+"""The commands: one file each, with its `command`; `jobs/cli.py` lists them."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
+import click
 from rich.console import Console
 from rich.text import Text
 
@@ -41,6 +42,12 @@ _KUBERNETES = {"node not ready": "is NotReady", "node ready": "is Ready again", 
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 _TOLD_IN_FULL = re.compile(r"\w{3} \d{4}-\d{2}-\d{2} (\d{2}:\d{2}) \w+ \([\w/]+\)")
 _NEXT_OPENING = re.compile(r"; [\w-]+ opens next, at [^;]*")
+
+
+@click.command("demo")
+def command() -> int:
+    """A day of a simulated AKS cluster, in seconds."""
+    return run()
 
 
 def run(console: Console | None = None) -> int:

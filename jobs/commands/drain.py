@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import click
 
+from jobs import options
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.progress import Bars
@@ -40,6 +41,100 @@ class Asked:
     timeout: timedelta | None
     dry_run: bool
     output: str
+
+
+def _pods(
+    ignore_daemonsets: bool,
+    delete_emptydir_data: bool,
+    force: bool,
+    grace_period: int,
+    pod_selector: LabelSelector | None,
+    disable_eviction: bool,
+    skip_wait_for_delete_timeout: int,
+    prefix: str,
+) -> DrainOptions:
+    """Return how the flags treat pods; a flag's 0 or -1 means that it is off."""
+    skip_after = timedelta(seconds=skip_wait_for_delete_timeout)
+    return DrainOptions(
+        ignore_daemonsets=ignore_daemonsets,
+        evict_empty_dir=delete_emptydir_data,
+        evict_unmanaged=force,
+        strict=True,
+        grace=grace_period if grace_period >= 0 else None,
+        skip_terminating_after=skip_after or None,
+        pod_selector=pod_selector,
+        use_delete=disable_eviction,
+        prefix=prefix,
+    )
+
+
+_pod_options = options.as_one(
+    "pods",
+    _pods,
+    click.option("--ignore-daemonsets", is_flag=True, help="Leave DaemonSets' pods where they are."),
+    click.option(
+        "--delete-emptydir-data", is_flag=True, help="Evict pods with an emptyDir; its data is lost."
+    ),
+    click.option("--force", is_flag=True, help="Evict pods that no controller would create again."),
+    click.option(
+        "--grace-period",
+        type=int,
+        default=-1,
+        show_default=True,
+        help="Seconds, in place of each pod's own; -1: own.",
+    ),
+    click.option("--pod-selector", type=options.SELECTOR, help="Only pods with these labels go."),
+    click.option("--disable-eviction", is_flag=True, help="Delete, which asks no PodDisruptionBudget."),
+    click.option(
+        "--skip-wait-for-delete-timeout",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Don't wait for pods whose deletion is older than so many seconds; 0: do.",
+    ),
+    options.prefix,
+)
+
+
+def _asked(
+    nodes: tuple[str, ...],
+    selector: LabelSelector | None,
+    pods: DrainOptions,
+    timeout: timedelta,
+    dry_run: bool,
+    output: str,
+) -> Asked:
+    if bool(nodes) == (selector is not None):
+        raise click.UsageError("name the nodes, or give --selector")
+    return Asked(nodes, selector, pods, timeout or None, dry_run, output)
+
+
+@click.command("drain")
+@options.as_one(
+    "asked",
+    _asked,
+    click.argument("nodes", nargs=-1),
+    click.option(
+        "-l", "--selector", type=options.SELECTOR, help="The nodes by their labels, instead of by name."
+    ),
+    _pod_options,
+    click.option(
+        "--timeout",
+        type=options.DURATION,
+        default="0s",
+        show_default=True,
+        help="For each node; 0s: without end.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Say of every pod what would happen to it; write nothing."),
+    options.output,
+)
+@options.cluster
+def command(asked: Asked, target: Target) -> int:
+    """Cordon and drain nodes by hand; kubectl drain's flags mean the same here.
+
+    Ctrl-C leaves the nodes cordoned: the same command goes on, reconciler release undoes it.
+    """
+    return drain(asked, target)
 
 
 def drain(asked: Asked, target: Target) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import click
 
+from jobs import options
 from jobs.runtime.environment import Target
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
@@ -14,6 +15,21 @@ from reconciler.model.node import Node, Wanted
 from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE
 from reconciler.release import conditions_off
 from reconciler.release import release as released
+
+
+@click.command("release")
+@click.argument("nodes", nargs=-1)
+@click.option(
+    "--all", "everything", is_flag=True, help="Every node that has anything of ours: the uninstall."
+)
+@click.option("--reset", is_flag=True, help="Take away a record that can't be read, too.")
+@options.prefix
+@options.cluster
+def command(nodes: tuple[str, ...], everything: bool, reset: bool, prefix: str, target: Target) -> int:
+    """Undo what is ours on nodes: uncordon, and take label and record away."""
+    if bool(nodes) == everything:
+        raise click.UsageError("name the nodes, or say --all")
+    return release(nodes, target, reset=reset, prefix=prefix)
 
 
 def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -> int:

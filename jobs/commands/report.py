@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.outside import Wiring
 from reconciler.clients.kubernetes.connection import Connection
@@ -17,6 +18,18 @@ from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
 
 _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
+
+
+@click.command("report")
+@options.config
+@options.cluster
+@click.option("--format", "form", type=click.Choice(tuple(_FORMS)), default="text", show_default=True)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.  [default: stdout]"
+)
+def command(config: Path, target: Target, form: str, out: Path | None) -> int:
+    """What a pass would do, and why, with each drain previewed; writes nothing to the cluster."""
+    return report(config, target, form=form, out=out)
 
 
 def report(config: Path, target: Target, *, form: str, out: Path | None) -> int:

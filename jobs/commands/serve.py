@@ -8,8 +8,10 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import click
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from jobs import options
 from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
@@ -34,7 +36,21 @@ _AGAIN = timedelta(seconds=5)
 _JOB = "pass"
 
 
-def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: float) -> int:
+@click.command("serve")
+@options.config
+@options.cluster
+@click.option(
+    "--listen", type=options.ADDRESS, help="Serve /healthz and /readyz here, as :8080 or 127.0.0.1:8080."
+)
+@click.option(
+    "--every", type=options.DURATION, default="30s", show_default=True, help="A pass at least so often."
+)
+def command(config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta) -> int:
+    """Passes without end, as a Deployment runs them: on a schedule, and at once when a node changes."""
+    return serve(config, target, listen=listen, every=every)
+
+
+def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: timedelta) -> int:
     """Run until SIGTERM; what is begun is left so that the next process goes on with it."""
     log_as_json()
     load_settings(config)
@@ -43,7 +59,7 @@ def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every
     with ExitStack() as open_things:
         open_things.callback(connection.close)
         open_things.enter_context(ended_by_signals(stop))
-        server = Serving(connection, target, config, timedelta(seconds=every))
+        server = Serving(connection, target, config, every)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
             health = open_things.enter_context(HealthServer(listen, checks))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from jobs import options
 from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
@@ -30,8 +31,26 @@ LOOK_AGAIN = timedelta(seconds=10)
 GLANCE = timedelta(seconds=0.5)
 
 
-def sweep(config: Path, target: Target, *, dry_run: bool, patience: float, output: str) -> int:
-    """Run a pass and carry its drains for `patience` seconds; return the exit code.
+@click.command("sweep")
+@options.config
+@options.cluster
+@click.option("--dry-run", is_flag=True, help="Write nothing, take no lock, and say what would be done.")
+@click.option(
+    "--for",
+    "for_",
+    type=options.DURATION,
+    default="50s",
+    show_default=True,
+    help="How long drains may go on before the pass ends; the next one resumes them.",
+)
+@options.output
+def command(config: Path, target: Target, dry_run: bool, for_: timedelta, output: str) -> int:
+    """One pass over all nodes, as a CronJob runs it."""
+    return sweep(config, target, dry_run=dry_run, patience=for_, output=output)
+
+
+def sweep(config: Path, target: Target, *, dry_run: bool, patience: timedelta, output: str) -> int:
+    """Run a pass and carry its drains for so long; return the exit code.
 
     In mode Observe, and in a dry run, nothing is written and no lock is taken.
     """
@@ -51,9 +70,9 @@ def sweep(config: Path, target: Target, *, dry_run: bool, patience: float, outpu
         connection.close()
 
 
-def _act(connection: Connection, target: Target, settings: Settings, patience: float, output: str) -> int:
+def _act(connection: Connection, target: Target, settings: Settings, patience: timedelta, output: str) -> int:
     clock, stop = SystemClock(), threading.Event()
-    until = clock.now() + timedelta(seconds=patience)
+    until = clock.now() + patience
     with ended_by_signals(stop), Acting(connection, target, settings, clock) as acting:
         told = acting.drainer.progress()
         plan, outcomes = acting.run_pass()

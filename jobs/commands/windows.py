@@ -8,9 +8,22 @@ from pathlib import Path
 
 import click
 
+from jobs import options
 from reconciler.errors import SettingsError
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
 from reconciler.settings.load import load_settings
+
+
+@click.command("windows")
+@click.argument("file", type=options.SETTINGS_FILE)
+@click.option("--at", help="A moment, in the settings' zone where it names none.  [default: now]")
+@click.option(
+    "--label", "labels", multiple=True, help="key=value of the node in question; again for more of them."
+)
+@options.output
+def command(file: Path, at: str | None, labels: tuple[str, ...], output: str) -> int:
+    """Say whether a drain may start at a moment, why, and when windows open next."""
+    return windows(file, at=at, labels=labels, output=output)
 
 
 def windows(file: Path, *, at: str | None, labels: tuple[str, ...], output: str) -> int:

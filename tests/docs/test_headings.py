@@ -7,9 +7,10 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 
-from jobs.cli import commands
+from jobs.cli import COMMANDS, commands
 from reconciler.checks import CHECKS
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import NodePlan, Plan
@@ -55,15 +56,17 @@ def test_every_trigger_has_its_heading(name: str) -> None:
     assert name in headings("operating.md")
 
 
-@pytest.mark.parametrize("name", sorted(commands.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_its_heading(name: str) -> None:
     assert f"reconciler {name}" in headings("operating.md")
 
 
-@pytest.mark.parametrize("name", sorted(commands.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_option_of_a_command_is_told_of_in_the_docs(name: str) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
-    options = {option for parameter in commands.commands[name].params for option in parameter.opts}
+    command = commands.get_command(click.Context(commands), name)
+    assert command is not None
+    options = {option for parameter in command.params for option in parameter.opts}
     unsaid = {option for option in options if option.startswith("--") and option not in pages}
 
     assert unsaid == set()

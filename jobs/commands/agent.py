@@ -1,0 +1,14 @@
+"""`reconciler agent` on the command line; a DaemonSet's start takes a shorter way (`jobs/__main__.py`)."""
+
+from __future__ import annotations
+
+import click
+
+from jobs.agent.program import main
+
+
+@click.command("agent", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(arguments: tuple[str, ...]) -> int:
+    """Publish what IMDS tells of this node's VM; a DaemonSet runs it."""
+    return main(list(arguments))

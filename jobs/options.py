@@ -1,0 +1,130 @@
+"""Options that commands share, types of arguments, and options that reach a command as one value."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jobs.runtime.environment import Target
+from reconciler.calendar.values import parse_duration
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.selector import LabelSelector
+from reconciler.model.selector_text import parse_selector_text
+
+Command = Callable[..., int]
+Option = Callable[[Command], Command]
+
+SETTINGS_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def as_one(name: str, make: Callable[..., object], *options: Option) -> Option:
+    """Return a decorator that adds options and hands the command one value made of them.
+
+    The parameters of `make` are the names of the options; what it returns is the command's argument `name`.
+    """
+    keys = tuple(inspect.signature(make).parameters)
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_value(**given: Any) -> int:
+            value = make(**{key: given.pop(key) for key in keys})
+            return command(**given, **{name: value})
+
+        decorated: Command = with_value
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+class _Duration(click.ParamType[timedelta]):
+    """A length of time as the settings write it: 30s, 10m, 1h30m."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """Return the length; a text that is none is a usage error that says what to write."""
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            raise _refused(error, param) from error
+
+
+class _Selector(click.ParamType[LabelSelector | None]):
+    """A label selector as kubectl reads it."""
+
+    name = "selector"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> LabelSelector | None:
+        """Return the selector, None for an empty text; a text that is none is a usage error."""
+        if isinstance(value, LabelSelector):
+            return value
+        try:
+            return parse_selector_text(value) if value else None
+        except ValueError as error:
+            raise _refused(error, param) from error
+
+
+class _Address(click.ParamType[tuple[str, int]]):
+    """Where to listen: a port, with a host where only that one is meant."""
+
+    name = "address"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return host and port; the host is empty where all are meant."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).rpartition(":")
+        if not port.isdigit() or int(port) > 65535:
+            raise _refused(ValueError(f"{value!r} has no port; write :8080"), param)
+        return host.strip("[]"), int(port)
+
+
+def _refused(error: ValueError, param: click.Parameter | None) -> click.BadParameter:
+    return click.BadParameter(str(error), param_hint=param.opts[-1] if param is not None else None)
+
+
+DURATION = _Duration()
+SELECTOR = _Selector()
+ADDRESS = _Address()
+
+config = click.option(
+    "--config",
+    type=SETTINGS_FILE,
+    required=True,
+    help="The settings file. reconciler check-config FILE explains it.",
+)
+
+output = click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+
+prefix = click.option(
+    "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The settings' keys.prefix."
+)
+
+cluster = as_one(
+    "target",
+    Target,
+    click.option(
+        "--kubeconfig",
+        help="The kubeconfig file.  [default: $KUBECONFIG, in-cluster, ~/.kube/config]",
+    ),
+    click.option("--context", help="The kubeconfig's context.  [default: its current one]"),
+    click.option(
+        "--namespace",
+        default="node-maintenance",
+        show_default=True,
+        help="Where the lock and the ledger live; the same for everything that acts on one cluster.",
+    ),
+)
+"""The cluster that a command is pointed at, as its argument `target`."""

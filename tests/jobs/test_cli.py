@@ -1,0 +1,117 @@
+"""The command line: its list of commands, what a command imports, and options that become one value."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from jobs import options
+from jobs.cli import COMMANDS, commands
+from reconciler.model.selector_text import parse_selector_text
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_commands_line_in_the_list_is_the_first_of_its_own_help(name: str) -> None:
+    command = commands.get_command(click.Context(commands), name)
+
+    assert command is not None
+    assert command.name == name
+    assert " ".join((command.help or "").split("\n\n")[0].split()) == COMMANDS[name]
+
+
+def test_every_file_is_a_command_of_the_list() -> None:
+    files = {path.stem for path in (ROOT / "jobs" / "commands").glob("*.py")} - {"__init__"}
+
+    assert files == {name.replace("-", "_") for name in COMMANDS}
+
+
+def test_a_command_that_is_not_in_the_list_is_a_usage_error_even_where_there_is_such_a_module() -> None:
+    found = CliRunner().invoke(commands, ["__init__"])
+
+    assert found.exit_code == 2
+    assert "No such command" in found.output
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["schema"], ["no-such-command"]])
+def test_a_command_imports_no_other(arguments: list[str]) -> None:
+    code = (
+        "import sys; from jobs.cli import main; main(sys.argv[1:]);"
+        "print(sorted(name for name in sys.modules if name.startswith('jobs.commands.')), file=sys.stderr)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    expected = ["jobs.commands.schema"] if arguments == ["schema"] else []
+    assert ran.stderr.splitlines()[-1] == str(expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Colour:
+    red: bool
+    depth: int
+
+
+def test_options_reach_the_command_as_one_value_also_where_groups_are_nested() -> None:
+    seen: list[object] = []
+    colour = options.as_one(
+        "colour", Colour, click.option("--red", is_flag=True), click.option("--depth", type=int)
+    )
+
+    @click.command()
+    @options.as_one("both", lambda colour, name: (colour, name), colour, click.argument("name"))
+    @click.option("--other", type=options.DURATION, default="1m")
+    def paint(both: object, other: timedelta) -> int:
+        seen.extend((both, other))
+        return 0
+
+    CliRunner().invoke(paint, ["--red", "wall", "--depth", "3"], catch_exceptions=False)
+
+    assert seen == [(Colour(True, 3), "wall"), timedelta(minutes=1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        pytest.param(options.DURATION, "1h30m", timedelta(hours=1.5), id="a duration"),
+        pytest.param(options.SELECTOR, "a=b", parse_selector_text("a=b"), id="a selector"),
+        pytest.param(options.SELECTOR, "", None, id="no selector"),
+        pytest.param(options.ADDRESS, ":8080", ("", 8080), id="a port"),
+        pytest.param(options.ADDRESS, "[::1]:8080", ("::1", 8080), id="a host and a port"),
+    ],
+)
+def test_an_argument_is_converted_once(kind: click.ParamType[object], text: str, expected: object) -> None:
+    value = kind.convert(text, None, None)
+
+    assert value == expected
+    if value is not None:
+        assert kind.convert(value, None, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sweep", "--config", "x", "--for", "5"], "Invalid value for --for: "),
+        (["serve", "--config", "x", "--every", "soon"], "Invalid value for --every: "),
+        (["serve", "--config", "x", "--listen", "host"], "Invalid value for --listen: 'host' has no port"),
+        (["drain", "-l", "a in"], "Invalid value for --selector: "),
+        (["drain", "a", "--pod-selector", "="], "Invalid value for --pod-selector: "),
+        (["drain", "a", "--timeout", "-1s"], "Invalid value for --timeout: "),
+        (["drain"], "name the nodes, or give --selector"),
+        (["drain", "a", "-l", "b=c"], "name the nodes, or give --selector"),
+        (["release"], "name the nodes, or say --all"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error_that_names_the_option(arguments: list[str], said: str) -> None:
+    found = CliRunner().invoke(commands, arguments)
+
+    assert found.exit_code == 2
+    assert said in " ".join(found.output.split())
