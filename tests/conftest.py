@@ -11,6 +11,7 @@ import pytest
 from tests.support.controlplane.binaries import NoControlPlane, find_binaries
 from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.server import ControlPlane
+from tests.support.fakes.imds import FakeImds
 from tests.support.searching import load_profile
 
 # Here and not in a hook or further down: a test module's `@settings` copies the profile at its import.
@@ -65,3 +66,11 @@ def cluster(controlplane: ControlPlane) -> ControlPlane:
     controlplane.start_apiserver()
     clean(controlplane.api)
     return controlplane
+
+
+@pytest.fixture
+def imds() -> Iterator[FakeImds]:
+    """Whatever a test does, Azure would not have refused it."""
+    with FakeImds() as server:
+        yield server
+        assert server.violations == []

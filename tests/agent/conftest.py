@@ -16,14 +16,6 @@ StartAgent = Callable[..., AgentProcess]
 
 
 @pytest.fixture
-def imds() -> Iterator[FakeImds]:
-    """Whatever a test does, Azure would not have refused it."""
-    with FakeImds() as server:
-        yield server
-        assert server.violations == []
-
-
-@pytest.fixture
 def api() -> Iterator[FakeNodeApi]:
     with FakeNodeApi() as server:
         yield server
