@@ -9,10 +9,11 @@ from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
 from reconciler.model.actions import ActionName, machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.ports import ClusterWriter, MachineWriter, MaintenanceStarter, SourceClient
+from reconciler.model.ports import ClusterWriter, MachineWriter, MaintenanceStarter, Notifier, SourceClient
 
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
@@ -32,12 +33,12 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         try:
             writer.write_ledger(plan.ledger)
         except ClusterError as error:
-            # Without the last start spacing can't be kept, so nothing starts; the others are served. What a
+            # Without the last start spacing can't be kept, so nothing starts; other nodes go on. What a
             # cloud said is only asked for again.
             outcomes.append(Outcome("", ActionName.WRITE_LEDGER, Result.FAILED, str(error)))
             if plan.ledger.last_start == plan.now.replace(microsecond=0):
                 refused = {node.node for node in plan.nodes if node.starts}
-            # Without it a machine that goes would leave its place in the budget free at once.
+            # Without it a deleted machine would free its place in the budget at once.
             refused |= {node.node for node in plan.nodes if isinstance(node.machine, Remove)}
     for node in plan.nodes:
         if node.write is None or node.node in refused:
@@ -49,9 +50,6 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     for node in plan.nodes:
         if node.node in refused:
             continue
-        for notice in node.notices:
-            if node.write is not None:
-                writer.notify(node.node, node.write.uid, notice)
         if node.drain is not None:
             drainer.start(node.drain)
             outcomes.append(Outcome(node.node, ActionName.DRAIN, Result.DONE))
@@ -61,9 +59,19 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
             outcomes.append(_perform(node.perform, outside.clients))
         if node.machine is not None and node.node not in refused:
             outcomes.append(_ask_for_machine(node.machine, outside.machines))
-    # What is only shown comes last: nobody's pods wait for it.
+    # What other tools and people are shown comes last, so no drain waits for it.
     outcomes += _show(plan, writer, refused)
+    for node in plan.nodes:
+        if node.node not in refused:
+            _notify(node, outside.notifier)
     return tuple(outcomes)
+
+
+def _notify(node: NodePlan, notifier: Notifier) -> None:
+    """Tell people of what was done; what was not written is not told."""
+    if node.write is not None:
+        for notice in node.notices:
+            notifier.notify(Notification(node.node, node.write.uid, notice))
 
 
 def _show(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:

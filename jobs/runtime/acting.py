@@ -13,8 +13,9 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.lease import Lock
 from reconciler.model.drains import DrainProgress
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Notice, NoticeType, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
+from reconciler.notifiers.escalations import Escalations
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
@@ -44,7 +45,7 @@ class Acting:
         self._wiring = Wiring(connection, target, self._lock.check)
         self.cluster = self._wiring.cluster
         self._leaving = False
-        self._told: set[tuple[str, str]] = set()
+        self._escalations = Escalations()
         self._connection = connection
         self._on_progress = on_progress
         self.drainer = DrainerWhenNeeded(self._make_drainer)
@@ -70,8 +71,9 @@ class Acting:
         """Run one pass now; raises LockLost when the lock is not ours any more."""
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
-        done = run_pass(self._wiring.to_act(self.settings, self.drainer), self.settings, self._clock.now())
-        self._tell_escalations()
+        outside = self._wiring.to_act(self.settings, self.drainer)
+        done = run_pass(outside, self.settings, self._clock.now())
+        self._escalations.report(self.drainer.progress().values(), outside.notifier)
         return done
 
     def _make_drainer(self) -> Drainer:
@@ -90,17 +92,6 @@ class Acting:
     def drains_run(self) -> bool:
         """Whether any drain is still going on."""
         return not self.drainer.wait(0)
-
-    def _tell_escalations(self) -> None:
-        """Write an Event for each stage of an escalation, once for a drain in this process."""
-        told: set[tuple[str, str]] = set()
-        for progress in self.drainer.progress().values():
-            for text in progress.escalations:
-                told.add((progress.node, text))
-                if (progress.node, text) not in self._told:
-                    notice = Notice("MaintenanceEscalated", text, NoticeType.WARNING)
-                    self.cluster.notify(progress.node, progress.uid, notice)
-        self._told = told
 
     def _guard_eviction(self) -> None:
         # Our own pod's eviction is the one write that comes after the lock was given back.

@@ -13,6 +13,7 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.machine_providers import MachineProviders, Surroundings
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.ports import Drains, SourceClient
+from reconciler.notifiers.registry import notifiers
 from reconciler.settings.schema import Settings
 
 Guard = Callable[[], None]
@@ -50,6 +51,7 @@ class Wiring:
             reader=self.cluster,
             writer=self.cluster,
             drainer=drainer,
+            notifier=notifiers(self._connection, settings, self._guard),
             clients=self._clients(settings),
             machines=self._machines(settings),
             itself=self.itself,

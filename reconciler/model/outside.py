@@ -11,6 +11,7 @@ from reconciler.model.ports import (
     Drains,
     MachineReader,
     Machines,
+    Notifier,
     SourceClient,
 )
 
@@ -46,4 +47,5 @@ class WritableOutside(Outside):
 
     writer: ClusterWriter
     drainer: Drains
+    notifier: Notifier
     machines: Machines | None = None

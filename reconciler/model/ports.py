@@ -17,7 +17,8 @@ from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
-from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
+from reconciler.model.notification import Notification
+from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 
@@ -72,8 +73,12 @@ class ClusterWriter(Protocol):
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, making it where it is missing."""
 
-    def notify(self, node: str, uid: str, notice: Notice) -> None:
-        """Write a Kubernetes Event on a node; a failure is logged, never raised."""
+
+class Notifier(Protocol):
+    """Tells people what was done. Nothing waits for it, and nothing depends on it."""
+
+    def notify(self, notification: Notification) -> None:
+        """Pass the notice on. A failure is logged, not raised; raises LockLost where the lock is not ours."""
 
 
 class SourceClient(Protocol):

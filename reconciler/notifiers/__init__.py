@@ -1,0 +1,1 @@
+"""Notifiers: each tells people what a pass did about a node. One file each, and a line in registry.py."""

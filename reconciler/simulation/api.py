@@ -11,8 +11,9 @@ from reconciler.model.actions import ActionName
 from reconciler.model.keys import OwnKeys
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
+from reconciler.model.notification import Notification
 from reconciler.model.own import is_as_seen, shows_intent
-from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
+from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, PodChange
 from reconciler.model.snapshot import Agents, Ledger, Remediator
@@ -205,8 +206,11 @@ class SimulatedApi:
         self.cluster.tell(Actor.US, "ledger")
         self.end_write(call)
 
-    def notify(self, node: str, uid: str, notice: Notice) -> None:
+    # Notifier
+
+    def notify(self, notification: Notification) -> None:
         """Write an Event; a failure is never raised."""
+        node, uid, notice = notification.node, notification.uid, notification.notice
         try:
             call = self.begin_write("notify", node, notice.reason, notice)
             self.cluster.events.append(KubernetesEvent(self.cluster.clock.now(), node, uid, notice))

@@ -46,7 +46,13 @@ class World:
     @property
     def outside(self) -> WritableOutside:
         """What a pass of the process that runs is given."""
-        return WritableOutside(reader=self.api, writer=self.api, drainer=self.drainer, machines=self.machines)
+        return WritableOutside(
+            reader=self.api,
+            writer=self.api,
+            drainer=self.drainer,
+            notifier=self.api,
+            machines=self.machines,
+        )
 
     @property
     def now(self) -> datetime:

@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.errors import Conflict, NotFound, Unreachable
 from reconciler.model.node import Wanted
+from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Ledger
 from reconciler.simulation.api import Call, Killed, SimulatedApi
@@ -75,7 +76,7 @@ def test_what_kills_before_a_write_leaves_it_undone_and_after_it_done(done: bool
     with pytest.raises(Killed):
         there.api.write_ledger(Ledger(START))
     with pytest.raises(Killed):
-        there.api.notify(name(0), "uid", Notice("MaintenanceCordon", "because"))
+        there.api.notify(Notification(name(0), "uid", Notice("MaintenanceCordon", "because")))
     with pytest.raises(Killed):
         there.api.evict(pod, grace=None)
 
@@ -93,7 +94,7 @@ def test_a_failure_to_write_an_event_is_never_raised() -> None:
         raise Unreachable(f"no answer to {call.what}")
 
     there.api.before_write = refuse
-    there.api.notify(name(0), "uid", Notice("MaintenanceCordon", "because"))
+    there.api.notify(Notification(name(0), "uid", Notice("MaintenanceCordon", "because")))
 
     assert not there.cluster.events
     assert there.log.of(Actor.US, "notify failed")

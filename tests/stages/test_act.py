@@ -152,3 +152,20 @@ def test_an_empty_plan_writes_nothing() -> None:
 
 def test_nothing_to_write_has_no_name() -> None:
     assert outcome_name(NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)) == ""
+
+
+def test_people_are_told_after_every_drain_has_begun() -> None:
+    cluster = _asking("a", "b")
+    drains = FakeDrains(cluster)
+    begun: list[list[str]] = []
+    cluster.before = lambda write: begun.append(sorted(drains.orders)) if write.verb == "event" else None
+    _act(cluster, drains)
+
+    assert begun == [["a", "b"], ["a", "b"]]
+
+
+def test_people_are_told_after_other_tools_were_shown() -> None:
+    cluster = _asking("a")
+    _act(cluster, FakeDrains(cluster), f"{TWO}\npublish: [node-conditions]")
+
+    assert [write.verb for write in cluster.writes] == ["patch", "conditions", "event"]

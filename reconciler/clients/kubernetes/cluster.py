@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from reconciler.clients.aws import memory as aws_memory
 from reconciler.clients.azure import cloud_memory
@@ -17,11 +17,11 @@ from reconciler.clients.kubernetes import maintenances, node_writing, objects, r
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.wire.lists import list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently, write_until_settled
-from reconciler.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node, Wanted
-from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice
+from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 
@@ -31,15 +31,11 @@ NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
 AGENT = "node-maintenance-agent"
 LEDGER = "node-maintenance-ledger"
-COMPONENT = "node-maintenance-reconciler"
 _LAST_START = "lastStart"
 _ARM = "arm"
 _AWS = "aws"
 _REPLACED = "replaced"
 _REMEDIATOR = "/api/v1/namespaces/kube-system/configmaps/remediator-config"
-# core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
-_LONGEST_MESSAGE = 1024
-_LONGEST_REASON = 128
 
 
 class Cluster:
@@ -192,30 +188,6 @@ class Cluster:
         except Conflict as error:
             told = f"ConfigMap {self._namespace}/{LEDGER}: somebody else keeps writing it"
             raise Conflict(told, status=409) from error
-
-    def notify(self, node: str, uid: str, notice: Notice) -> None:
-        """Write a Kubernetes Event on a node; a failure is logged, never raised."""
-        self._guard()
-        now = to_text(datetime.fromtimestamp(self._wall(), UTC))
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            # Events of cluster-wide objects live in "default", as the kubelet's own do.
-            "metadata": {"generateName": f"{node}.", "namespace": "default"},
-            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid},
-            "type": notice.type.value,
-            "reason": notice.reason[:_LONGEST_REASON],
-            "message": notice.message[:_LONGEST_MESSAGE],
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
-        try:
-            self._connection.send(Request("POST", "/api/v1/namespaces/default/events", body=body))
-        except ClusterError as error:
-            log.warning("an event was not written: node=%s reason=%s error=%s", node, notice.reason, error)
 
     def _agents_by_pod(self, desired: int) -> Agents:
         place = f"/api/v1/namespaces/{self._agent_namespace}/pods"

@@ -1,7 +1,6 @@
 """What a pass reads and writes besides nodes; and that reading writes nothing."""
 
 import json
-import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +10,6 @@ from reconciler import USER_AGENT
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import Rejected, Unauthorized
-from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
@@ -191,26 +189,6 @@ def test_a_ledger_that_cant_be_read_is_not_taken_for_an_empty_one(
         ours.ledger()
 
 
-def test_kubectl_describe_shows_our_events(cluster: ControlPlane, ours: Cluster) -> None:
-    fill(cluster.kubeconfig, nodes=1)
-    node = ours.nodes(WANTED)[0]
-    ours.notify(node.name, node.uid, Notice("Cordoned", "x" * 2000, NoticeType.WARNING))
-    command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "describe", "node", node.name]
-    told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
-
-    assert "Cordoned" in told
-    assert "node-maintenance-reconciler" in told
-
-
-def test_an_event_that_cant_be_written_is_logged_and_not_raised(
-    stub: StubMaker, caplog: pytest.LogCaptureFixture
-) -> None:
-    _, connection = stub(lambda _: status(403, "Forbidden"))
-    Cluster(connection, guard=lambda: None).notify("n", "u", Notice("Cordoned", "words"))
-
-    assert "an event was not written" in caplog.text
-
-
 def test_a_pass_that_may_not_list_nodes_has_no_rights(stub: StubMaker) -> None:
     _, connection = stub(lambda _: status(403, "Forbidden"))
 
@@ -247,7 +225,7 @@ def test_reading_changes_nothing_and_asks_for_no_node_twice(
 
 def test_a_reader_cant_write(connection: Connection) -> None:
     with pytest.raises(RuntimeError, match="guard"):
-        Cluster(connection).notify("n", "u", Notice("Cordoned", "words"))
+        Cluster(connection).write_ledger(Ledger(datetime.now(UTC)))
 
 
 def agents_of(stub: StubMaker, pods: list[dict[str, Any]]) -> Agents:

@@ -15,6 +15,7 @@ from reconciler.drainer import Drainer
 from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.plan import NodePlan
 from reconciler.model.ports import Machines, SourceClient
+from reconciler.notifiers.kubernetes_events import KubernetesEvents
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
@@ -106,6 +107,7 @@ class Scene:
         self.settings = parse_settings("mode: Enforce", "maintenance.yaml")
         self.connection = Connection(str(controlplane.kubeconfig))
         self.cluster = Cluster(self.connection, guard=lambda: None, agent_namespace="agents", agent="agent")
+        self.notifier = KubernetesEvents(self.connection, guard=lambda: None)
         self.itself = Self()
         self.clients: dict[str, SourceClient] = {}
         self.machines: Machines | None = None
@@ -252,6 +254,7 @@ class Scene:
             reader=self.cluster,
             writer=self.cluster,
             drainer=self.drainer,
+            notifier=self.notifier,
             clients=dict(self.clients),
             machines=self.machines,
             itself=self.itself,

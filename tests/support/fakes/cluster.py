@@ -15,10 +15,11 @@ from reconciler.eviction.survey import survey
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
+from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome
 from reconciler.model.outside import Self, WritableOutside
 from reconciler.model.own import is_as_seen
-from reconciler.model.plan import ConditionsWrite, NodeWrite, Notice, Plan
+from reconciler.model.plan import ConditionsWrite, NodeWrite, Plan
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Machines, SourceClient
 from reconciler.model.snapshot import Agents, Ledger, Remediator
@@ -188,10 +189,9 @@ class FakeCluster:
         self.writes.append(request)
         self.after(request)
 
-    def notify(self, node: str, uid: str, notice: Notice) -> None:
+    def notify(self, notification: Notification) -> None:
         """Write an Event."""
-        del uid
-        request = Write("event", node, notice)
+        request = Write("event", notification.node, notification.notice)
         self.before(request)
         self.writes.append(request)
         self.after(request)
@@ -261,6 +261,7 @@ def outside_of(
         reader=cluster,
         writer=cluster,
         drainer=drains,
+        notifier=cluster,
         clients={"arm": cloud} if cloud is not None else {},
         machines=machines,
         itself=Self(own_node),

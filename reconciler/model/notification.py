@@ -1,0 +1,16 @@
+"""What notifiers are given: a notice, and the node it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.model.plan import Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One notice about one node. `uid` tells the node from a later one of the same name."""
+
+    node: str
+    uid: str
+    notice: Notice

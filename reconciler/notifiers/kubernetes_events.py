@@ -1,0 +1,65 @@
+"""Writes notices as Kubernetes Events on the node, where `kubectl describe node` shows them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from reconciler.clients.guard import Guard, read_only
+from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.errors import ClusterError
+from reconciler.model.moments import to_text
+from reconciler.model.notification import Notification
+
+log = logging.getLogger(__name__)
+
+COMPONENT = "node-maintenance-reconciler"
+# core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
+_LONGEST_MESSAGE = 1024
+_LONGEST_REASON = 128
+
+
+class KubernetesEvents:
+    """A notifier that writes core/v1 Events, one for each notice."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        guard: Guard | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Use this connection; `guard` raises LockLost where the lock is not ours.
+
+        Without a guard nothing can be written. `wall` (Unix time, seconds) gives the Event's time.
+        """
+        self._connection = connection
+        self._guard = guard or read_only
+        self._wall = wall
+
+    def notify(self, notification: Notification) -> None:
+        """Write the Event once; a failure is logged. Raises LockLost."""
+        self._guard()
+        node, notice = notification.node, notification.notice
+        now = to_text(datetime.fromtimestamp(self._wall(), UTC))
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            # Events of cluster-wide objects live in "default", as the kubelet's own do.
+            "metadata": {"generateName": f"{node}.", "namespace": "default"},
+            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": notification.uid},
+            "type": notice.type.value,
+            "reason": notice.reason[:_LONGEST_REASON],
+            "message": notice.message[:_LONGEST_MESSAGE],
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            self._connection.send(Request("POST", "/api/v1/namespaces/default/events", body=body))
+        except ClusterError as error:
+            log.warning("an event was not written: node=%s reason=%s error=%s", node, notice.reason, error)

@@ -1,0 +1,53 @@
+"""Every notifier. To add one, add its file in this folder and its line in NOTIFIERS."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from reconciler.clients.guard import Guard
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import LockLost
+from reconciler.model.notification import Notification
+from reconciler.model.ports import Notifier
+from reconciler.notifiers.kubernetes_events import KubernetesEvents
+from reconciler.settings.schema import Settings
+
+log = logging.getLogger(__name__)
+
+NotifierMaker = Callable[[Connection, Settings, Guard | None], Notifier | None]
+"""Makes a notifier, or returns None where the settings do not switch it on."""
+
+
+def _kubernetes_events(connection: Connection, settings: Settings, guard: Guard | None) -> Notifier:
+    del settings  # Events are always on.
+    return KubernetesEvents(connection, guard=guard)
+
+
+NOTIFIERS: Mapping[str, NotifierMaker] = {
+    "kubernetesEvents": _kubernetes_events,
+}
+
+
+class AllNotifiers:
+    """Gives each notification to every notifier; one notifier's failure harms nothing else."""
+
+    def __init__(self, notifiers: Mapping[str, Notifier]) -> None:
+        """Use these notifiers, by name, in this order."""
+        self._notifiers = notifiers
+
+    def notify(self, notification: Notification) -> None:
+        """Notify all. A failure is logged with the notifier's name. Raises LockLost, and nothing else."""
+        for name, notifier in self._notifiers.items():
+            try:
+                notifier.notify(notification)
+            except LockLost:
+                raise
+            except Exception:
+                log.exception("a notifier failed: notifier=%s node=%s", name, notification.node)
+
+
+def notifiers(connection: Connection, settings: Settings, guard: Guard | None) -> AllNotifiers:
+    """Return the notifiers that the settings switch on."""
+    made = {name: make(connection, settings, guard) for name, make in NOTIFIERS.items()}
+    return AllNotifiers({name: notifier for name, notifier in made.items() if notifier is not None})

@@ -1,0 +1,50 @@
+"""All notifiers as one: each gets every notice, and one that fails harms nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.errors import LockLost
+from reconciler.model.notification import Notification
+from reconciler.model.plan import Notice
+from reconciler.notifiers.registry import AllNotifiers
+
+WORDS = Notification("a", "uid-a", Notice("MaintenanceCordon", "because"))
+
+
+class Remembering:
+    """A notifier that remembers what it was given, and then raises an error if it has one."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.given: list[Notification] = []
+        self.error = error
+
+    def notify(self, notification: Notification) -> None:
+        self.given.append(notification)
+        if self.error is not None:
+            raise self.error
+
+
+def test_every_notifier_gets_every_notice() -> None:
+    first, second = Remembering(), Remembering()
+    AllNotifiers({"first": first, "second": second}).notify(WORDS)
+
+    assert (first.given, second.given) == ([WORDS], [WORDS])
+
+
+def test_a_notifier_that_fails_is_logged_and_the_next_one_is_asked(caplog: pytest.LogCaptureFixture) -> None:
+    broken, second = Remembering(TimeoutError("the webhook hangs")), Remembering()
+    AllNotifiers({"webhook": broken, "second": second}).notify(WORDS)
+
+    assert (broken.given, second.given) == ([WORDS], [WORDS])
+    assert "notifier=webhook node=a" in caplog.text
+    assert "the webhook hangs" in caplog.text
+
+
+def test_a_lost_lock_ends_the_pass_whoever_notices_it() -> None:
+    second = Remembering()
+    notifier = AllNotifiers({"events": Remembering(LockLost("not renewed")), "second": second})
+
+    with pytest.raises(LockLost):
+        notifier.notify(WORDS)
+    assert second.given == []

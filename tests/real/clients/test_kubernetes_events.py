@@ -1,0 +1,57 @@
+"""Notices as Kubernetes Events, on a real API server; a stub gives the refusals."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import LockLost
+from reconciler.model.notification import Notification
+from reconciler.model.plan import Notice, NoticeType
+from reconciler.notifiers.kubernetes_events import KubernetesEvents
+from tests.real.clients.conftest import WANTED, StubMaker
+from tests.support.controlplane.fill import fill
+from tests.support.controlplane.server import ControlPlane
+from tests.support.stub import status
+
+WORDS = Notification("n", "u", Notice("Cordoned", "words"))
+
+
+def test_kubectl_describe_shows_our_events(
+    cluster: ControlPlane, ours: Cluster, connection: Connection
+) -> None:
+    fill(cluster.kubeconfig, nodes=1)
+    node = ours.nodes(WANTED)[0]
+    notice = Notice("Cordoned", "x" * 2000, NoticeType.WARNING)
+    KubernetesEvents(connection, guard=lambda: None).notify(Notification(node.name, node.uid, notice))
+    command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "describe", "node", node.name]
+    told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+
+    assert "Cordoned" in told
+    assert "node-maintenance-reconciler" in told
+
+
+def test_an_event_that_cant_be_written_is_logged_and_not_raised(
+    stub: StubMaker, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, connection = stub(lambda _: status(403, "Forbidden"))
+    KubernetesEvents(connection, guard=lambda: None).notify(WORDS)
+
+    assert "an event was not written" in caplog.text
+    assert [asked.path for asked in server.asked] == ["/api/v1/namespaces/default/events"]
+
+
+def test_without_the_lock_no_event_is_written(stub: StubMaker) -> None:
+    server, connection = stub(lambda _: status(403, "Forbidden"))
+
+    def lost() -> None:
+        raise LockLost("not renewed")
+
+    with pytest.raises(LockLost):
+        KubernetesEvents(connection, guard=lost).notify(WORDS)
+    with pytest.raises(RuntimeError, match="guard"):
+        KubernetesEvents(connection).notify(WORDS)
+    assert server.asked == []
