@@ -1,7 +1,7 @@
-"""Cron schedules: cronsim reads them and knows the nights in which the clocks change; plain days are ours.
+"""Cron schedules. cronsim parses them and handles days with a clock change; this module handles other days.
 
-Between firings of `* * * * *` lies a minute, between changes of the clocks half a year: a day's firings are
-the same on every plain day, and are worked out once.
+`* * * * *` fires every minute, but the clocks change twice a year. The firings of a day are the same on
+every other day, so they are computed once.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _MACROS = {
 }
 _DAY = timedelta(days=1)
 
-# Any start does to see whether a schedule fires: cronsim looks fifty years ahead, past many a 29 February.
+# Any start works for checking whether a schedule fires: cronsim looks fifty years ahead.
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 _LAST_LOOK = 366 * 60
 
 
 def firings(schedule: str, after: datetime, zone: tzinfo) -> CronSim:
-    """Return an iterator over the moments at which a schedule fires, ascending, each after `after`.
+    """Return an iterator over the moments after `after` at which a schedule fires, ascending.
 
-    Debian's rules for the clocks' changes: a time of day that is skipped fires right after the gap, one
-    that comes twice fires once. Raises ValueError in words for what is no schedule.
+    Clock changes follow Debian's cron: a skipped time fires right after the gap, and a time that occurs
+    twice fires once. Raises ValueError for an invalid schedule.
     """
-    from cronsim import CronSim, CronSimError  # only files with a cron window pay for it
+    from cronsim import CronSim, CronSimError  # this import is slow, and only cron windows need it
 
     text = _MACROS.get(schedule.strip().lower(), schedule)
     if text.startswith("@"):
-        raise ValueError(f"{schedule!r} is not a macro of cron; there are {', '.join(_MACROS)}")
+        raise ValueError(f"{schedule!r} is not a cron macro; the macros are {', '.join(_MACROS)}")
     if len(text.split()) != 5:
-        raise ValueError(f"{schedule!r} is not a cron schedule: five fields, like 0 2 * * 6#1")
-    # cronsim knows UTC, where no clock changes, by this object only.
+        raise ValueError(f"{schedule!r} is not a cron schedule; write five fields, like 0 2 * * 6#1")
+    # cronsim recognizes UTC, which has no clock changes, only by this object.
     start = after.astimezone(UTC if getattr(zone, "key", "") == "UTC" else zone)
     try:
         return CronSim(text, start)
@@ -53,7 +53,7 @@ def firings(schedule: str, after: datetime, zone: tzinfo) -> CronSim:
 
 
 def check_schedule(schedule: str) -> None:
-    """Raise ValueError, in words, for what is no cron schedule or never fires."""
+    """Raise ValueError for an invalid cron schedule, and for one that never fires."""
     if next(firings(schedule, _SOME_DAY, UTC), None) is None:
         raise ValueError(f"{schedule!r} never fires")
 
@@ -61,9 +61,9 @@ def check_schedule(schedule: str) -> None:
 def stretches(
     schedule: str, duration: timedelta, since: datetime, zone: tzinfo
 ) -> Iterator[tuple[datetime, datetime]]:
-    """Yield [start, end) in UTC of what each firing begins, by start, from the day before `since` on.
+    """Yield [start, end) in UTC for each firing, by start, from the day before `since`.
 
-    On a plain day, what overlaps or touches is joined already.
+    On days without a clock change, stretches that overlap or touch are already joined.
     """
     sim = firings(schedule, _SOME_DAY, zone)
     pattern = _joined_in_a_day(sim, duration)
@@ -85,9 +85,9 @@ def stretches(
 
 
 def _joined_in_a_day(sim: CronSim, duration: timedelta) -> list[tuple[timedelta, timedelta]]:
-    """Return a plain day's stretches, counted from its midnight."""
-    # `hours`, `minutes`, `months` and `match_day` are attributes without an underscore, but not documented:
-    # what it documents is an iterator, which would take a step for each firing.
+    """Return the stretches of a day without a clock change, relative to midnight."""
+    # `hours`, `minutes`, `months` and `match_day` have no underscore, but are not documented. The documented
+    # interface is an iterator, which takes one step per firing.
     pattern: list[tuple[timedelta, timedelta]] = []
     for hour in sorted(sim.hours):
         for minute in sorted(sim.minutes):

@@ -1,4 +1,4 @@
-"""Sums and differences of named stretches of time, lazily, since nobody knows how far the caller looks."""
+"""Unions and differences of named spans of time. They are lazy, because spans may go on forever."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from reconciler.calendar.occurrences import FOREVER, Run
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run, and the names of those that it comes from, in the order in which they begin."""
+    """A run, and the names of the rules that it comes from, in the order in which they start."""
 
     run: Run
     names: tuple[str, ...] = ()
 
 
 def union(sources: Iterable[Iterable[Span]], horizon: datetime) -> Iterator[Span]:
-    """Yield the time in which any source is in force; what overlaps or touches becomes one.
+    """Yield the time in which at least one source applies. Spans that overlap or touch are joined.
 
-    Each source ascends by start. What still goes on at `horizon`, one run joining the next, has no end in
-    sight: sources that fill each other's gaps would be joined for ever.
+    Each source is sorted by start. A span that continues after `horizon` gets no end, because sources that
+    fill each other's gaps would be joined forever.
     """
     current: Span | None = None
     for span in heapq.merge(*sources, key=_start):
@@ -41,7 +41,7 @@ def union(sources: Iterable[Iterable[Span]], horizon: datetime) -> Iterator[Span
 
 
 def subtract(spans: Iterable[Span], taken: Iterable[Span]) -> Iterator[Span]:
-    """Yield what is left of `spans` where nothing of `taken` is in force; both ascend and don't overlap."""
+    """Yield `spans` without the time of `taken`. Both are sorted by start and have no overlaps."""
     rest = iter(taken)
     cut = next(rest, None)
     for span in spans:
@@ -51,7 +51,7 @@ def subtract(spans: Iterable[Span], taken: Iterable[Span]) -> Iterator[Span]:
                 yield Span(Run(start, cut.run.start), span.names)
             start = max(start, cut.run.end)
             if span.run.end < cut.run.end:
-                break  # it may reach into the next one, too
+                break  # it may also overlap the next span
             cut = next(rest, None)
         if start < span.run.end:
             yield Span(Run(start, span.run.end), span.names)

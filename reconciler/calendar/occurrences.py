@@ -1,6 +1,6 @@
-"""When a window or a freeze is in force: a rule in wall-clock words, expanded to runs of UTC time.
+"""When a window or a freeze applies: a rule in wall-clock time, expanded to runs in UTC.
 
-Runs are half-open, [start, end), in ascending order, and never touch each other.
+Runs are half-open, [start, end), in ascending order, and do not touch each other.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from reconciler.calendar.crons import stretches
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, to_utc
 
 BEGINNING = datetime.min.replace(tzinfo=UTC)
-"""Start of a run that has been in force for longer than anybody looks back."""
+"""The start of a run that started before the time that is looked at."""
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
-"""End of a run of which no end is in sight."""
+"""The end of a run that does not end within the horizon."""
 
 HORIZON = timedelta(days=400)
-"""How far ahead anybody looks: a yearly window, and its next year's neighbour, are seen."""
+"""How far ahead to look: far enough for a yearly window and its next occurrence."""
 
 KEPT = timedelta(days=400)
-"""How long runs once expanded serve whoever keeps them."""
+"""How long expanded runs are kept for reuse."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One unbroken stretch of time, [start, end), UTC."""
+    """One continuous stretch of time, [start, end), UTC."""
 
     start: datetime
     end: datetime
 
     def holds(self, now: datetime) -> bool:
-        """Say whether `now` lies in it."""
+        """Return whether it contains `now`."""
         return self.start <= now < self.end
 
 
@@ -42,20 +42,20 @@ class Always:
     """Any time."""
 
     def runs(self, since: datetime) -> Iterator[Run]:
-        """Yield the one run there is."""
+        """Yield the only run."""
         yield Run(BEGINNING, FOREVER)
 
     def __str__(self) -> str:
-        """Say so."""
+        """Return the rule as text."""
         return "any time"
 
 
 @dataclass(frozen=True, slots=True)
 class Weekly:
-    """From one wall-clock time to another, past midnight if need be, on the days on which it starts.
+    """From one wall-clock time to another, or past midnight, on the days on which it starts.
 
-    Monday is day 0. Start and end are converted one by one, so that a window that says 05:00 ends at 05:00
-    also in the night in which the clocks change. Where they skip the whole of it, there is none that day.
+    Monday is day 0. Start and end are converted separately, so that a window until 05:00 also ends at 05:00
+    in the night when the clocks change. If the clocks skip the whole window, it does not open on that day.
     """
 
     days: frozenset[int]
@@ -64,8 +64,8 @@ class Weekly:
     zone: tzinfo
 
     def runs(self, since: datetime) -> Iterator[Run]:
-        """Yield the runs that end after `since`, without end."""
-        # A pattern that has a gap has one in every week, so nine days show where a run really began.
+        """Yield the runs that end after `since`; they never stop."""
+        # A pattern with a gap has one in every week, so nine days are enough to find the start of a run.
         edge = since - timedelta(days=9)
         yield from joined(self._each(edge), edge, since)
 
@@ -80,20 +80,20 @@ class Weekly:
             day += timedelta(days=1)
 
     def __str__(self) -> str:
-        """Write it as a person would: `Mon-Thu 22:00-05:00`."""
+        """Return the rule as text: `Mon-Thu 22:00-05:00`."""
         return f"{format_days(self.days)} {self.start}-{self.end}"
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """From each firing of a cron schedule on, for a length of elapsed time."""
+    """From each firing of a cron schedule, for a length of elapsed time."""
 
     schedule: str
     duration: timedelta
     zone: tzinfo
 
     def runs(self, since: datetime) -> Iterator[Run]:
-        """Yield the runs that end after `since`; none where the schedule fires no more."""
+        """Yield the runs that end after `since`, as long as the schedule fires."""
         edge = since - timedelta(days=9) - 2 * self.duration
         yield from joined(self._each(edge), edge, since)
 
@@ -102,13 +102,13 @@ class Cron:
             yield Run(start, end)
 
     def __str__(self) -> str:
-        """Write `0 2 * * 6#1 for 4h`."""
+        """Return the rule as text: `0 2 * * 6#1 for 4h`."""
         return f"{self.schedule} for {format_duration(self.duration)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """From one moment to another; a moment without an offset is read in `zone`."""
+    """From one moment to another. A moment without an offset is in `zone`."""
 
     start: datetime
     end: datetime
@@ -121,7 +121,7 @@ class Once:
             yield run
 
     def __str__(self) -> str:
-        """Write both moments, as they were given."""
+        """Return both moments as text, in the form of the settings."""
         return f"{self.start.isoformat(timespec='minutes')} to {self.end.isoformat(timespec='minutes')}"
 
 
@@ -129,10 +129,10 @@ Times = Always | Weekly | Cron | Once
 
 
 def joined(runs: Iterator[Run], edge: datetime, since: datetime) -> Iterator[Run]:
-    """Join what overlaps or touches, and yield what ends after `since`.
+    """Join runs that overlap or touch, and yield those that end after `since`.
 
-    `runs` ascend by start. A run that reaches back to `edge` began at a time unknown, and one whose end
-    isn't found within the horizon has none in sight.
+    `runs` are sorted by start. A run that reaches back to `edge` gets the start BEGINNING, and a run that
+    does not end within the horizon gets the end FOREVER.
     """
     current: Run | None = None
     for run in runs:

@@ -1,4 +1,4 @@
-"""Moments as a person reads them: weekday, date, time, and the zone by name."""
+"""Formats moments for people: weekday, date, time, and the name of the zone."""
 
 from __future__ import annotations
 

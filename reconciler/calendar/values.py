@@ -1,4 +1,4 @@
-"""Durations, days, times of day, moments, zones, limits: from the text of the settings, and back."""
+"""Parses and formats durations, days, times of day, moments, zones and limits of the settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
-# Longer is a slip, and arithmetic with moments would leave what `datetime` can hold.
+# Longer durations are mistakes, and would overflow `datetime` in calculations.
 _LONGEST = timedelta(days=3650)
 
 _DURATION = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?")
@@ -21,12 +21,12 @@ DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def parse_duration(value: object) -> timedelta:
-    """Read `30s`, `10m`, `1h30m`, `1d`; the number 0 needs no unit. Raises ValueError in words."""
+    """Parse `30s`, `10m`, `1h30m`, `1d`, or 0. Raises ValueError with a message for the user."""
     if isinstance(value, timedelta):
         length = value
     elif isinstance(value, int) and not isinstance(value, bool):
         if value != 0:
-            raise ValueError(f"{value} of what? Write a unit: {abs(value)}s, {abs(value)}m, {abs(value)}h")
+            raise ValueError(f"{value} has no unit; write {abs(value)}s, {abs(value)}m or {abs(value)}h")
         length = timedelta()
     elif isinstance(value, str):
         text = value.strip()
@@ -45,14 +45,14 @@ def parse_duration(value: object) -> timedelta:
     else:
         raise ValueError(f"{shown(value)} is not a duration; write it like 30s, 10m, 4h, 1d or 1h30m")
     if length < timedelta():
-        raise ValueError(f"{format_duration(-length)} before nothing: a duration is 0s or longer")
+        raise ValueError(f"-{format_duration(-length)} is negative; a duration is 0s or longer")
     if length > _LONGEST:
         raise ValueError("is longer than ten years (3650d)")
     return length
 
 
 def format_duration(length: timedelta) -> str:
-    """Write a duration as `parse_duration` reads it, whole seconds: `1h30m`, `0s`."""
+    """Return a duration in whole seconds as `parse_duration` reads it: `1h30m`, `0s`."""
     seconds = int(length.total_seconds())
     if seconds == 0:
         return "0s"
@@ -63,7 +63,7 @@ def format_duration(length: timedelta) -> str:
 
 
 def shown(value: object) -> str:
-    """Tell a value of the file as its author wrote it, cut to a readable length."""
+    """Return a value as the author of the file wrote it, at most 60 characters."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -77,7 +77,7 @@ def shown(value: object) -> str:
 
 
 def _parse_day(text: str) -> int:
-    """Read one day, Monday 0: two letters or more of its name, or cron's digit (0 and 7 are Sunday)."""
+    """Parse one day, Monday 0: at least two letters of its name, or cron's digit (Sunday is 0 or 7)."""
     if re.fullmatch("[0-7]", text):
         return (int(text) - 1) % 7
     if len(text) >= 2:
@@ -88,9 +88,10 @@ def _parse_day(text: str) -> int:
 
 
 def parse_days(value: object) -> frozenset[int]:
-    """Read a list of days and ranges (or one text with commas) into weekdays, Monday 0.
+    """Parse a list of days and ranges, or one text with commas, into weekdays, Monday 0.
 
-    A range may run over the week's end: `Sun-Fri`, `Sat-Mon`. Raises ValueError in words, one day at a time.
+    A range may continue into the next week: `Sun-Fri`, `Sat-Mon`. Raises ValueError with a message for the
+    user about the first wrong day.
     """
     if isinstance(value, frozenset):
         return value
@@ -113,20 +114,20 @@ def parse_days(value: object) -> frozenset[int]:
             days.add(_parse_day(text))
             continue
         start, end = _parse_day(first.strip()), _parse_day(last.strip())
-        # `0-7` is cron's whole week, which modulo 7 would make one Sunday of.
+        # In cron, `0-7` is the whole week. Modulo 7 it would be a single Sunday.
         days.update(range(7) if (first.strip(), last.strip()) == ("0", "7") else ())
         days.update((start + step) % 7 for step in range((end - start) % 7 + 1))
     if not days:
-        raise ValueError("names no day; leave the key out for every day")
+        raise ValueError("has no days; remove the key for every day")
     return frozenset(days)
 
 
 def format_days(days: frozenset[int]) -> str:
-    """Write weekdays with their runs joined: `Mon-Thu, Sat`; all seven are `every day`."""
+    """Return weekdays as text with ranges: `Mon-Thu, Sat`. All seven are `every day`."""
     if len(days) == 7:
         return "every day"
     runs: list[list[int]] = []
-    # Start after a gap, so that Sat-Mon stays one run.
+    # Start after a gap, so that Sat-Mon stays one range.
     first = next(day for day in range(7) if day in days and (day - 1) % 7 not in days) if days else 0
     for day in ((first + step) % 7 for step in range(7)):
         if day not in days:
@@ -143,12 +144,12 @@ def format_days(days: frozenset[int]) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TimeOfDay:
-    """A wall-clock time in seconds since midnight, 0 to 86,400: 24:00 is the day's end."""
+    """A wall-clock time in seconds since midnight, 0 to 86,400 (24:00, the end of the day)."""
 
     seconds: int
 
     def __str__(self) -> str:
-        """Write `22:00`, or `22:00:30` where there are seconds."""
+        """Return `22:00`, or `22:00:30` with seconds."""
         minutes, second = divmod(self.seconds, 60)
         text = f"{minutes // 60:02d}:{minutes % 60:02d}"
         return f"{text}:{second:02d}" if second else text
@@ -156,8 +157,8 @@ class TimeOfDay:
     def on(self, day: date, zone: tzinfo) -> datetime:
         """Return this time on a local day as a moment in UTC.
 
-        A time that the clocks skip moves forward by what they skip; of a time that comes twice, it is the
-        first. Both are what `fold=0` means.
+        A time that the clocks skip moves forward by the skipped time. When a time occurs twice, the first
+        one counts. This is the meaning of `fold=0`.
         """
         days, rest = divmod(self.seconds, 86_400)
         wall = datetime.combine(day, datetime.min.time(), tzinfo=zone) + timedelta(days=days, seconds=rest)
@@ -169,7 +170,7 @@ DAY_END = TimeOfDay(86_400)
 
 
 def parse_time(value: object) -> TimeOfDay:
-    """Read `22:00`, `22:00:30`, `9am`, `11:30pm` or `24:00`. Raises ValueError in words."""
+    """Parse `22:00`, `22:00:30`, `9am`, `11:30pm` or `24:00`. Raises ValueError."""
     if isinstance(value, TimeOfDay):
         return value
     wrong = ValueError(f'{shown(value)} is not a time of day; write it like "22:00", 9am or 11:30pm')
@@ -179,11 +180,11 @@ def parse_time(value: object) -> TimeOfDay:
     hour, minute, second = (int(part or 0) for part in match.groups()[:3])
     half = (match[4] or "").lower()
     if not half and match[2] is None:
-        raise ValueError(f'{shown(value)}: in the morning or at night? Write it like "{hour:02d}:00"')
+        raise ValueError(f'{shown(value)} may be morning or evening; write it like "{hour:02d}:00"')
     if minute > 59 or second > 59 or hour > 24:
         raise wrong
     if half:
-        # 00:01am is kured's spelling, and can mean only one thing; 13:00pm is more likely a slip.
+        # kured writes 00:01am, which is unambiguous; 13:00pm is probably a mistake.
         if hour > 12 or (hour == 0 and half == "pm"):
             raise wrong
         hour = hour % 12 + (12 if half == "pm" else 0)
@@ -194,9 +195,10 @@ def parse_time(value: object) -> TimeOfDay:
 
 
 def parse_moment(value: object) -> datetime:
-    """Read a date (its 00:00), a date and time, or RFC 3339 with an offset.
+    """Parse a date (its 00:00), a date and time, or RFC 3339 with an offset.
 
-    What names no offset stays without a zone: the settings' zone is not known here. Raises ValueError.
+    A moment without an offset has no `tzinfo`, because the zone of the settings is not known here. Raises
+    ValueError with a message for the user.
     """
     if isinstance(value, datetime):
         return value
@@ -211,15 +213,15 @@ def parse_moment(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(f"{day}T{time or '00:00'}{(offset or '').upper()}")
     except ValueError as error:
-        raise ValueError(f"{shown(value)} is not in the calendar: {error}") from error
-    # A day of room on either side, so that no conversion of zones leaves what `datetime` can hold.
+        raise ValueError(f"{shown(value)} is not a valid date: {error}") from error
+    # With this margin, no conversion between zones overflows `datetime`.
     if not 1900 <= moment.year <= 9000:
-        raise ValueError(f"{shown(value)} is too far away to be meant")
+        raise ValueError(f"{shown(value)} is not between the years 1900 and 9000")
     return moment
 
 
 def parse_time_or_moment(value: object) -> TimeOfDay | datetime:
-    """Read what a `start` or an `end` may be: a time of day, or a moment with its date."""
+    """Parse a `start` or an `end`: a time of day, or a moment with a date."""
     if isinstance(value, TimeOfDay | datetime):
         return value
     if isinstance(value, str) and re.match(r"\s*[0-9]{4}-", value):
@@ -227,16 +229,16 @@ def parse_time_or_moment(value: object) -> TimeOfDay | datetime:
     try:
         return parse_time(value)
     except ValueError as error:
-        raise ValueError(f"{error}, or with its date, like 2026-11-26T06:00") from error
+        raise ValueError(f"{error}, or with a date, like 2026-11-26T06:00") from error
 
 
 def to_utc(moment: datetime, zone: tzinfo) -> datetime:
-    """Return a moment in UTC, reading one without an offset in `zone` (as `TimeOfDay.on` does)."""
+    """Return a moment in UTC. Without an offset, it is in `zone`."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
 
 def format_moment(value: TimeOfDay | datetime) -> str:
-    """Write what `parse_time_or_moment` read, as short as it can be."""
+    """Return the shortest text that `parse_time_or_moment` reads as this value."""
     if isinstance(value, TimeOfDay):
         return str(value)
     if value.tzinfo is None and (value.hour, value.minute, value.second) == (0, 0, 0):
@@ -245,14 +247,14 @@ def format_moment(value: TimeOfDay | datetime) -> str:
 
 
 def parse_zone(value: object) -> ZoneInfo:
-    """Read the name of an IANA time zone. Raises ValueError with the names that come near."""
+    """Parse the name of an IANA time zone. Raises ValueError with a similar name, if there is one."""
     if isinstance(value, ZoneInfo):
         return value
     if not isinstance(value, str) or not value:
         raise ValueError(f"{shown(value)} is not a time zone; write its IANA name, like Europe/Berlin")
     try:
         zone = ZoneInfo(value)
-        # Debian keeps `localtime` and `posixrules` among the zones: the machine's own, not anybody's.
+        # Debian has `localtime` and `posixrules` among the zones. They depend on the machine.
         if "/" in value or value.lower() not in ("localtime", "posixrules", "factory"):
             return zone
     except (KeyError, ValueError, OSError):
@@ -267,7 +269,7 @@ def _zones() -> list[str]:
 
 
 def near(word: str, known: list[str]) -> str:
-    """Return `; did you mean X?` for the known word that comes nearest, or nothing."""
+    """Return `; did you mean X?` with the most similar known word, or an empty text."""
     import difflib
 
     lowered = {name.lower(): name for name in reversed(known)}
@@ -277,22 +279,22 @@ def near(word: str, known: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A number of nodes, or a percentage of them, rounded up so that 1 % of 5 nodes is one."""
+    """A number of nodes, or a percentage of them, rounded up: 1 % of 5 nodes is one node."""
 
     amount: int
     percent: bool = False
 
     def of(self, total: int) -> int:
-        """Return how many of `total` nodes this is; a plain number is itself, however many there are."""
+        """Return the number of nodes, given `total` nodes. A plain number may exceed the total."""
         return -(-total * self.amount // 100) if self.percent else self.amount
 
     def __str__(self) -> str:
-        """Write `3` or `10%`."""
+        """Return `3` or `10%`."""
         return f"{self.amount}%" if self.percent else str(self.amount)
 
 
 def parse_limit(value: object) -> Limit:
-    """Read a number of nodes or a percentage of them, 0 to 100. Raises ValueError in words."""
+    """Parse a number of nodes, or a percentage from 0 to 100. Raises ValueError."""
     if isinstance(value, Limit):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

@@ -1,7 +1,7 @@
-"""Whether a drain may start at a moment: the windows that select a node, less what is not allowed.
+"""Whether a drain may start at a moment: inside a window of the node, and not during a freeze.
 
-Windows add up. A node that no window selects may be drained at any time. What is not allowed beats every
-window; whether a deadline beats it in turn, each entry says for itself (`absolute`).
+Windows add up. On a node that no window selects, a drain may start at any time. A freeze wins over every
+window. A deadline wins over a freeze, unless the freeze is `absolute`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from reconciler.calendar.telling import tell
 from reconciler.model.selector import EVERYTHING, LabelSelector
 
 ANY_TIME = "any time"
-"""What an opening is called that no window makes."""
+"""The name of an opening that needs no window."""
 
 _LOOK_BACK = timedelta(days=9)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """When drains may start on the nodes it selects."""
+    """When drains may start on the selected nodes."""
 
     name: str
     times: Times
@@ -35,7 +35,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class NotAllowed:
-    """When drains may not start on the nodes it selects, and why."""
+    """A freeze: when drains may not start on the selected nodes, and why."""
 
     name: str
     times: Times
@@ -48,10 +48,10 @@ class NotAllowed:
 class Openness:
     """Whether a drain may start now, and why.
 
-    `because` is a sentence. `window` names the open window (the first in the settings' order where there
-    are several), None where no window is needed or open. `not_allowed` names the first entry in force;
-    `absolute` says whether any in force is absolute. `changes_at` (UTC) is the next moment at which any
-    of this changes, None where none is in sight (400 days).
+    `because` is the reason as a sentence. `window` is the open window (the first one in the settings), or
+    None if no window is open or needed. `not_allowed` is the first freeze that applies. `absolute` is True
+    if any freeze that applies is absolute. `changes_at` (UTC) is the next moment at which any of this
+    changes, or None if nothing changes within 400 days.
     """
 
     open: bool
@@ -66,8 +66,8 @@ class Openness:
 class Opening:
     """A stretch of time in which a drain may start, [start, end), UTC.
 
-    `end` None: no end in sight. `window` names the windows that make it (`ANY_TIME` where none is
-    needed). `selector` is the windows' own where the question was about no node in particular.
+    `end` is None if it is more than 400 days away. `window` has the names of its windows, or `ANY_TIME` if
+    it needs none. `selector` is the selector of the windows if the question was about all nodes.
     """
 
     start: datetime
@@ -77,11 +77,11 @@ class Opening:
 
 
 class _Timeline:
-    """The runs of one rule, expanded as far as somebody asked, and kept."""
+    """The runs of one rule, expanded as far as needed, and cached."""
 
     def __init__(self, times: Times) -> None:
         self._times = times
-        self._lock = Lock()  # drainers of other threads ask, too
+        self._lock = Lock()  # threads of the drainer use it too
         self._from = self._until = BEGINNING
         self._runs: list[Run] = []
         self._more: Iterator[Run] = iter(())
@@ -90,7 +90,7 @@ class _Timeline:
         """Yield the runs that end after `since`, ascending."""
         with self._lock:
             if not self._from <= since < self._until:
-                # From a little earlier: the next question is about what led up to this moment.
+                # Start a little earlier, because the next question is about the time before this moment.
                 self._from = since - _LOOK_BACK
                 self._until = self._from + KEPT
                 self._runs, self._more = [], self._times.runs(self._from)
@@ -109,25 +109,25 @@ class _Timeline:
                 yield run
 
     def at(self, now: datetime) -> Run | None:
-        """Return the run in force or, if none is, the next; None if none comes."""
+        """Return the run that contains `now`, else the next one, else None."""
         return next(self.runs(now), None)
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What `Openness` says without its sentence; `changes` of it are what a caller waits for."""
+    """The first open window and the freezes that apply, as indexes into the settings."""
 
     window: int | None
     freezes: tuple[int, ...]
 
 
 class Calendar:
-    """Answers for nodes by their labels. Safe to share between threads; reads no clock."""
+    """Answers whether drains may start on nodes with given labels. Thread-safe; reads no clock."""
 
     def __init__(
         self, windows: Iterable[Window] = (), not_allowed: Iterable[NotAllowed] = (), zone: tzinfo = UTC
     ) -> None:
-        """Take the rules in the settings' order, and the zone in which sentences tell of times."""
+        """Keep the rules in the order of the settings. `zone` is for the times in sentences."""
         self.windows = tuple(windows)
         self.not_allowed = tuple(not_allowed)
         self.zone = zone
@@ -136,9 +136,9 @@ class Calendar:
         self._answers: tuple[datetime, dict[object, Openness]] = (BEGINNING, {})
 
     def at(self, now: datetime, labels: Mapping[str, str] | None) -> Openness:
-        """Say whether a drain may start `now` on a node with these labels.
+        """Return whether a drain may start `now` on a node with these labels.
 
-        With None for labels, about no node in particular: open if it is for the nodes of any one window.
+        With `labels=None` the answer is for all nodes: open if at least one window is open.
         """
         now = now.astimezone(UTC)
         kept, answers = self._answers
@@ -161,11 +161,11 @@ class Calendar:
         count: int = 3,
         until: datetime | None = None,
     ) -> tuple[Opening, ...]:
-        """Return the next stretches in which a drain may start, the one in force first, by start.
+        """Return the next openings by start, beginning with the current one.
 
-        At most `count`, and only those that start before `until` (400 days ahead at the latest). One in
-        force starts when it really started, or `now` where that is longer ago than anybody looked. With
-        None for labels, each selector's windows are told of by themselves.
+        There are at most `count`, and they start before `until` (at most 400 days ahead). The current one
+        has its real start, or `now` if that is more than nine days ago. With `labels=None`, each selector
+        has its own openings.
         """
         now = now.astimezone(UTC)
         last = min(until or FOREVER, now + HORIZON)
@@ -184,7 +184,7 @@ class Calendar:
         return windows, freezes
 
     def _groups(self) -> list[tuple[LabelSelector, tuple[int, ...], tuple[int, ...]]]:
-        """Return each selector among the windows, with its windows and the freezes sure to hold for it."""
+        """Return each selector of the windows, with its windows and the freezes that surely apply to it."""
         selectors = list(dict.fromkeys(window.selector for window in self.windows)) or [EVERYTHING]
         return [
             (
@@ -207,7 +207,7 @@ class Calendar:
         freezes: tuple[int, ...],
         selector: LabelSelector = EVERYTHING,
     ) -> Iterator[Opening]:
-        # What was in force before now says where an opening really began.
+        # Look back, to find where the current opening started.
         since = now - _LOOK_BACK
         if windows:
             spans = union(
@@ -238,7 +238,7 @@ class Calendar:
         return _State(window, tuple(i for i in freezes if in_force(self._freeze_lines[i])))
 
     def _facts(self, state: _State, windows: tuple[int, ...]) -> tuple[bool, str | None, str | None, bool]:
-        """Return open, window, not_allowed and absolute, as `Openness` has them."""
+        """Return open, window, not_allowed and absolute, as in `Openness`."""
         window = None if state.window is None else self.windows[state.window].name
         freeze = self.not_allowed[state.freezes[0]].name if state.freezes else None
         absolute = any(self.not_allowed[i].absolute for i in state.freezes)
@@ -261,7 +261,7 @@ class Calendar:
             state = self._state(moment, windows, freezes)
             if self._facts(state, windows) != facts:
                 return moment
-            # While a freeze is in force, no window counts; while a window is open, none after it does.
+            # While a freeze applies, windows do not matter. While a window is open, later ones do not.
             lines = [self._freeze_lines[i] for i in freezes]
             if not state.freezes:
                 lines += [self._window_lines[i] for i in windows if state.window is None or i <= state.window]
@@ -280,9 +280,8 @@ class Calendar:
             if state.window is not None:
                 said = f"window {self.windows[state.window].name} is open"
             else:
-                said = (
-                    "no window is set, so any time" if not self.windows else "no window selects it: any time"
-                )
+                said = "there are no windows" if not self.windows else "no window selects the node"
+                said += ", so a drain may start at any time"
             end = opening.end if opening is not None else None
             return f"{said} until {tell(end, self.zone)}" if end else said
         if opening is None:
@@ -298,7 +297,7 @@ class Calendar:
             said = freeze.name + (f" ({freeze.reason})" if freeze.reason else "")
             if run is not None and run.end != FOREVER:
                 said += f" until {tell(run.end, self.zone)}"
-            told.append(said + (", whatever the deadline" if freeze.absolute else ""))
+            told.append(said + (", even at a deadline" if freeze.absolute else ""))
         return f"not allowed: {'; '.join(told)}"
 
     def _at_any(self, now: datetime) -> Openness:
@@ -312,7 +311,7 @@ class Calendar:
         opened = next((answer for answer, _ in answers if answer.open), answers[0][0])
         told = [words for _, words in answers]
         if self.windows and not any(window.selector.selects_all for window in self.windows):
-            told.append("nodes that no window selects: any time")
+            told.append("nodes without a window: a drain may start at any time")
         for freeze, line in zip(self.not_allowed, self._freeze_lines, strict=True):
             run = line.at(now)
             if run is not None and run.holds(now) and not freeze.selector.selects_all:
@@ -329,7 +328,7 @@ class Calendar:
 
 
 def _before(spans: Iterable[Span], last: datetime) -> Iterator[Span]:
-    """Yield the spans that start before `last`: rules that recur for ever may leave nothing of each other."""
+    """Yield the spans that start before `last`. Without it, endless rules may cancel each other forever."""
     for span in spans:
         if last <= span.run.start:
             return

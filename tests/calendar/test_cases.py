@@ -77,7 +77,7 @@ def test_kube_downscalers_times(row: dict[str, Any]) -> None:
     if window.get("start") == window.get("end"):
         # It never matches: a mistake that says how to write the whole day.
         assert row["match"] is False
-        with pytest.raises(SettingsError, match="never be open"):
+        with pytest.raises(SettingsError, match="never apply"):
             policy(windows=[window])
         return
 

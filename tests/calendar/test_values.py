@@ -48,7 +48,7 @@ def test_durations_are_read(text: object, length: timedelta) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param(10, "10 of what", id="a bare number has no unit"),
+        pytest.param(10, "10 has no unit", id="a bare number has no unit"),
         pytest.param("10", "is not a duration", id="nor has one in quotes"),
         pytest.param("-5m", "negative", id="durations are not negative"),
         pytest.param(timedelta(minutes=-1), "0s or longer", id="nor are those of a program"),
@@ -111,8 +111,8 @@ def test_days_are_read(given_days: object, days: set[int]) -> None:
         (["Mon-Tue-Wed"], "is not a day"),
         ([True], "true is not a day"),
         ([["mon"]], "a list is not a day"),
-        pytest.param([], "names no day", id="a window of no day would never open"),
-        pytest.param(",,,", "names no day", id="nor would one of commas"),
+        pytest.param([], "has no days", id="a window of no day would never open"),
+        pytest.param(",,,", "has no days", id="nor would one of commas"),
     ],
 )
 def test_what_is_no_day_is_refused(given_days: object, said: str) -> None:
@@ -149,7 +149,7 @@ def test_times_of_day_are_read(text: str, written: str) -> None:
     "text", ["25:00", "24:01", "22:60", "13pm", "0pm", "00:01pm", "-1:00", "22", 22, "", None, "noon", "22:0"]
 )
 def test_what_is_no_time_of_day_is_refused(text: object) -> None:
-    with pytest.raises(ValueError, match=r"time of day|in the morning or at night"):
+    with pytest.raises(ValueError, match=r"time of day|may be morning or evening"):
         parse_time(text)
 
 
@@ -176,7 +176,7 @@ def test_moments_are_read(text: str, utc: str) -> None:
      "9999-12-31", "2026-11-26T25:00", ""],
 )  # fmt: skip
 def test_what_is_no_moment_is_refused(text: object) -> None:
-    with pytest.raises(ValueError, match=r"moment|calendar|too far"):
+    with pytest.raises(ValueError, match=r"moment|not a valid date|not between the years"):
         parse_moment(text)
 
 

@@ -90,9 +90,12 @@ def test_the_example_is_open_when_it_says(now: str, labels: dict[str, str], is_o
         (
             "2026-11-23T12:00",
             {},
-            "no window selects it: any time until Thu 2026-11-26 00:00 CET (Europe/Berlin)",
+            (
+                "no window selects the node, so a drain may start at any time "
+                "until Thu 2026-11-26 00:00 CET (Europe/Berlin)"
+            ),
         ),
-        ("2026-12-23T12:00", {}, "no window selects it: any time"),
+        ("2026-12-23T12:00", {}, "no window selects the node, so a drain may start at any time"),
     ],
 )
 def test_the_answer_has_a_reason_with_times_in_the_settings_zone(
@@ -107,7 +110,7 @@ def test_without_windows_it_is_any_time() -> None:
     assert openness.open
     assert openness.window is None
     assert openness.changes_at is None
-    assert openness.because == "no window is set, so any time"
+    assert openness.because == "there are no windows, so a drain may start at any time"
 
 
 def test_an_answer_says_when_it_changes() -> None:
@@ -137,7 +140,7 @@ def test_an_absolute_freeze_says_so_also_when_another_one_is_named_first() -> No
     assert (during.not_allowed, during.absolute) == ("a", True)
     assert during.because == (
         "not allowed: a until Tue 2026-12-01 00:00 UTC; "
-        "b (audit) until Fri 2026-11-20 00:00 UTC, whatever the deadline"
+        "b (audit) until Fri 2026-11-20 00:00 UTC, even at a deadline"
     )
 
 
@@ -245,7 +248,7 @@ def test_about_no_node_in_particular_every_selectors_windows_are_told_of() -> No
     assert openness.window == "weeknights"
     assert openness.because == (
         "nodes agentpool=batch: window weeknights is open until Tue 2026-11-24 05:00 CET (Europe/Berlin); "
-        "nodes that no window selects: any time"
+        "nodes without a window: a drain may start at any time"
     )
     assert [(o.window, str(o.selector)) for o in openings] == [("weeknights", "agentpool=batch")] * 3
     assert not calendar(EXAMPLE).at(at("2026-11-23T12:00"), None).open
@@ -257,7 +260,9 @@ def test_a_freeze_for_some_nodes_leaves_the_question_about_none_in_particular_op
     openness = some.at(at("2026-11-23T12:00"), None)
 
     assert openness.open
-    assert openness.because == "no window is set, so any time; nodes x=y: not allowed (a)"
+    assert openness.because == (
+        "there are no windows, so a drain may start at any time; nodes x=y: not allowed (a)"
+    )
     assert not some.at(at("2026-11-23T12:00"), {"x": "y"}).open
 
 

@@ -22,7 +22,12 @@ DUE = judged(event(not_before=NOW), LATER)
             (DUE,), Verdict.PASSED, "which overrules: no maintenance window is open", id="it is due"
         ),
         pytest.param((WAITS, DUE), Verdict.PASSED, "which overrules", id="one of them is due"),
-        pytest.param((judged(event()),), Verdict.PASSED, "no window is set, so any time", id="any time"),
+        pytest.param(
+            (judged(event()),),
+            Verdict.PASSED,
+            "there are no windows, so a drain may start at any time",
+            id="any time",
+        ),
     ],
 )
 def test_one_event_that_may_start_is_enough(

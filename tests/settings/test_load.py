@@ -90,7 +90,7 @@ mode: Observe
         ),
         pytest.param(
             "events: {Freeze: {leadTime: 10}}",
-            "f:1:19: events.Freeze.leadTime: 10 of what? Write a unit: 10s, 10m, 10h",
+            "f:1:19: events.Freeze.leadTime: 10 has no unit; write 10s, 10m or 10h",
             id="durations have a unit",
         ),
         pytest.param(
@@ -175,7 +175,7 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
         ),
         pytest.param('{start: "24:00"}', "start: 24:00 can only be an end", id="24:00 is no start"),
         pytest.param("{end: 00:00}", "end: 00:00 is also the start", id="no length, the start left out"),
-        pytest.param("{days: []}", "days: names no day", id="no day"),
+        pytest.param("{days: []}", "days: has no days", id="no day"),
         pytest.param(
             '{schedule: "@daily"}', "schedule: needs a duration", id="a schedule without a duration"
         ),
@@ -190,9 +190,7 @@ def test_a_mistake_says_where_what_and_what_instead(text: str, line: str) -> Non
         pytest.param('{schedule: "0 0 31 4,6 *", duration: 1h}', "schedule: ", id="nor does 31 April"),
         pytest.param('{schedule: "0 2 * * 8", duration: 1h}', "bad day-of-week", id="an eighth day"),
         pytest.param('{schedule: "0 0 2 * * 6", duration: 1h}', "five fields", id="seconds are no field"),
-        pytest.param(
-            '{schedule: "@reboot", duration: 1h}', "not a macro of cron", id="a macro that is no time"
-        ),
+        pytest.param('{schedule: "@reboot", duration: 1h}', "not a cron macro", id="a macro that is no time"),
         pytest.param("{schedule: 5, duration: 1h}", "schedule: 5 is not text", id="a number"),
         pytest.param("{start: 2026-11-26}", "start: is a moment, so end must be", id="one moment alone"),
         pytest.param(
