@@ -1,18 +1,16 @@
-"""Claim: take a node for a drain by hand, so that the passes hold it."""
+"""Claim: claim a node for a drain by hand, so that the passes hold it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
-from reconciler.errors import RecordUnreadable
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
-from reconciler.model.record import Cordon, Record, State, from_annotation, to_annotation
-
-_PROFILE = "default"
+from reconciler.model.record import Claim, ClaimKind, Cordon, DrainRecord, Record, Unreadable
+from reconciler.model.record_text import record_of, to_annotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +23,35 @@ class ClaimRefused:
 def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | ClaimRefused | None:
     """Return the patch that cordons and claims the node, None where that is done already, or a refusal.
 
-    A node that a pass has taken, or somebody else's hand, is theirs until it is released.
+    The person claims the node's cordon and drain. Refused while another person claims them, or while a pass
+    has the node in maintenance.
     """
     undo = f"reconciler release {node.name} takes it away"
     keys = OwnKeys(prefix)
-    text = node.annotations.get(keys.record)
-    try:
-        before = from_annotation(text, node.uid) if text else None
-    except RecordUnreadable as error:
-        return ClaimRefused(f"its record is left alone: {error}; {undo} with --reset")
-    if before is not None and before.claimed_by and before.claimed_by != who:
-        return ClaimRefused(f"{before.claimed_by} drains it by hand; {undo}")
-    if before is not None and not before.claimed_by and before.state(_PROFILE) is State.IN_MAINTENANCE:
+    before = record_of(node, prefix)
+    if isinstance(before, Unreadable):
+        return ClaimRefused(f"its record is left alone: {before.because}; {undo} with --reset")
+    record = before or Record(node.uid)
+    if record.claimed_by and record.claimed_by != who:
+        return ClaimRefused(f"{record.claimed_by} drains it by hand; {undo}")
+    if not record.claimed_by and record.in_maintenance:
         return ClaimRefused(f"a pass has taken it and drains it itself; {undo}")
-    if before is not None and before.claimed_by and node.unschedulable:
+    if record.claimed_by and node.unschedulable:
         return None
-    # A cordon that was there before ours stays after us; what an earlier claim knew of it is kept.
-    cordon = Cordon.FOREIGN if node.unschedulable else Cordon.OURS
-    record = replace(before or Record(node.uid), claimed_by=who, cordon=cordon, drain=None)
-    record = record.moved(_PROFILE, State.IN_MAINTENANCE, now.replace(microsecond=0))
+    person = Claim(ClaimKind.PERSON, who)
+    record = record.cordoned(_whose(node, record), person, now)
+    record = record.drained(DrainRecord(now.replace(microsecond=0)), person)
     return node_write(
         node,
         prefix,
         unschedulable=None if node.unschedulable else True,
-        labels={keys.state: State.IN_MAINTENANCE.value},
+        labels={keys.state: record.worst.value},
         annotations={keys.record: to_annotation(record)},
     )
+
+
+def _whose(node: Node, record: Record) -> Cordon:
+    """Return whose the cordon is once the node is claimed: one that was there before stays after us."""
+    if not node.unschedulable:
+        return Cordon.OURS
+    return record.cordon.whose if record.cordon is not None else Cordon.FOREIGN

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from reconciler.errors import ClusterError, RecordUnreadable
+from reconciler.errors import ClusterError
 from reconciler.machines.registry import ANNOTATIONS, machine_of
 from reconciler.model.aws import AwsMemory
 from reconciler.model.azure import CloudMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
-from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Machine
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader, MachineReader, SourceClient
-from reconciler.model.record import Record, from_annotation
+from reconciler.model.record import Record
+from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Agents, Remediator, Snapshot
 from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE
@@ -47,10 +47,13 @@ def observe(
     nodes = reader.nodes(wanted(settings, capacity=capacity))
     agents = reader.agents() if settings.sources.imds.enabled else Agents()
     remediator = reader.remediator() if settings.sources.node_conditions.enabled else Remediator()
-    draining = [node for node in nodes if _is_draining(node, settings)]
+    prefix = settings.keys.prefix
+    records = {node.name: found for node in nodes if (found := record_of(node, prefix)) is not None}
+    readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     maintenances, problems = _maintenances(reader, settings)
     ledger = reader.ledger()
-    planned = _ask(outside.clients.get(arm.SOURCE), nodes, ledger.arm, settings, now)
+    asked = {name for name, one in readable.items() if one.self_service}
+    planned = _ask(outside.clients.get(arm.SOURCE), nodes, ledger.arm, asked, settings, now)
     scheduled = _ask_ec2(outside.clients.get(aws.SOURCE), nodes, ledger.aws, settings, now)
     readings = {
         node.name: (*_read(node, settings, agents), *_read_clouds(node, settings, planned, scheduled, now))
@@ -59,7 +62,8 @@ def observe(
     return Snapshot(
         nodes=nodes,
         readings=readings,
-        pods={node.name: reader.pods(node.name) for node in draining},
+        records=records,
+        pods={name: reader.pods(name) for name, one in readable.items() if one.being_drained},
         namespaces=reader.namespaces() if _asks_for_namespaces(settings) else {},
         agents=agents,
         remediator=remediator,
@@ -72,7 +76,7 @@ def observe(
         own_pod=outside.itself.pod,
         maintenances=maintenances,
         problems=problems,
-        machines=_machines(outside.machines, nodes, readings, settings),
+        machines=_machines(outside.machines, nodes, readings, readable, settings),
     )
 
 
@@ -124,6 +128,7 @@ def _ask(
     client: SourceClient | None,
     nodes: tuple[Node, ...],
     memory: CloudMemory,
+    self_service: Collection[str],
     settings: Settings,
     now: datetime,
 ) -> CloudMemory | None:
@@ -131,11 +136,7 @@ def _ask(
     if not settings.sources.arm.enabled:
         return None
     fleet = tuple(node for node in nodes if settings.looks_after(node.labels))
-    followed = {
-        node.name
-        for node in fleet
-        if (record := _record(node, settings)) is not None and record.self_service is not None
-    }
+    followed = {node.name for node in fleet if node.name in self_service}
     scopes = arm.due(fleet, memory, now, followed=followed)
     listings = client.ask(scopes) if client is not None and scopes else ()
     return arm.remembered(memory, listings, fleet, settings.sources.arm.every, now)
@@ -175,6 +176,7 @@ def _machines(
     reader: MachineReader | None,
     nodes: tuple[Node, ...],
     readings: Mapping[str, tuple[Reading, ...]],
+    records: Mapping[str, Record],
     settings: Settings,
 ) -> Mapping[str, Machine]:
     """Return what owns the VMs of the nodes that an event has replaced, and of those that we began on."""
@@ -183,7 +185,7 @@ def _machines(
         ref
         for node in nodes
         if settings.looks_after(node.labels)
-        and _may_be_replaced(node, readings[node.name], settings, wanted=wanted)
+        and _may_be_replaced(node, readings[node.name], records.get(node.name), settings, wanted=wanted)
         and (ref := machine_of(node)) is not None
     ]
     if reader is None or not refs:
@@ -191,14 +193,16 @@ def _machines(
     return {machine.ref.node: machine for machine in reader.machines(refs)}
 
 
-def _may_be_replaced(node: Node, readings: tuple[Reading, ...], settings: Settings, *, wanted: bool) -> bool:
-    record = _record(node, settings) if OwnKeys(settings.keys.prefix).record in node.annotations else None
-    if record is not None and record.replacement is not None:
+def _may_be_replaced(
+    node: Node, readings: tuple[Reading, ...], record: Record | None, settings: Settings, *, wanted: bool
+) -> bool:
+    kept = [profile for _, profile in record.profiles] if record is not None else []
+    if any(profile.replacement is not None for profile in kept):
         return True
     if not wanted:
         return False
     told = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
-    known = [(event.kind, event.condition) for event in record.events] if record is not None else []
+    known = [(event.kind, event.condition) for profile in kept for event in profile.events]
     policies = (settings.policy(kind, condition, node.labels) for kind, condition in (*told, *known))
     return any(policy is not None and policy.replace for policy in policies)
 
@@ -221,16 +225,3 @@ def _read(node: Node, settings: Settings, agents: Agents) -> tuple[Reading, ...]
     if named:
         readings += node_condition.read_named(node, named)
     return tuple(readings)
-
-
-def _is_draining(node: Node, settings: Settings) -> bool:
-    record = _record(node, settings)
-    return record is not None and record.drain is not None and record.drain.done is None
-
-
-def _record(node: Node, settings: Settings) -> Record | None:
-    text = node.annotations.get(OwnKeys(settings.keys.prefix).record)
-    try:
-        return from_annotation(text, node.uid) if text else None
-    except RecordUnreadable:
-        return None

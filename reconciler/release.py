@@ -7,7 +7,8 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, NodeWrite
-from reconciler.model.record import Record, from_annotation
+from reconciler.model.record import Record
+from reconciler.model.record_text import from_annotation
 from reconciler.publishing.signs import without_signs
 
 
@@ -20,7 +21,7 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     keys = OwnKeys(prefix)
     text = node.annotations.get(keys.record)
     signs, _ = without_signs(node, prefix)
-    # Who takes our hands off a node takes back as well that its events may start.
+    # What is released may not be drained for long, so its events no longer have our leave to start.
     signs = {**signs, keys.acknowledge: None} if keys.acknowledge in node.annotations else signs
     ours = [key for key in (keys.state,) if key in node.labels]
     if text is None and not ours and not signs:
@@ -32,11 +33,11 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
         except RecordUnreadable:
             if not reset:
                 raise
-    undo = record is not None and record.cordon.may_be_undone and node.unschedulable
+    undo = record is not None and record.cordon is not None and record.cordon.whose.may_be_undone
     return node_write(
         node,
         prefix,
-        unschedulable=False if undo else None,
+        unschedulable=False if undo and node.unschedulable else None,
         labels=dict.fromkeys(ours),
         annotations={**signs, **({keys.record: None} if text is not None else {})},
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reconciler.decide.seen import DEFAULT, Seen, untouchable
+from reconciler.decide.seen import Seen, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
 from reconciler.engine.situation import Acknowledgement
@@ -17,7 +17,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
-from reconciler.model.record import Record, State
+from reconciler.model.record import CaseRecord, State
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds
 
@@ -98,11 +98,10 @@ def _is_drained_for(one: Seen, signal: Signal) -> bool:
     """Whether the node was closed and emptied by us, with this event on record: an older drain may keep
     pods that this event lets go, and so may one that is begun anew in this very pass.
     """
-    record = one.record
+    record = one.case
     return (
-        record is not None
-        and not record.claimed_by
-        and record.state(DEFAULT) is State.IN_MAINTENANCE
+        not (one.record is not None and one.record.claimed_by)
+        and record.state is State.IN_MAINTENANCE
         and one.node.unschedulable
         and record.drain is not None
         and record.drain.done is not None
@@ -122,7 +121,7 @@ def taken_back(node: Node, prefix: str) -> NodeWrite | None:
 def acknowledged(
     node: Node,
     walked: Walk,
-    record: Record,
+    record: CaseRecord,
     found: Mapping[str, tuple[Acknowledgement, ...]],
     prefix: str,
 ) -> dict[str, str | None]:

@@ -11,7 +11,7 @@ from reconciler.checks.others_first import others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.planned import node_patch, node_plan
 from reconciler.decide.progress import Progress
-from reconciler.decide.seen import Seen
+from reconciler.decide.seen import DEFAULT, Seen
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
 from reconciler.engine.orders import drain_order
@@ -26,7 +26,7 @@ from reconciler.model.plan import (
     Notice,
     NoticeType,
 )
-from reconciler.model.record import DrainRecord, State
+from reconciler.model.record import DrainRecord, Record, State
 from reconciler.model.snapshot import Snapshot
 from reconciler.publishing import signs as publishing
 from reconciler.settings.schema import Settings
@@ -87,6 +87,7 @@ def follow_drain(
         holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
     standing = publishing.Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(node, walked, record, progress.acknowledgements, settings.keys.prefix)
+    whole = (one.record or Record(node.uid)).with_case(DEFAULT, record, now)
     signs, conditions = _signs(node, standing, settings, now)
     return node_plan(
         one,
@@ -95,7 +96,7 @@ def follow_drain(
         walked=walked,
         record=record,
         conditions=conditions,
-        write=node_patch(one, walked, record, settings, {**signs, **word}),
+        write=node_patch(one, walked, whole, settings, {**signs, **word}),
         order=order,
         stop_drain=order is None and (running(drained) or running(stale)),
         # A drain that ended with an earlier case is not this one's.

@@ -18,7 +18,7 @@ from reconciler.engine.profile import builtin
 from reconciler.engine.situation import Situation
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.plan import JudgedEvent, NodePlan
-from reconciler.model.record import DrainRecord, Record, State
+from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
 from reconciler.sources import arm, aws, imds, node_condition, request
@@ -35,25 +35,23 @@ def decide_node(
     drained = snapshot.drains.get(node.name)
     hold = untouchable(one, settings)
     if hold is not None:
-        record = one.record or Record(node.uid)
         return node_plan(
             one,
-            record.state(DEFAULT),
+            one.state,
             (hold,),
             write=taken_back(node, settings.keys.prefix),
             stop_drain=running(drained),
             progress=drained,
         )
-    before = one.record or Record(node.uid)
-    judged = cases.not_dismissed(one.record, one.judged)
+    judged = cases.not_dismissed(one.case, one.judged)
     switched_on = _switched_on(settings)
-    record = _prune_dismissed(before, one, switched_on)
+    record = _prune_dismissed(one.case, one, switched_on)
     view = cases.view(record, judged, one.assessment, switched_on)
-    begun = record.state(DEFAULT) is State.IN_MAINTENANCE
+    begun = record.state is State.IN_MAINTENANCE
     # What comes together with somebody's uncordon is not what that uncordon was about.
     opened = begun and not node.unschedulable
     again = begun and not opened and _drains_again(record, judged)
-    if record.profiles or any(event.asks and event.starts for event in judged):
+    if record.open or any(event.asks and event.starts for event in judged):
         fresh = cases.updated(record, view, one.assessment, switched_on, now)
         record = cases.without_new(fresh, record) if opened else fresh
     if record.acknowledged:
@@ -66,7 +64,7 @@ def decide_node(
     before_us = progress.pools.get(key, "") if key is not None else ""
     situation = Situation(
         node=node,
-        state=record.state(DEFAULT),
+        state=record.state,
         record=record,
         judged=judged,
         case=view,
@@ -97,7 +95,7 @@ def decide_node(
     return follow_drain(one, walked, view, drained, snapshot, settings, progress, now)
 
 
-def _drains_again(record: Record, judged: tuple[JudgedEvent, ...]) -> bool:
+def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
     """Whether a node that is closed already is to be drained (anew).
 
     A case that has a drain goes on with a new event as it is, since that may let more pods go. One that has
@@ -108,7 +106,7 @@ def _drains_again(record: Record, judged: tuple[JudgedEvent, ...]) -> bool:
     return any(one.asks and one.starts and one.may_start for one in judged)
 
 
-def _prune_dismissed(record: Record, one: Seen, switched_on: cases.SwitchedOn) -> Record:
+def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:
     """Return the record without the dismissed events that are no longer told of."""
     kept = tuple(
         known

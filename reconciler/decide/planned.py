@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.decide.seen import DEFAULT, Seen
+from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
 from reconciler.model.azure import PerformMaintenance
@@ -15,7 +15,8 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.own import node_write
 from reconciler.model.plan import ConditionsWrite, Hold, NodePlan, NodeWrite, Notice
-from reconciler.model.record import Record, State, to_annotation
+from reconciler.model.record import CaseRecord, Record, State
+from reconciler.model.record_text import to_annotation
 from reconciler.settings.schema import Settings
 
 
@@ -25,7 +26,7 @@ def node_plan(
     holds: tuple[Hold, ...],
     *,
     walked: Walk | None = None,
-    record: Record | None = None,
+    record: CaseRecord | None = None,
     conditions: ConditionsWrite | None = None,
     write: NodeWrite | None = None,
     order: DrainOrder | None = None,
@@ -38,14 +39,13 @@ def node_plan(
 ) -> NodePlan:
     """Return what a pass tells of a node, from what was seen of it and what was decided."""
     node = one.node
-    before = one.record.state(DEFAULT) if one.record else State.OPERATIONAL
     # A patch that only shows something to others is no action: what holds the node is still to be told.
     acts = (write is not None and not write.only_shows) or order is not None or stop_drain
     return NodePlan(
         node=node.name,
         zone=node.zone,
         pool=node.pool,
-        before=before,
+        before=one.state,
         after=after,
         events=one.judged,
         checks=walked.answers if walked else (),
@@ -65,7 +65,7 @@ def node_plan(
         unschedulable=node.unschedulable,
         perform=perform,
         machine=machine,
-        record=record if walked else one.record,
+        record=record if walked else (one.case if one.record else None),
         conditions=conditions,
     )
 
@@ -74,7 +74,7 @@ def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
     """Return the reasons that no check gives: law 7 wants one for every event that nothing is done about."""
     holds = []
     let_be = {event.event for event in one.judged} - {
-        event.event for event in cases.not_dismissed(one.record, one.judged)
+        event.event for event in cases.not_dismissed(one.case, one.judged)
     }
     for event in one.judged:
         if event.event in let_be and event.asks:
@@ -85,6 +85,11 @@ def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
         elif not event.asks and event.event.kind is Kind.UNKNOWN:
             holds.append(Hold(one.node.name, HoldCode.EVENT_READABLE, event.because, event.until))
     return tuple(dict.fromkeys(holds))
+
+
+def _recorded(one: Seen, key: str) -> str | None:
+    """Return the record that was seen as we would write it: an older version alone is no change."""
+    return to_annotation(one.record) if one.record is not None else one.node.annotations.get(key)
 
 
 def node_patch(
@@ -104,7 +109,7 @@ def node_patch(
         labels[keys.state] = wanted
     annotations: dict[str, str | None] = dict(signs)
     text = None if record.empty else to_annotation(record)
-    if node.annotations.get(keys.record) != text:
+    if text != _recorded(one, keys.record):
         annotations[keys.record] = text
     unschedulable = walked.effects.unschedulable
     if unschedulable == node.unschedulable:

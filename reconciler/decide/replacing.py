@@ -8,7 +8,7 @@ from datetime import datetime
 from reconciler.decide.seen import Seen
 from reconciler.model.machine import Machine, Remove
 from reconciler.model.node import Node
-from reconciler.model.record import Record
+from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Replaced
 
 PoolKey = tuple[str, str, str, str]
@@ -26,7 +26,7 @@ def pools_in_hand(seen: Iterable[Seen], machines: Mapping[str, Machine]) -> dict
     """Return the pools that were raised for a node that is still there, each with that node."""
     found: dict[PoolKey, str] = {}
     for one in seen:
-        asked = one.record.replacement if one.record is not None else None
+        asked = one.case.replacement
         key = pool_key(machines.get(one.node.name))
         if key is not None and asked is not None and asked.wanted is not None:
             found.setdefault(key, one.node.name)
@@ -36,7 +36,7 @@ def pools_in_hand(seen: Iterable[Seen], machines: Mapping[str, Machine]) -> dict
 def gone_by_us(
     node: Node,
     action: Remove,
-    record: Record,
+    record: CaseRecord,
     nodes: Iterable[Node],
     before: tuple[Replaced, ...],
     now: datetime,

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from reconciler.checks.cordon_adopted import is_adoptable
 from reconciler.engine.judging import judge
-from reconciler.errors import RecordUnreadable
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
@@ -18,7 +17,7 @@ from reconciler.model.plan import (
     Hold,
     JudgedEvent,
 )
-from reconciler.model.record import Record, State, from_annotation
+from reconciler.model.record import CaseRecord, Record, State, Unreadable
 from reconciler.model.snapshot import Snapshot
 from reconciler.publishing import signs as publishing
 from reconciler.settings.schema import Settings
@@ -36,25 +35,40 @@ class Seen:
     record: Record | None = None
     unreadable: str = ""
 
+    @property
+    def case(self) -> CaseRecord:
+        """What the default profile remembers of the node and claims of it."""
+        return self.record.case(DEFAULT) if self.record is not None else CaseRecord()
+
+    @property
+    def state(self) -> State:
+        """The state before the pass; a drain by hand is maintenance."""
+        by_hand = self.record is not None and self.record.claimed_by
+        return State.IN_MAINTENANCE if by_hand else self.case.state
+
 
 def look(
     node: Node, assessment: NodeAssessment, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Seen | None:
     """Return what is known of a node, None where there is nothing to decide and nothing to tell."""
     keys = OwnKeys(settings.keys.prefix)
-    text = node.annotations.get(keys.record)
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
     signed = publishing.bears_signs(node, settings.keys.prefix)
-    if not (assessment.events or text or unknown or marked or signed or is_adoptable(node, settings)):
+    if not (
+        assessment.events
+        or keys.record in node.annotations
+        or unknown
+        or marked
+        or signed
+        or is_adoptable(node, settings)
+    ):
         return None
     judged = tuple(judge(event, node, settings, snapshot.remediator, now) for event in assessment.events)
-    if text is None:
-        return Seen(node, assessment, judged)
-    try:
-        return Seen(node, assessment, judged, from_annotation(text, node.uid))
-    except RecordUnreadable as error:
-        return Seen(node, assessment, judged, unreadable=str(error))
+    record = snapshot.records.get(node.name)
+    if isinstance(record, Unreadable):
+        return Seen(node, assessment, judged, unreadable=record.because)
+    return Seen(node, assessment, judged, record)
 
 
 def in_hand(record: Record | None) -> str:
@@ -63,15 +77,14 @@ def in_hand(record: Record | None) -> str:
         return ""
     if record.claimed_by:
         return f"drained by hand by {record.claimed_by}"
-    if record.state(DEFAULT) is not State.IN_MAINTENANCE:
+    if not record.in_maintenance:
         return ""
-    return "ours, drained" if record.drain and record.drain.done else "ours, draining"
+    return "ours, drained" if record.drain and record.drain.drain.done else "ours, draining"
 
 
 def queue_key(one: Seen, own_node: str | None) -> tuple[bool, bool, str, str, str]:
     dates = [event.event.not_before for event in one.judged if event.asks and event.event.not_before]
-    if one.record is not None:
-        dates += [known.not_before for known in one.record.events if known.not_before]
+    dates += [known.not_before for known in one.case.events if known.not_before]
     first = to_text(min(dates)) if dates else ""
     return (one.node.name == own_node, not dates, first, one.node.zone, one.node.name)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading, Signal
 from reconciler.model.plan import JudgedEvent
-from reconciler.model.record import KnownEvent, Record, identity, same_event
+from reconciler.model.record import CaseRecord, KnownEvent, identity, same_event
 
 SwitchedOn = Callable[[str], bool]
 
@@ -32,7 +32,7 @@ class CaseView:
 
 
 def view(
-    record: Record,
+    record: CaseRecord,
     judged: tuple[JudgedEvent, ...],
     assessment: NodeAssessment,
     switched_on: SwitchedOn,
@@ -89,12 +89,12 @@ def known(event: MaintenanceEvent) -> KnownEvent:
 
 
 def updated(
-    record: Record,
+    record: CaseRecord,
     case: CaseView,
     assessment: NodeAssessment,
     switched_on: SwitchedOn,
     now: datetime,
-) -> Record:
+) -> CaseRecord:
     """Return the record with the case's events as they are now, and since when none is left.
 
     An event keeps every source that ever told of it: one that said that it had gone, and falls silent while
@@ -124,13 +124,13 @@ def _unique(events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
     return tuple(sorted(dict.fromkeys(events), key=lambda one: (one.kind, one.ids, str(one.not_before))))
 
 
-def without_new(fresh: Record, before: Record) -> Record:
+def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
     """Return the fresh record with only those events that the record before it knew."""
     kept = tuple(one for one in fresh.events if any(old.tells_of(one) for old in before.events))
     return replace(fresh, events=kept)
 
 
-def newly_asking(record: Record, judged: tuple[JudgedEvent, ...]) -> bool:
+def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
     """Whether an event asks for a drain that the record does not know, or knew as another kind."""
     return any(
         one.asks
@@ -140,8 +140,8 @@ def newly_asking(record: Record, judged: tuple[JudgedEvent, ...]) -> bool:
     )
 
 
-def not_dismissed(record: Record | None, judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
+def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
     """Return the events that somebody's uncordon has not told us to let be."""
-    if record is None or not record.dismissed:
+    if not record.dismissed:
         return judged
     return tuple(one for one in judged if not any(old.tells_of(one.event) for old in record.dismissed))

@@ -9,6 +9,7 @@ from reconciler.engine.case import not_dismissed
 from reconciler.engine.expression import blockers, evaluate, names
 from reconciler.engine.profile import Profile, Step
 from reconciler.engine.situation import Check, Effects, Situation, Trigger
+from reconciler.model.holds import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
 
@@ -59,7 +60,7 @@ def walk(
             if given[name].verdict is Verdict.PASSED and given[name].reason
         )
         if step.next is not situation.state:
-            moved = effects.record.moved(profile.name, step.next, situation.now.replace(microsecond=0))
+            moved = effects.record.moved(step.next, situation.now.replace(microsecond=0))
             effects = replace(effects, record=moved)
         chain = (*step.triggers, *profile.rules(step.next).enter)
         for name in chain:
@@ -94,7 +95,20 @@ def _asker(
 def _first_open(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> Step | None:
     # Every transition is asked, not only the first that passes: the report shows all answers.
     verdicts = [(step, evaluate(step.check, answer)) for step in profile.rules(situation.state).transitions]
-    return next((step for step, verdict in verdicts if verdict is Verdict.PASSED), None)
+    return next(
+        (
+            step
+            for step, verdict in verdicts
+            if verdict is Verdict.PASSED and not _taken_elsewhere(situation, step)
+        ),
+        None,
+    )
+
+
+def _taken_elsewhere(situation: Situation, step: Step) -> bool:
+    """Whether the step would put the node into maintenance while another profile has it there."""
+    begins = step.next is State.IN_MAINTENANCE and situation.state is not State.IN_MAINTENANCE
+    return begins and bool(situation.record.elsewhere)
 
 
 def _holds(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> tuple[Hold, ...]:
@@ -104,6 +118,9 @@ def _holds(profile: Profile, situation: Situation, answer: Callable[[str], Check
         if step.next not in (_FORWARD[situation.state], situation.state):
             continue
         blocking = blockers(step.check, answer)
+        if not blocking and _taken_elsewhere(situation, step):
+            reason = f"it is in maintenance for profile {situation.record.elsewhere}, and for one at a time"
+            found[HoldCode.ONE_PROFILE] = Hold(situation.node.name, HoldCode.ONE_PROFILE, reason)
         # A way that a mere fact closes is not the way of this case: nobody waits for it.
         if any(not one.holds for one in blocking):
             continue

@@ -12,7 +12,7 @@ from reconciler.model.azure import PerformMaintenance
 from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
-from reconciler.model.record import Record, State
+from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Ledger
 from reconciler.settings.schema import Settings
 
@@ -37,7 +37,7 @@ class Situation:
 
     node: Node
     state: State
-    record: Record
+    record: CaseRecord
     judged: tuple[JudgedEvent, ...]
     case: CaseView
     settings: Settings
@@ -83,7 +83,7 @@ class Situation:
 class Effects:
     """What triggers have done so far: the node as it should be, the record, and what to tell."""
 
-    record: Record
+    record: CaseRecord
     unschedulable: bool | None = None
     labels: Mapping[str, str | None] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()

@@ -19,6 +19,7 @@ class HoldCode(StrEnum):
     IN_TIME = "inTime"
     LOOKED_AFTER = "lookedAfter"
     NOT_CLAIMED = "notClaimed"
+    ONE_PROFILE = "oneProfile"
     RECORD_READABLE = "recordReadable"
 
 

@@ -15,7 +15,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Condition
-from reconciler.model.record import Record, State
+from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Ledger
 
 
@@ -175,8 +175,8 @@ class Preview:
 class NodePlan:
     """All that a pass decided about one node.
 
-    `record` is what is remembered of it after this pass. `conditions` are only shown to others: they are
-    no action, and come after all that is one.
+    `record` is what its profile remembers of it after this pass. `conditions` are only shown to others: they
+    are no action, and come after all that is one.
     """
 
     node: str
@@ -197,7 +197,7 @@ class NodePlan:
     progress: DrainProgress | None = None
     preview: Preview | None = None
     unschedulable: bool = False
-    record: Record | None = None
+    record: CaseRecord | None = None
     conditions: ConditionsWrite | None = None
     perform: PerformMaintenance | None = None
     machine: ScaleUp | Remove | None = None

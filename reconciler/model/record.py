@@ -1,22 +1,17 @@
-"""The record: what a node's annotation remembers of its case.
+"""The record: what a node's annotation remembers of it.
 
-The text is JSON. A record of another UID is ignored; one that can't be read, or is of a newer version,
-raises RecordUnreadable and is never overwritten.
+A node has one record. Each profile has its own state and data in it. The cordon and the drain belong to the
+node: each names who claims it, and is undone when the last claimant leaves.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
-from reconciler.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
-from reconciler.model.moments import from_text, to_text
 
-VERSION = 1
 # What two clocks and two formats may differ in and still mean one moment.
 SAME_MOMENT = timedelta(minutes=1)
 
@@ -45,7 +40,7 @@ class Cordon(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """An event as the record knows it: enough to find it again, and who told of it."""
+    """An event as the record keeps it: enough to find it again, and the sources that reported it."""
 
     kind: Kind
     not_before: datetime | None
@@ -54,7 +49,7 @@ class KnownEvent:
     condition: str = ""
 
     def tells_of(self, other: KnownEvent | MaintenanceEvent) -> bool:
-        """Whether both are one event, as the design's 'The life of a case' has it."""
+        """Whether both are one event, by the rule in docs/design.md, 'The life of a case'."""
         return same_event(
             (self.kind, self.not_before, self.ids, self.condition),
             (other.kind, other.not_before, other.ids, other.condition),
@@ -65,7 +60,7 @@ Identity = tuple[Kind, datetime | None, tuple[str, ...], str]
 
 
 def identity(signal: Signal) -> Identity:
-    """What a signal is told apart by."""
+    """Return what distinguishes a signal from others."""
     return (signal.kind, signal.not_before, (signal.id,) if signal.id else (), signal.condition)
 
 
@@ -88,12 +83,22 @@ def same_event(one: Identity, two: Identity) -> bool:
     return abs(one[1] - two[1]) <= SAME_MOMENT
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileState:
-    """One profile's state and since when."""
+class ClaimKind(StrEnum):
+    """Who can claim a node's cordon or drain."""
 
-    state: State
-    since: datetime
+    PROFILE = "profile"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Claim:
+    """One claimant of a node's cordon or drain: a profile, or a person who drains the node by hand."""
+
+    kind: ClaimKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,7 @@ class DrainRecord:
 class SelfService:
     """Maintenance that we started ourselves: when we last asked for it, how often, and the boot before it.
 
-    Written before the platform is asked, so that whoever comes after a kill knows that it may have been.
+    Written before the platform is asked: the pass after a kill knows that the request may have been sent.
     """
 
     asked: datetime
@@ -119,11 +124,11 @@ class SelfService:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A new machine that we asked for in the place of this node's.
+    """A new machine that we requested in place of this node's.
 
-    `asked` is when we last asked for anything. `wanted` is the number of machines to which the pool was
-    raised for it, None where it was not. `removals` counts how often the node's own machine was to be
-    deleted. Written before anybody is asked, so that whoever comes after a kill knows that it may have been.
+    `asked` is when we last requested anything (UTC). `wanted` is the number of machines to which the pool was
+    scaled up for it, None where it was not. `removals` counts the requests to delete the node's own machine.
+    Written before the provider is asked: the pass after a kill knows that the request may have been sent.
     """
 
     asked: datetime
@@ -132,181 +137,217 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """All that we remember of one node.
+class ProfileRecord:
+    """What one profile remembers of a node.
 
-    `events` are those that the case is about; `dismissed` those that somebody's uncordon told us to let
-    be; `quiet_since` is when the last of `events` had gone from every source that told of it. `claimed_by`
-    names who drains by hand, empty for the passes. `self_service` is set once we asked the platform to begin,
-    `acknowledged` are the ids of the events that we told it to start, `replacement` is set once another
-    machine was asked for.
+    `since` is when the profile entered its state, None while it is operational. `events` are those that the
+    case is about. `dismissed` are those that are ignored because somebody uncordoned the node. `quiet_since`
+    is when the last of `events` had gone from every source that reported it. `self_service` is set once we
+    asked the platform to start, `acknowledged` are the ids of the events that we told it to start,
+    `replacement` is set once another machine was requested. All moments are UTC.
     """
 
-    uid: str
-    profiles: tuple[tuple[str, ProfileState], ...] = ()
+    state: State = State.OPERATIONAL
+    since: datetime | None = None
     events: tuple[KnownEvent, ...] = ()
-    cordon: Cordon = Cordon.NONE
-    drain: DrainRecord | None = None
     quiet_since: datetime | None = None
     dismissed: tuple[KnownEvent, ...] = ()
-    claimed_by: str = ""
     self_service: SelfService | None = None
     acknowledged: tuple[str, ...] = ()
     replacement: Replacement | None = None
 
-    def closed(self, dismissed: tuple[KnownEvent, ...] | None = None) -> Record:
-        """Return the record without its case; `dismissed` takes the place of what was let be before."""
-        return Record(
-            self.uid,
-            self.profiles,
+    @property
+    def open(self) -> bool:
+        """Whether the profile has a case."""
+        return self.state is not State.OPERATIONAL
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRecord(ProfileRecord):
+    """One profile's view of a node's record: its own data, and what it claims of the node.
+
+    `cordon` and `drain` are the node's where this profile claims them, else NONE and None. `node_cordon` is
+    whose the node's cordon is, whoever claims it. `also_claimed_by` are the others that claim the cordon.
+    `elsewhere` names another profile for which the node is in maintenance, empty where there is none.
+    """
+
+    cordon: Cordon = Cordon.NONE
+    drain: DrainRecord | None = None
+    node_cordon: Cordon = Cordon.NONE
+    also_claimed_by: tuple[Claim, ...] = ()
+    elsewhere: str = ""
+
+    @property
+    def may_uncordon(self) -> bool:
+        """Whether to uncordon when this profile leaves: law 2 allows it and nobody else claims the cordon."""
+        return self.cordon.may_be_undone and not self.also_claimed_by
+
+    def moved(self, state: State, now: datetime) -> CaseRecord:
+        """Return the view with the profile in that state since `now`."""
+        return replace(self, state=state, since=None if state is State.OPERATIONAL else now)
+
+    def closed(self, dismissed: tuple[KnownEvent, ...] | None = None) -> CaseRecord:
+        """Return the view without its case and its claims; `dismissed` replaces the events ignored so far."""
+        return CaseRecord(
+            self.state,
+            self.since,
             dismissed=self.dismissed if dismissed is None else dismissed,
-            claimed_by=self.claimed_by,
+            node_cordon=self.node_cordon,
+            also_claimed_by=self.also_claimed_by,
+            elsewhere=self.elsewhere,
         )
 
-    def state(self, profile: str) -> State:
-        """The state of a profile; a profile that is not named is operational."""
-        return next((held.state for name, held in self.profiles if name == profile), State.OPERATIONAL)
 
-    def since(self, profile: str) -> datetime | None:
-        """Since when the profile is in its state."""
-        return next((held.since for name, held in self.profiles if name == profile), None)
+@dataclass(frozen=True, slots=True)
+class ClaimedCordon:
+    """A node's cordon: whose it is, since when (UTC), and who claims it."""
 
-    def moved(self, profile: str, state: State, now: datetime) -> Record:
-        """Return the record with the profile in that state since `now`."""
-        others = tuple(pair for pair in self.profiles if pair[0] != profile)
-        kept = () if state is State.OPERATIONAL else ((profile, ProfileState(state, now)),)
-        return replace(self, profiles=tuple(sorted((*others, *kept))))
+    whose: Cordon
+    since: datetime
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedDrain:
+    """A node's drain, and who claims it."""
+
+    drain: DrainRecord
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All that we remember of one node: each profile's data, the cordon and the drain.
+
+    `profiles` are sorted by name; one that is operational and has nothing to remember is left out.
+    """
+
+    uid: str
+    profiles: tuple[tuple[str, ProfileRecord], ...] = ()
+    cordon: ClaimedCordon | None = None
+    drain: ClaimedDrain | None = None
+
+    def profile(self, name: str) -> ProfileRecord:
+        """Return what a profile remembers; a profile that is not in the record is operational."""
+        return next((kept for one, kept in self.profiles if one == name), ProfileRecord())
+
+    def case(self, profile: str) -> CaseRecord:
+        """Return the record as one profile sees it."""
+        mine, claim = self.profile(profile), Claim(ClaimKind.PROFILE, profile)
+        cordon, drain = self.cordon, self.drain
+        return CaseRecord(
+            state=mine.state,
+            since=mine.since,
+            events=mine.events,
+            quiet_since=mine.quiet_since,
+            dismissed=mine.dismissed,
+            self_service=mine.self_service,
+            acknowledged=mine.acknowledged,
+            replacement=mine.replacement,
+            cordon=cordon.whose if cordon and claim in cordon.claims else Cordon.NONE,
+            drain=drain.drain if drain and claim in drain.claims else None,
+            node_cordon=cordon.whose if cordon else Cordon.NONE,
+            also_claimed_by=_without(cordon.claims, claim) if cordon else (),
+            elsewhere=next((name for name in self.in_maintenance if name != profile), ""),
+        )
+
+    def with_case(self, profile: str, case: CaseRecord, now: datetime) -> Record:
+        """Return the record with one profile's data and claims as in `case`; all others keep theirs."""
+        mine = ProfileRecord(
+            state=case.state,
+            since=case.since,
+            events=case.events,
+            quiet_since=case.quiet_since,
+            dismissed=case.dismissed,
+            self_service=case.self_service,
+            acknowledged=case.acknowledged,
+            replacement=case.replacement,
+        )
+        claim = Claim(ClaimKind.PROFILE, profile)
+        kept = {name: data for name, data in self.profiles if name != profile}
+        if mine.open or mine.dismissed:
+            kept[profile] = mine
+        record = replace(self, profiles=tuple(sorted(kept.items(), key=lambda pair: pair[0])))
+        record = (
+            record.uncordoned(claim)
+            if case.cordon is Cordon.NONE
+            else record.cordoned(case.cordon, claim, now)
+        )
+        return record.undrained(claim) if case.drain is None else record.drained(case.drain, claim)
+
+    def cordoned(self, whose: Cordon, claim: Claim, now: datetime) -> Record:
+        """Return the record with one more claim on the cordon; a new cordon is since `now`."""
+        before = self.cordon
+        since = before.since if before and before.whose is whose else now.replace(microsecond=0)
+        return replace(
+            self, cordon=ClaimedCordon(whose, since, _with(before.claims if before else (), claim))
+        )
+
+    def uncordoned(self, claim: Claim) -> Record:
+        """Return the record without this claim on the cordon, and without the cordon if it was the last."""
+        before = self.cordon
+        left = _without(before.claims, claim) if before else ()
+        return replace(self, cordon=replace(before, claims=left) if before and left else None)
+
+    def drained(self, drain: DrainRecord, claim: Claim) -> Record:
+        """Return the record with this drain and one more claim on it."""
+        before = self.drain
+        return replace(self, drain=ClaimedDrain(drain, _with(before.claims if before else (), claim)))
+
+    def undrained(self, claim: Claim) -> Record:
+        """Return the record without this claim on the drain, and without the drain if it was the last."""
+        before = self.drain
+        left = _without(before.claims, claim) if before else ()
+        return replace(self, drain=replace(before, claims=left) if before and left else None)
+
+    @property
+    def in_maintenance(self) -> tuple[str, ...]:
+        """The profiles for which the node is in maintenance."""
+        return tuple(name for name, kept in self.profiles if kept.state is State.IN_MAINTENANCE)
+
+    @property
+    def self_service(self) -> bool:
+        """Whether a profile asked the platform to start its maintenance."""
+        return any(kept.self_service is not None for _, kept in self.profiles)
+
+    @property
+    def being_drained(self) -> bool:
+        """Whether a profile drains the node and pods are left."""
+        drain = self.drain
+        if drain is None or drain.drain.done is not None:
+            return False
+        return any(claim.kind is ClaimKind.PROFILE for claim in drain.claims)
+
+    @property
+    def claimed_by(self) -> str:
+        """Who drains the node by hand, empty where nobody does."""
+        claims = (*(self.cordon.claims if self.cordon else ()), *(self.drain.claims if self.drain else ()))
+        return ", ".join(sorted({one.name for one in claims if one.kind is ClaimKind.PERSON}))
 
     @property
     def worst(self) -> State:
-        """The worst state of all profiles, which the label shows."""
+        """The worst state of all profiles, which the label shows; a drain by hand is maintenance, too."""
+        if self.claimed_by:
+            return State.IN_MAINTENANCE
         order = list(State)
-        return max((held.state for _, held in self.profiles), key=order.index, default=State.OPERATIONAL)
+        return max((kept.state for _, kept in self.profiles), key=order.index, default=State.OPERATIONAL)
 
     @property
     def empty(self) -> bool:
         """Whether nothing is worth remembering any more."""
-        return not self.profiles and not self.dismissed and not self.claimed_by
+        return not self.profiles and self.cordon is None and self.drain is None
 
 
-def to_annotation(record: Record) -> str:
-    """Return the record as the annotation's text: sorted, compact, the same for the same record."""
-    case: dict[str, Any] = {
-        "cordon": record.cordon.value,
-        "events": [_event_out(event) for event in record.events],
-    }
-    if record.drain:
-        case["drain"] = {"attempt": record.drain.attempt, "since": to_text(record.drain.since)}
-        if record.drain.done:
-            case["drain"]["done"] = to_text(record.drain.done)
-    if record.quiet_since:
-        case["quietSince"] = to_text(record.quiet_since)
-    if record.self_service:
-        # A program that does not know this key waits for event, node and settle time as ever: still right.
-        case["selfService"] = {
-            "asked": to_text(record.self_service.asked),
-            "attempt": record.self_service.attempt,
-            "bootId": record.self_service.boot_id,
-        }
-    if record.acknowledged:
-        case["acknowledged"] = list(record.acknowledged)
-    if record.replacement:
-        case["replacement"] = {
-            "asked": to_text(record.replacement.asked),
-            "removals": record.replacement.removals,
-        }
-        if record.replacement.wanted is not None:
-            case["replacement"]["wanted"] = record.replacement.wanted
-    document: dict[str, Any] = {
-        "version": VERSION,
-        "uid": record.uid,
-        "profiles": {
-            name: {"state": held.state.value, "since": to_text(held.since)} for name, held in record.profiles
-        },
-    }
-    if record.profiles or record.claimed_by:
-        document["case"] = case
-    if record.dismissed:
-        document["dismissed"] = [_event_out(event) for event in record.dismissed]
-    if record.claimed_by:
-        document["claimedBy"] = record.claimed_by
-    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A record that can't be read, or is of a newer version, and why."""
+
+    because: str
 
 
-def from_annotation(text: str, uid: str) -> Record | None:
-    """Read the record of the node that has this UID; None where it is of another node.
-
-    Raises RecordUnreadable when the text is no record, or one of a newer version.
-    """
-    try:
-        document = json.loads(text)
-        version = document["version"]
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise RecordUnreadable(f"its version is {version!r}")
-        if version > VERSION:
-            raise RecordUnreadable(f"it is of version {version}, this program knows {VERSION}")
-        if document["uid"] != uid:
-            return None
-        case = document.get("case", {})
-        drain = case.get("drain")
-        started = case.get("selfService")
-        return Record(
-            uid=uid,
-            profiles=tuple(
-                sorted(
-                    (str(name), ProfileState(State(held["state"]), from_text(held["since"])))
-                    for name, held in document["profiles"].items()
-                )
-            ),
-            events=tuple(_event_in(event) for event in case.get("events", ())),
-            cordon=Cordon(case.get("cordon", "none")),
-            drain=DrainRecord(
-                from_text(drain["since"]),
-                int(drain["attempt"]),
-                from_text(drain["done"]) if "done" in drain else None,
-            )
-            if drain
-            else None,
-            quiet_since=from_text(case["quietSince"]) if "quietSince" in case else None,
-            dismissed=tuple(_event_in(event) for event in document.get("dismissed", ())),
-            claimed_by=str(document.get("claimedBy", "")),
-            self_service=SelfService(
-                from_text(started["asked"]), int(started["attempt"]), str(started["bootId"])
-            )
-            if started
-            else None,
-            acknowledged=tuple(str(one) for one in case.get("acknowledged", ())),
-            replacement=_replacement_in(case["replacement"]) if "replacement" in case else None,
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise RecordUnreadable(f"it can't be read: {error!r}") from error
+def _with(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:
+    return tuple(sorted({*claims, claim}))
 
 
-def _replacement_in(document: dict[str, Any]) -> Replacement:
-    wanted = document.get("wanted")
-    return Replacement(
-        from_text(document["asked"]), None if wanted is None else int(wanted), int(document["removals"])
-    )
-
-
-def _event_out(event: KnownEvent) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "kind": event.kind.value,
-        "ids": list(event.ids),
-        "sources": list(event.sources),
-    }
-    if event.not_before:
-        out["notBefore"] = to_text(event.not_before)
-    if event.condition:
-        out["condition"] = event.condition
-    return out
-
-
-def _event_in(document: dict[str, Any]) -> KnownEvent:
-    return KnownEvent(
-        kind=Kind(document["kind"]),
-        not_before=from_text(document["notBefore"]) if "notBefore" in document else None,
-        ids=tuple(str(one) for one in document["ids"]),
-        sources=tuple(str(one) for one in document["sources"]),
-        condition=str(document.get("condition", "")),
-    )
+def _without(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:
+    return tuple(one for one in claims if one != claim)

@@ -14,6 +14,7 @@ from reconciler.model.machine import Machine
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.record import Record, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +76,18 @@ class Ledger:
 class Snapshot:
     """Everything that a decision is made of, but for the settings and `now`.
 
-    `readings` are by node name. `pods` are there for the nodes whose pods matter to this pass. `skew` is
-    our clock minus the API server's (positive: ours is ahead), None where it could not be told.
-    `own_node` and `own_pod` are where we run, None outside of a cluster. `arm` is what is in force of ARM's
-    answers, this pass's own included, and `aws` of EC2's; None where it is not a source. `maintenances` are
-    the NodeMaintenance objects, None where they are not published or the CRD is not installed. `machines`
-    are what owns the VMs behind the nodes that may be replaced, by node.
+    `readings` are by node name, and so are `records`: a node without a record of its own UID has none.
+    `pods` are there for the nodes whose pods matter to this pass. `skew` is our clock minus the API
+    server's (positive: ours is ahead), None where it could not be told. `own_node` and `own_pod` are
+    where we run, None outside of a cluster. `arm` is what is in force of ARM's answers, this pass's own
+    included, and `aws` of EC2's; None where it is not a source. `maintenances` are the NodeMaintenance
+    objects, None where they are not published or the CRD is not installed. `machines` are what owns the
+    VMs behind the nodes that may be replaced, by node.
     """
 
     nodes: tuple[Node, ...]
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
+    records: Mapping[str, Record | Unreadable] = field(default_factory=dict)
     pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     budgets: tuple[PodDisruptionBudget, ...] = ()

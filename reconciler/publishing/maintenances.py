@@ -80,7 +80,7 @@ def maintenances(
 
 def _living(plan: NodePlan) -> list[_Live]:
     found = [_Live(known(judged.event), judged) for judged in plan.events]
-    held = plan.record.events if plan.record is not None and plan.record.profiles else ()
+    held = plan.record.events if plan.record is not None and plan.record.open else ()
     found += [
         _Live(old, None) for old in held if not any(old.tells_of(judged.event) for judged in plan.events)
     ]

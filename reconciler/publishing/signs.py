@@ -17,7 +17,7 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import ConditionsWrite, Hold
-from reconciler.model.record import KnownEvent, Record, State
+from reconciler.model.record import CaseRecord, KnownEvent, State
 
 
 class Drainsafe(StrEnum):
@@ -65,7 +65,7 @@ class Standing:
     """Where a node stands after a pass: its record, its case's events, and whether its drain goes on now."""
 
     state: State
-    record: Record
+    record: CaseRecord
     case: CaseView
     holds: tuple[Hold, ...] = ()
     draining: bool = False
@@ -182,7 +182,7 @@ def lifecycle(node: Node, standing: Standing, now: datetime, *, wanted: bool) ->
 
 def without_signs(node: Node, owner: str) -> tuple[Mapping[str, str | None], ConditionsWrite | None]:
     """Return what takes every sign of ours off a node."""
-    nothing = Standing(State.OPERATIONAL, Record(node.uid), CaseView())
+    nothing = Standing(State.OPERATIONAL, CaseRecord(), CaseView())
     annotations = drainsafe(node, nothing, owner, wanted=False)
     kinds = tuple(one for one in LIFECYCLE if _is_ours(node.condition(one)))
     return annotations, ConditionsWrite(node.name, node.uid, gone=kinds) if kinds else None

@@ -12,9 +12,11 @@ from reconciler.model.record import Cordon
 
 @trigger("cordon")
 def cordon(situation: Situation, effects: Effects) -> Effects:
-    """Cordon, unless somebody did before us: that cordon stays after us (law 2)."""
+    """Cordon an open node; share the cordon of another profile, and leave a foreign one (law 2)."""
     if situation.node.unschedulable:
-        return replace(effects, record=replace(effects.record, cordon=Cordon.FOREIGN))
+        before = effects.record.node_cordon
+        whose = Cordon.FOREIGN if before is Cordon.NONE else before
+        return replace(effects, record=replace(effects.record, cordon=whose))
     because = "; ".join(dict.fromkeys(one.because for one in situation.asking))
     effects = replace(effects, unschedulable=True, record=replace(effects.record, cordon=Cordon.OURS))
     return effects.told(Notice("MaintenanceCordon", f"cordoned: {because}"))

@@ -13,7 +13,7 @@ from reconciler.model.plan import Notice, NoticeType
 def give_up(situation: Situation, effects: Effects) -> Effects:
     """Undo our cordon, and let the event be: Azure does it in its own window, and tells of that anew."""
     record = effects.record
-    undo = record.cordon.may_be_undone
+    undo = record.may_uncordon
     closed = record.closed(dismissed=record.events)
     attempts = record.self_service.attempt if record.self_service else 0
     message = f"Azure did not do its maintenance though asked {attempts} times: the node comes back without"

@@ -7,13 +7,22 @@ from dataclasses import replace
 from reconciler.engine.plugins import trigger
 from reconciler.engine.situation import Effects, Situation
 from reconciler.model.plan import Notice
+from reconciler.model.record import CaseRecord
 
 
 @trigger("uncordon")
 def uncordon(situation: Situation, effects: Effects) -> Effects:
-    """Uncordon where the cordon is ours or adopted (law 2); the case ends either way."""
+    """Close the case, and uncordon if the cordon is ours or adopted (law 2) and the claim is the last."""
     record = effects.record
-    undo = record.cordon.may_be_undone
-    message = "maintenance is over: uncordoned" if undo else "maintenance is over: the cordon is not ours"
+    undo = record.may_uncordon
+    message = f"maintenance is over: {_outcome(record)}"
     effects = replace(effects, record=record.closed(), unschedulable=False if undo else None)
     return effects.told(Notice("MaintenanceDone", message))
+
+
+def _outcome(record: CaseRecord) -> str:
+    if record.may_uncordon:
+        return "uncordoned"
+    if not record.cordon.may_be_undone:
+        return "the cordon is not ours"
+    return f"still cordoned for {', '.join(map(str, record.also_claimed_by))}"

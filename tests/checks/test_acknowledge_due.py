@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.plan import Verdict
-from reconciler.model.record import DrainRecord, Record
+from reconciler.model.record import CaseRecord, DrainRecord
 from tests.support.builders import NOW, ask, record, situation
 
 MAY = Acknowledgement("A1")
@@ -76,7 +76,7 @@ TOLD = replace(DRAINED, acknowledged=("A1",))
     ],
 )
 def test_an_event_may_start_once_nothing_speaks_against_it(
-    held: Record, given: tuple[Acknowledgement, ...], verdict: Verdict, reason: str, *, holds: bool
+    held: CaseRecord, given: tuple[Acknowledgement, ...], verdict: Verdict, reason: str, *, holds: bool
 ) -> None:
     answer = ask("acknowledgeDue", situation(held=held, acknowledgements=given))
 

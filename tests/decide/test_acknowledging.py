@@ -15,7 +15,8 @@ import pytest
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.record import Cordon, DrainRecord, Record, State, from_annotation
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
+from reconciler.model.record_text import from_annotation
 from reconciler.release import release
 from reconciler.sources.imds import from_annotation as published_events
 from tests.support import builders
@@ -51,10 +52,9 @@ def reboot(*resources: str, **more: Any) -> Any:
     return signal(more.pop("kind", Kind.REBOOT), resources=resources or BOTH, **more)
 
 
-def drained(name: str, instance: int, held: Record | None = None, **more: Any) -> Node:
+def drained(name: str, instance: int, held: CaseRecord | None = None, **more: Any) -> Node:
     """A node that was emptied for event A1."""
-    held = replace(held or record(events=(A1,)), uid=f"uid-{name}")
-    return on_vm(held_node(held, name, **more), instance)
+    return on_vm(held_node(held or record(events=(A1,)), name, **more), instance)
 
 
 def two(b: Node | None = None, *said_on_b: Any, text: str = WANTED, a: Node | None = None) -> Plan:
@@ -156,7 +156,7 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
             id="drained while it was of another kind",
         ),
         pytest.param(
-            drained("b", 2, record(events=(A1,), claimed_by="ann")),
+            drained("b", 2, record(events=(A1,)), claimed_by="ann"),
             "node b may not be touched: it is drained by hand by ann",
             id="claimed by hand",
         ),
@@ -576,7 +576,7 @@ def test_the_record_keeps_it_over_a_pass_and_one_without_it_stays_as_it_was() ->
     again = from_annotation(text, "uid-a")
 
     assert again is not None
-    assert again.acknowledged == ("A1",)
+    assert again.case("default").acknowledged == ("A1",)
     assert '"acknowledged"' not in drained("a", 1).annotations[RECORD]
 
 
@@ -586,7 +586,7 @@ def test_another_prefix_is_another_annotation() -> None:
     moved = replace(
         here, annotations={key.replace(PREFIX, prefix): text for key, text in here.annotations.items()}
     )
-    seen = snapshot(moved, readings={"a": told(reboot(vm_name(1)))})
+    seen = snapshot(moved, prefix=prefix, readings={"a": told(reboot(vm_name(1)))})
     plan = plan_of(planned(seen, settings(f"{WANTED}\nkeys: {{prefix: {prefix}}}")))
 
     assert plan.write is not None
@@ -605,8 +605,9 @@ def test_another_prefix_is_another_annotation() -> None:
 def test_from_a_node_that_may_not_be_touched_the_word_alone_is_taken_back(
     change: dict[str, Any], text: str
 ) -> None:
-    held = record(events=(A1,), claimed_by=change.get("claimed_by", ""))
-    node = drained("a", 1, replace(held, acknowledged=("A1",)))
+    held = record(events=(A1,))
+    claimed_by = change.get("claimed_by", "")
+    node = drained("a", 1, replace(held, acknowledged=("A1",)), claimed_by=claimed_by)
     annotations = {**node.annotations, ACKNOWLEDGE: '["A1"]'}
     if "text" in change:
         annotations[RECORD] = change["text"]

@@ -11,7 +11,8 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, Node
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import Cordon, DrainRecord, Record, State, from_annotation
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
+from reconciler.model.record_text import from_annotation
 from reconciler.model.snapshot import Ledger, Remediator
 from tests.laws.histories import History, patches
 from tests.support import builders
@@ -41,12 +42,9 @@ CLOSED = 'windows: [{name: night, start: "22:00", end: "23:00"}]'
 REBOOT = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled"}
 
 
-def _kept(of: FakeCluster, name: str = "a") -> Record:
+def _kept(of: FakeCluster, name: str = "a") -> CaseRecord:
     """The record that is on a node."""
-    on = of.objects[name]
-    found = from_annotation(on.annotations[RECORD], on.uid)
-    assert found is not None
-    return found
+    return builders.case_of(of.objects[name])
 
 
 def _history(*nodes: Node, text: str = "", mode: str = "Enforce") -> History:
@@ -54,13 +52,13 @@ def _history(*nodes: Node, text: str = "", mode: str = "Enforce") -> History:
     return History(cluster_of(nodes, pods), builders.settings(text, mode=mode))
 
 
-def _written(plan: NodePlan) -> Record:
+def _written(plan: NodePlan) -> CaseRecord:
     assert plan.write is not None
     text = plan.write.annotations[RECORD]
     assert text is not None
     found = from_annotation(text, plan.write.uid)
     assert found is not None
-    return found
+    return found.case("default")
 
 
 def test_a_case_from_its_first_event_to_its_end() -> None:
@@ -260,7 +258,7 @@ def test_the_date_that_azure_empties_at_the_start_is_kept() -> None:
 def _draining(name: str = "a", *, since: timedelta = timedelta(), **more: object) -> Node:
     """A node in mid-drain for a Reboot that IMDS told of."""
     began = DrainRecord(NOW - since)
-    held = record(uid=f"uid-{name}", drain=began, events=(known(ids=("A1",)),))
+    held = record(drain=began, events=(known(ids=("A1",)),))
     return held_node(held, name, **more)
 
 
@@ -331,7 +329,7 @@ def test_a_new_event_of_another_kind_lets_more_go_and_drains_again() -> None:
 
 
 def test_a_node_created_anew_under_its_name_is_not_the_one_in_the_record() -> None:
-    old = held_node(record(uid="uid-old"))
+    old = held_node(record(), uid="uid-old")
     fresh = replace(old, uid="uid-new", unschedulable=False)
     seen = snapshot(fresh, node("b"), drains=_running(uid="uid-old"))
     plan = plan_of(planned(seen))
@@ -399,7 +397,7 @@ def test_a_drain_that_is_held_does_not_time_out() -> None:
 
 
 def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
-    over = held_node(record(uid="uid-b", quiet_since=NOW - minutes(5)), "b")
+    over = held_node(record(quiet_since=NOW - minutes(5)), "b")
     seen = snapshot(node(), over, readings={"a": told(signal())})
     plan = planned(seen, builders.settings(mode="Finish"))
 
@@ -414,7 +412,7 @@ def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
     ("text", "said"),
     [
         ("{", "can't be read"),
-        ('{"version":2,"uid":"uid-a"}', "version 2, this program knows 1"),
+        ('{"version":3,"uid":"uid-a"}', "version 3, this program knows 2"),
     ],
 )
 def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: str, said: str) -> None:
@@ -449,7 +447,7 @@ def test_a_node_that_the_settings_do_not_select_is_not_there() -> None:
 
 
 def test_a_node_that_somebody_drains_by_hand_is_left_to_them_and_holds_a_place() -> None:
-    claimed = held_node(record(claimed_by="alice"))
+    claimed = held_node(record(), claimed_by="alice")
     seen = snapshot(claimed, node("b"), readings={name: told(signal()) for name in "ab"})
     plan = planned(seen, builders.settings("budget: {maxUnavailable: 1}"))
 

@@ -16,7 +16,7 @@ from reconciler.machines import aks
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.outcome import Result
 from reconciler.model.plan import Plan
-from reconciler.model.record import Record, from_annotation
+from reconciler.model.record import CaseRecord
 from reconciler.observe import observe
 from reconciler.settings.schema import Settings
 from tests.support import builders
@@ -68,10 +68,9 @@ class World:
                 return plan
         raise AssertionError(f"still writing: {self.cluster.writes[-1]}")
 
-    def record(self, name: str = "a") -> Record | None:
+    def record(self, name: str = "a") -> CaseRecord | None:
         node = self.cluster.objects[name]
-        text = node.annotations.get(RECORD)
-        return from_annotation(text, node.uid) if text else None
+        return builders.case_of(node) if RECORD in node.annotations else None
 
     def reasons(self, name: str = "a") -> dict[str, str]:
         return {hold.code: hold.reason for hold in plan_of(self.settle(), name).holds}

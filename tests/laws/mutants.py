@@ -68,8 +68,8 @@ MUTANTS = (
         2,
         "a cordon before us is foreign",
         "reconciler/triggers/cordon.py",
-        "cordon=Cordon.FOREIGN",
-        "cordon=Cordon.OURS",
+        "whose = Cordon.FOREIGN if",
+        "whose = Cordon.OURS if",
     ),
     Mutant(
         2,
@@ -265,7 +265,7 @@ MUTANTS = (
         8,
         "the record is written when it changed",
         "reconciler/decide/planned.py",
-        "if node.annotations.get(keys.record) != text:",
+        "if text != _recorded(one, keys.record):",
         "if text:",
     ),
     Mutant(
@@ -455,14 +455,14 @@ MUTANTS = (
     Mutant(
         13,
         "a broken record holds its node",
-        "reconciler/decide/seen.py",
+        "reconciler/model/record_text.py",
         "except RecordUnreadable as error:",
         "except ZeroDivisionError as error:",
     ),
     Mutant(
         13,
         "a record may be deeper than the parser",
-        "reconciler/model/record.py",
+        "reconciler/model/record_text.py",
         "AttributeError, OverflowError, RecursionError)",
         "AttributeError)",
     ),

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import NodeWrite
-from reconciler.model.record import Cordon, from_annotation
+from reconciler.model.record import Cordon
+from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
 from tests.support import builders, strategies
@@ -31,7 +32,7 @@ def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_cal
             seen = before[node.node]
             text = seen.annotations.get(RECORD, "")
             known = from_annotation(text, seen.uid) if text else None
-            ours = known is not None and known.cordon is Cordon.OURS
+            ours = known is not None and known.case("default").cordon is Cordon.OURS
             adopted = bool(policy.adopt) and seen.labels.get(MECHANIC_LABEL) == "true"
             assert ours or adopted
 

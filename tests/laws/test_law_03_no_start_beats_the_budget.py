@@ -12,7 +12,8 @@ from reconciler.calendar.values import Limit
 from reconciler.machines import aks, openshift
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import Cordon, State, from_annotation
+from reconciler.model.record import Cordon, State
+from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD, REQUEST, minutes
@@ -26,7 +27,7 @@ def _in_our_hands(node: Node) -> bool:
         known = from_annotation(text, node.uid) if text else None
     except Exception:  # noqa: BLE001 - a broken record is in nobody's hands
         return False
-    return known is not None and known.state("default") is State.IN_MAINTENANCE
+    return known is not None and known.case("default").state is State.IN_MAINTENANCE
 
 
 def _long_gone(node: Node, policy: Settings, now: datetime) -> bool:
@@ -130,9 +131,7 @@ def test_a_node_already_out_of_service_needs_no_second_place() -> None:
 
     assert builders.plan_of(plan).starts
     assert plan.budget.holders == (("a", "cordoned by others"),)
-    known = from_annotation(cluster.objects["a"].annotations[RECORD], "uid-a")
-    assert known is not None
-    assert known.cordon is Cordon.FOREIGN
+    assert builders.case_of(cluster.objects["a"]).cordon is Cordon.FOREIGN
 
 
 @settings(max_examples=150)

@@ -20,7 +20,8 @@ from reconciler.eviction.survey import survey
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.plan import Notice
-from reconciler.model.record import State, from_annotation
+from reconciler.model.record import CaseRecord, State
+from reconciler.model.record_text import from_annotation
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds as scheduled_events
@@ -129,8 +130,9 @@ class Azure(History):
         kinds = [Kind(one["EventType"]) for one in published]
         if not all(self.settings.event_policy(kind, node.labels).acknowledge for kind in kinds):
             return "is not to be acknowledged by its settings"
-        record = from_annotation(node.annotations.get(RECORD, "null"), node.uid)
-        if record is None or record.state("default") is not State.IN_MAINTENANCE:
+        found = from_annotation(node.annotations[RECORD], node.uid) if RECORD in node.annotations else None
+        record = found.case("default") if found is not None else CaseRecord()
+        if record.state is not State.IN_MAINTENANCE:
             return "is not in maintenance"
         if not node.unschedulable:
             return "is open"
@@ -435,8 +437,7 @@ def test_an_event_that_does_not_say_which_vms_it_is_about_is_not_acknowledged() 
     history.events["A1"] = {**told(0), "Resources": []}
     history.go_on(passes=4)
 
-    record = from_annotation(history.cluster.objects["n0"].annotations[RECORD], "uid-n0")
-    assert record is not None
+    record = builders.case_of(history.cluster.objects["n0"])
     assert record.drain is not None
     assert record.drain.done is not None
     assert history.acknowledged() == {}

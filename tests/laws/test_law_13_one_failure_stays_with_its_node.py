@@ -92,7 +92,7 @@ def test_a_write_that_fails_is_told_and_the_others_are_made(
 def test_where_the_ledger_can_not_be_written_only_what_would_start_waits(
     failure: type[ClusterError],
 ) -> None:
-    over = builders.held_node(builders.record(uid="uid-over", quiet_since=NOW - builders.minutes(10)), "over")
+    over = builders.held_node(builders.record(quiet_since=NOW - builders.minutes(10)), "over")
     asking = builders.node("asking", annotations={REQUEST: builders.DRAIN_NOW})
     cluster = cluster_of([asking, over, builders.node("third"), builders.node("fourth")])
 

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 from reconciler.errors import RecordUnreadable
 from reconciler.model.event import Kind
 from reconciler.model.record import (
+    Claim,
+    ClaimKind,
     Cordon,
     KnownEvent,
     Record,
+    Replacement,
     SelfService,
     State,
-    from_annotation,
-    to_annotation,
 )
+from reconciler.model.record_text import from_annotation, to_annotation
 from tests.support import builders, strategies
-from tests.support.builders import NOW, known, minutes
+from tests.support.builders import NOW, known, minutes, remembered
 
 
 @settings(max_examples=300, deadline=None)
@@ -36,28 +38,36 @@ def test_what_is_written_comes_back(record: Record) -> None:
 
 
 def test_every_part_comes_back() -> None:
-    record = builders.record(
+    case = builders.record(
         events=(known(not_before=NOW, ids=("A1",), sources=("imds", "request")), known(condition="Stuck")),
         quiet_since=NOW,
         dismissed=(known(Kind.PREEMPT),),
-        claimed_by="somebody",
     )
-    record = replace(record, self_service=SelfService(NOW, 2, "boot-1"))
+    case = replace(
+        case,
+        self_service=SelfService(NOW, 2, "boot-1"),
+        acknowledged=("A1",),
+        replacement=Replacement(NOW, 4, 1),
+    )
+    record = Record("uid-a").with_case("default", case, NOW).with_case("other", builders.record(), NOW)
+    record = record.cordoned(Cordon.OURS, Claim(ClaimKind.PERSON, "ann"), NOW)
 
+    assert record.case("default").events == case.events
     assert from_annotation(to_annotation(record), "uid-a") == record
 
 
 def test_a_program_that_does_not_know_self_service_reads_the_rest_of_the_record() -> None:
     plain = builders.record(events=(known(not_before=NOW),))
-    document = json.loads(to_annotation(replace(plain, self_service=SelfService(NOW, 2, "boot-1"))))
+    asked = replace(plain, self_service=SelfService(NOW, 2, "boot-1"))
+    document = json.loads(to_annotation(remembered(asked)))
 
-    assert document["version"] == 1
-    assert document["case"].pop("selfService") == {
+    assert document["version"] == 2
+    assert document["profiles"]["default"].pop("selfService") == {
         "asked": "2026-11-21T12:00:00Z",
         "attempt": 2,
         "bootId": "boot-1",
     }
-    assert from_annotation(json.dumps(document), "uid-a") == plain
+    assert from_annotation(json.dumps(document), "uid-a") == remembered(plain)
 
 
 @given(strategies.records("uid-a"), st.text(max_size=10).filter(lambda uid: uid != "uid-a"))
@@ -95,22 +105,22 @@ def test_a_record_that_somebody_edited_is_read_or_refused_and_never_breaks_the_p
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        pytest.param(2, "of version 2, this program knows 1", id="newer"),
+        pytest.param(3, "of version 3, this program knows 2", id="newer"),
         pytest.param(0, "its version is 0", id="none"),
         pytest.param("1", "its version is '1'", id="text"),
         pytest.param(True, "its version is True", id="a boolean is no number"),
     ],
 )
 def test_a_version_that_is_not_ours_is_unreadable_whatever_else_is_in_it(version: object, said: str) -> None:
-    document = {**json.loads(to_annotation(builders.record())), "version": version}
+    document = {**json.loads(to_annotation(remembered(builders.record()))), "version": version}
     with pytest.raises(RecordUnreadable, match=said):
         from_annotation(json.dumps(document), "uid-a")
 
 
 def test_keys_of_a_later_program_of_the_same_version_are_let_be() -> None:
-    document = {**json.loads(to_annotation(builders.record())), "colour": "green"}
+    document = {**json.loads(to_annotation(remembered(builders.record()))), "colour": "green"}
 
-    assert from_annotation(json.dumps(document), "uid-a") == builders.record()
+    assert from_annotation(json.dumps(document), "uid-a") == remembered(builders.record())
 
 
 @pytest.mark.parametrize(
@@ -128,10 +138,11 @@ def test_only_our_own_and_an_adopted_cordon_may_be_undone(cordon: Cordon, undone
 
 def test_a_record_is_empty_once_the_node_is_operational_and_nothing_is_dismissed() -> None:
     held = builders.record()
+    closed = held.moved(State.OPERATIONAL, NOW).closed()
 
-    assert not held.empty
-    assert held.moved("default", State.OPERATIONAL, NOW).empty
-    assert not builders.record(State.OPERATIONAL, dismissed=(known(),)).empty
+    assert not remembered(held).empty
+    assert remembered(held).with_case("default", closed, NOW).empty
+    assert not remembered(builders.record(State.OPERATIONAL, dismissed=(known(),))).empty
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from reconciler.errors import SettingsError
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import NodeWrite
-from reconciler.model.record import DrainRecord, Record, State, from_annotation
+from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.publishing.signs import (
     DRAINED,
     DRAINING,
@@ -118,7 +118,7 @@ def test_the_type_is_imdss_own_word() -> None:
 def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
     theirs = builders.node(annotations={DRAINSAFE_STATE: "NodeDraining", DRAINSAFE_OWNER: "Drainsafe"})
     over = builders.node(annotations={DRAINSAFE_STATE: "NodeRunning", DRAINSAFE_OWNER: "Drainsafe"})
-    no_case = Standing(State.OPERATIONAL, Record("uid-a"), CaseView())
+    no_case = Standing(State.OPERATIONAL, CaseRecord(), CaseView())
 
     assert drainsafe(theirs, standing(), PREFIX, wanted=True) == {}
     assert drainsafe(theirs, no_case, PREFIX, wanted=False) == {}
@@ -177,7 +177,7 @@ def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
 def test_a_condition_that_somebody_else_says_is_true_is_theirs() -> None:
     theirs = Condition(DRAINED, "True", "KarpenterDrained")
     write = lifecycle(builders.node(conditions=(theirs,)), standing(), NOW, wanted=True)
-    no_case = Standing(State.OPERATIONAL, Record("uid-a"), CaseView())
+    no_case = Standing(State.OPERATIONAL, CaseRecord(), CaseView())
 
     assert write is not None
     assert DRAINED not in {one.type for one in write.put}
@@ -224,10 +224,9 @@ def policies() -> st.SearchStrategy[Settings]:
 def agree(history: History, name: str) -> None:
     """See that both kinds of signs say what the record does."""
     node = history.cluster.objects[name]
-    text = node.annotations.get(RECORD)
-    record = (from_annotation(text, node.uid) if text else None) or Record(node.uid)
+    record = builders.case_of(node) if RECORD in node.annotations else CaseRecord()
     conditions, value = shown(node), node.annotations.get(DRAINSAFE_STATE)
-    state, drain = record.state("default"), record.drain
+    state, drain = record.state, record.drain
     if state is State.OPERATIONAL:
         assert conditions == {}
         assert value in (None, "NodeRunning")

@@ -29,12 +29,12 @@ OUTCOMES = (
 def plan() -> Plan:
     """The pass."""
     draining = builders.held_node(
-        record(uid="uid-draining", drain=DrainRecord(NOW - minutes(5)), events=(known(ids=("A1",)),)),
+        record(drain=DrainRecord(NOW - minutes(5)), events=(known(ids=("A1",)),)),
         "draining",
         zone="1",
         pool="web",
     )
-    over = builders.held_node(record(uid="uid-over", quiet_since=NOW - minutes(1)), "over", zone="2")
+    over = builders.held_node(record(quiet_since=NOW - minutes(1)), "over", zone="2")
     blocker = Blocker("shop/web-1", "its budget shop/web allows none", "shop/web")
     imds = signal(
         Kind.FREEZE,

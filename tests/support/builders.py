@@ -21,14 +21,16 @@ from reconciler.model.node import ZONE_LABEL, Condition, Node, Taint
 from reconciler.model.plan import CheckAnswer, JudgedEvent, NodePlan, Plan
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.record import (
+    CaseRecord,
+    Claim,
+    ClaimKind,
     Cordon,
     DrainRecord,
     KnownEvent,
-    ProfileState,
     Record,
     State,
-    to_annotation,
 )
+from reconciler.model.record_text import from_annotation, record_of, to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -235,32 +237,47 @@ def known(
 def record(
     state: State = State.IN_MAINTENANCE,
     *,
-    uid: str = "uid-a",
     since: datetime | None = None,
     events: tuple[KnownEvent, ...] | None = None,
     cordon: Cordon = Cordon.OURS,
     drain: DrainRecord | None = None,
     quiet_since: datetime | None = None,
     dismissed: tuple[KnownEvent, ...] = (),
-    claimed_by: str = "",
-) -> Record:
-    """A record of a node in our hands, drained a while ago."""
+) -> CaseRecord:
+    """What the default profile remembers of a node in maintenance, drained a while ago."""
     began = since or NOW - minutes(10)
     held = state is State.IN_MAINTENANCE
-    return Record(
-        uid=uid,
-        profiles=(("default", ProfileState(state, began)),) if state is not State.OPERATIONAL else (),
+    return CaseRecord(
+        state=state,
+        since=began if state is not State.OPERATIONAL else None,
         events=(known(),) if events is None else events,
         cordon=cordon if held else Cordon.NONE,
         drain=drain or (DrainRecord(began, 1, began + minutes(1)) if held else None),
         quiet_since=quiet_since,
         dismissed=dismissed,
-        claimed_by=claimed_by,
     )
 
 
-def held_node(held: Record, name: str = "a", **more: Any) -> Node:
+def remembered(held: CaseRecord, uid: str = "uid-a", *, claimed_by: str = "") -> Record:
+    """The record of a node of which only the default profile knows something, or which a person drains."""
+    found = Record(uid).with_case("default", held, held.since or NOW)
+    if not claimed_by:
+        return found
+    person = Claim(ClaimKind.PERSON, claimed_by)
+    return found.cordoned(Cordon.OURS, person, NOW).drained(DrainRecord(NOW), person)
+
+
+def case_of(node: Node) -> CaseRecord:
+    """What the default profile remembers of a node; the record has to be there."""
+    found = from_annotation(node.annotations[RECORD], node.uid)
+    assert found is not None
+    return found.case("default")
+
+
+def held_node(case: CaseRecord | Record, name: str = "a", **more: Any) -> Node:
     """A node that carries this record, its label and its cordon."""
+    uid, claimed_by = more.pop("uid", f"uid-{name}"), more.pop("claimed_by", "")
+    held = case if isinstance(case, Record) else remembered(case, uid, claimed_by=claimed_by)
     annotations = {RECORD: to_annotation(held), **more.pop("annotations", {})}
     labels = dict(more.pop("labels", {}))
     if held.worst is not State.OPERATIONAL:
@@ -282,6 +299,7 @@ def snapshot(
     agents: Agents = _AGENTS,
     ledger: Ledger = _NEVER_STARTED,
     skew: timedelta | None = timedelta(),
+    prefix: str = PREFIX,
     **more: Any,
 ) -> Snapshot:
     """What one pass saw; a node without readings has an IMDS that tells of nothing."""
@@ -294,6 +312,7 @@ def snapshot(
     return Snapshot(
         nodes=nodes,
         readings={one.name: given.get(one.name, nothing) for one in nodes},
+        records={one.name: found for one in nodes if (found := record_of(one, prefix)) is not None},
         remediator=remediator,
         agents=agents,
         ledger=ledger,
@@ -337,7 +356,7 @@ def situation(
     *events: JudgedEvent,
     chosen: Settings | None = None,
     fleet: tuple[Node, ...] = (),
-    held: Record | None = None,
+    held: CaseRecord | None = None,
     case: CaseView | None = None,
     **more: Any,
 ) -> Situation:
@@ -347,8 +366,8 @@ def situation(
     ledger, now = more.pop("ledger", Ledger()), more.pop("now", NOW)
     empty = Situation(
         node=on,
-        state=held.state("default") if held else State.OPERATIONAL,
-        record=held or Record(on.uid),
+        state=held.state if held else State.OPERATIONAL,
+        record=held or CaseRecord(),
         judged=events,
         case=case or CaseView(tuple(one for one in events if one.asks)),
         settings=chosen,

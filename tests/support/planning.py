@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
-from reconciler.model.record import Record, SelfService
+from reconciler.model.record import CaseRecord, SelfService
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, known, settings
@@ -38,7 +38,7 @@ def judged_plan(chosen: Settings = TAKEN, **more: Any) -> JudgedEvent:
     return judged(planned, chosen, now=now, on=azure_node())
 
 
-def drained(asked: SelfService | None = None) -> Record:
+def drained(asked: SelfService | None = None) -> CaseRecord:
     """The record of a node that was emptied for it."""
     held = builders.record(events=(known(Kind.REDEPLOY, not_before=START, sources=("arm",)),))
     return replace(held, self_service=asked)

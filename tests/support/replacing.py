@@ -12,7 +12,7 @@ from reconciler.engine.situation import Situation
 from reconciler.machines import openshift
 from reconciler.model.event import Kind
 from reconciler.model.machine import Machine, MachineRef, Pool
-from reconciler.model.record import Record, Replacement, State
+from reconciler.model.record import CaseRecord, Replacement, State
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, settings
@@ -34,7 +34,7 @@ def to_be_replaced(
     *,
     chosen: Settings = REPLACES,
     asked: Replacement | None = None,
-    held: Record | None = None,
+    held: CaseRecord | None = None,
     state: State = State.IN_MAINTENANCE,
     **more: Any,
 ) -> Situation:

@@ -24,15 +24,15 @@ from reconciler.model.node import (
 )
 from reconciler.model.pod import Pod
 from reconciler.model.record import (
+    CaseRecord,
     Cordon,
     DrainRecord,
     KnownEvent,
-    ProfileState,
     Record,
     SelfService,
     State,
-    to_annotation,
 )
+from reconciler.model.record_text import to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.settings.schema import Settings
 from tests.support import builders
@@ -120,10 +120,16 @@ known_events = st.builds(
 @st.composite
 def records(draw: st.DrawFn, uid: str) -> Record:
     """Any record that the program itself could have left behind."""
+    return Record(uid).with_case("default", draw(cases()), NOW)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> CaseRecord:
+    """Anything that one profile could remember of a node."""
     state = draw(st.sampled_from(tuple(State)))
     dismissed = tuple(draw(st.lists(known_events, max_size=1)))
     if state is State.OPERATIONAL:
-        return Record(uid, dismissed=dismissed)
+        return CaseRecord(dismissed=dismissed)
     since = draw(past)
     # One event is on record once.
     several = st.lists(
@@ -131,12 +137,11 @@ def records(draw: st.DrawFn, uid: str) -> Record:
     )
     events = tuple(draw(several))
     if state is State.REQUIRED:
-        held = ProfileState(state, since)
-        return Record(uid, (("default", held),), events, dismissed=dismissed)
+        return CaseRecord(state, since, events, dismissed=dismissed)
     done = draw(st.none() | st.just(NOW))
-    return Record(
-        uid=uid,
-        profiles=(("default", ProfileState(state, since)),),
+    return CaseRecord(
+        state=state,
+        since=since,
         events=events,
         cordon=draw(st.sampled_from((Cordon.OURS, Cordon.OURS, Cordon.FOREIGN))),
         drain=DrainRecord(since, draw(st.integers(1, 3)), done),
@@ -172,7 +177,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
         if held.worst is State.IN_MAINTENANCE:
             cordoned = draw(st.integers(0, 4)) > 0
         if draw(st.integers(0, 9)) == 0:
-            annotations[RECORD] = draw(st.sampled_from(("{", '{"version":2}', "null", "[]")))
+            annotations[RECORD] = draw(st.sampled_from(("{", '{"version":3}', "null", "[]")))
     odd = draw(st.integers(0, 15))
     if odd == 0:
         labels[KARPENTER_LABEL] = "spot"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from reconciler.engine.situation import Effects
-from reconciler.model.record import Cordon, Record
+from reconciler.model.record import CaseRecord, Cordon
 from reconciler.triggers.cordon import cordon
 from tests.support.builders import event, judged, node, situation
 
 
 def test_an_open_node_is_closed_and_the_cordon_is_ours() -> None:
-    effects = cordon(situation(node(), judged(event())), Effects(Record("uid-a")))
+    effects = cordon(situation(node(), judged(event())), Effects(CaseRecord()))
 
     assert effects.unschedulable is True
     assert effects.record.cordon is Cordon.OURS
@@ -17,7 +17,7 @@ def test_an_open_node_is_closed_and_the_cordon_is_ours() -> None:
 
 
 def test_a_cordon_that_was_there_before_is_foreign_and_nothing_is_written_or_told() -> None:
-    effects = cordon(situation(node(unschedulable=True)), Effects(Record("uid-a")))
+    effects = cordon(situation(node(unschedulable=True)), Effects(CaseRecord()))
 
     assert effects.unschedulable is None
     assert effects.record.cordon is Cordon.FOREIGN

@@ -75,9 +75,16 @@ def published(scene: Scene) -> list[list[str]]:
     return [[each["EventStatus"] for each in one["events"]] for one in found]
 
 
+def on_record(scene: Scene, node: str) -> object:
+    """The ids that we acknowledged, by the node's record."""
+    record = scene.record(node)
+    assert record is not None
+    return record["profiles"]["default"]["acknowledged"]
+
+
 def is_drained(scene: Scene, node: str) -> bool:
     record = scene.record(node)
-    return record is not None and "done" in record["case"].get("drain", {})
+    return record is not None and "done" in record.get("drain", {})
 
 
 def drain(scene: Scene, *names: str) -> None:
@@ -120,7 +127,7 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
     scene.api.delete("poddisruptionbudgets", "shop", "default")
     drain(scene, first, second)
     told = scene.run()
-    assert [scene.record(node)["case"]["acknowledged"] for node in nodes()] == [[ID], [ID]]  # type: ignore[index]
+    assert [on_record(scene, node) for node in nodes()] == [[ID], [ID]]
     wait_for("start of the event", lambda: published(scene) == [["Started"], ["Started"]])
     # Each agent may have said it before it saw that the event has started.
     assert set(imds.acknowledged) == {ID}
@@ -204,5 +211,5 @@ def test_killed_between_the_two_nodes_patches_the_next_sweep_tells_both(
             sweep()
 
             assert orders(scene) == [[ID], [ID]]
-            assert [scene.record(node)["case"]["acknowledged"] for node in both] == [[ID], [ID]]  # type: ignore[index]
+            assert [on_record(scene, node) for node in both] == [[ID], [ID]]
     assert left_behind == [0, 1, 1, 2]

@@ -307,7 +307,7 @@ def test_an_offer_is_taken_in_a_window_of_ours_from_cordon_to_uncordon(scene: Sc
     assert azure.performed == [f"{SCALE_SET}_0"]
     record = scene.record(node)
     assert record is not None
-    assert record["case"]["selfService"]["attempt"] == 1
+    assert record["profiles"]["default"]["selfService"]["attempt"] == 1
 
     # It runs for some minutes; Azure has said yes and is asked for its word more often.
     azure.plan(0, offer(scene, allowed=False))
@@ -370,7 +370,7 @@ def test_a_process_killed_between_record_and_request_asks_once_more_but_not_at_o
     assert azure.performed == [f"{SCALE_SET}_0"]
     record = scene.record(node)
     assert record is not None
-    assert record["case"]["selfService"]["attempt"] == 2
+    assert record["profiles"]["default"]["selfService"]["attempt"] == 2
 
 
 def test_an_azure_that_never_does_it_gets_the_node_back_and_the_event_is_let_be(

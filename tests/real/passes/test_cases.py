@@ -134,7 +134,7 @@ def test_an_event_that_changes_its_id_and_its_time_is_the_case_going_on(scene: S
 
     record = scene.record(node)
     assert record is not None
-    (known,) = record["case"]["events"]
+    (known,) = record["profiles"]["default"]["events"]
     assert known["ids"] == [OTHER_ID]
     assert scene.cordoned(node)
 
@@ -156,8 +156,8 @@ def test_an_event_that_goes_from_scheduled_to_started_under_a_new_id_is_the_same
     after = scene.record(node)
     assert before is not None
     assert after is not None
-    assert after["case"]["drain"] == before["case"]["drain"]
-    assert [known["ids"] for known in after["case"]["events"]] == [[OTHER_ID]]
+    assert after["drain"] == before["drain"]
+    assert [known["ids"] for known in after["profiles"]["default"]["events"]] == [[OTHER_ID]]
 
 
 def test_an_event_cancelled_in_mid_drain_stops_the_evictions_settles_and_uncordons(scene: Scene) -> None:
@@ -287,7 +287,7 @@ def test_a_broken_record_holds_its_node_and_others_are_served_until_it_is_reset(
     broken, newer, served = scene.node(0), scene.node(1), scene.node(2)
     programs.configure("mode: Enforce\nbudget: {maxUnavailable: 3}\n")
     scene.annotate(broken, "record", "{not json")
-    scene.annotate(newer, "record", '{"version": 2, "uid": "x", "profiles": {}}')
+    scene.annotate(newer, "record", '{"version": 3, "uid": "x", "profiles": {}}')
     for node in (broken, newer, served):
         scene.condition_tells(node)
 

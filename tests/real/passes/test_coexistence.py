@@ -38,7 +38,7 @@ def test_mechanics_cordon_is_adopted_drained_and_undone(scene: Scene) -> None:
     assert scene.pods_on(node) == []
     record = scene.record(node)
     assert record is not None
-    assert record["case"]["cordon"] == "adopted:mechanic"
+    assert record["cordon"]["whose"] == "adopted:mechanic"
 
     scene.condition_silent(node)
     scene.run()

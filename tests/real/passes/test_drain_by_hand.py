@@ -156,7 +156,7 @@ def test_ctrl_c_evicts_nothing_more_and_leaves_what_can_be_gone_on_with(
     assert scene.cordoned(node)
     record = scene.record(node)
     assert record is not None
-    assert record["claimedBy"]
+    assert record["cordon"]["claims"][0].startswith("person:")
     assert scene.pods_on(node) == ["web"]
 
 

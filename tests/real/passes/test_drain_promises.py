@@ -81,14 +81,14 @@ def test_a_node_is_not_drained_while_a_volume_is_attached_to_it(scene: Scene) ->
     scene.run()
     record = scene.record(node)
     assert record is not None
-    assert "done" not in record["case"]["drain"]
+    assert "done" not in record["drain"]
     scene.api.delete("volumeattachments", "csi-1")
     scene.clock.advance(seconds=5)
     scene.finish()
 
     record = scene.record(node)
     assert record is not None
-    assert "done" in record["case"]["drain"]
+    assert "done" in record["drain"]
 
 
 def test_the_report_names_what_goes_what_stays_and_what_blocks_before_anything_moves(

@@ -61,8 +61,8 @@ def test_a_sweep_leaves_what_a_budget_holds_names_the_budget_and_the_next_sweep_
     assert scene.pods_on(node) == []
     record = scene.record(node)
     assert record is not None
-    assert "done" in record["case"]["drain"]
-    assert record["case"]["drain"]["attempt"] == 1
+    assert "done" in record["drain"]
+    assert record["drain"]["attempt"] == 1
 
 
 def test_the_text_of_a_sweep_names_what_blocks_it(scene: Scene, programs: Programs) -> None:
@@ -92,7 +92,7 @@ def test_a_pod_that_is_kept_keeps_only_itself(scene: Scene) -> None:
     assert all(f"{name}: {because}" in told.text for name, because in kept.items())
     record = scene.record(node)
     assert record is not None
-    assert "done" in record["case"]["drain"]
+    assert "done" in record["drain"]
 
 
 def test_what_would_be_lost_anyway_is_evicted_as_the_kind_says(scene: Scene) -> None:
@@ -166,7 +166,7 @@ def test_a_drain_that_takes_too_long_is_told_of_and_tried_again(scene: Scene) ->
 
     record = scene.record(node)
     assert record is not None
-    assert record["case"]["drain"]["attempt"] == 2
+    assert record["drain"]["attempt"] == 2
     warnings = [event for event in scene.api.list("events", "default") if event["type"] == "Warning"]
     assert [event["reason"] for event in warnings] == ["MaintenanceDrainTimedOut"]
     scene.api.delete("poddisruptionbudgets", "web", "default")

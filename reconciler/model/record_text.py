@@ -1,0 +1,240 @@
+"""The record as the annotation's text, which is JSON.
+
+Version 2 is written; versions 1 and 2 are read. A record of another UID is ignored. One that can't be read,
+or is of a newer version, raises RecordUnreadable and is never overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from reconciler.errors import RecordUnreadable
+from reconciler.model.event import Kind
+from reconciler.model.keys import OwnKeys
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.node import Node
+from reconciler.model.record import (
+    Claim,
+    ClaimedCordon,
+    ClaimedDrain,
+    ClaimKind,
+    Cordon,
+    DrainRecord,
+    KnownEvent,
+    ProfileRecord,
+    Record,
+    Replacement,
+    SelfService,
+    State,
+    Unreadable,
+)
+
+VERSION = 2
+_OF_VERSION_1 = "default"
+"""The one profile that a program of version 1 had."""
+
+
+def record_of(node: Node, prefix: str) -> Record | Unreadable | None:
+    """Return a node's record, None where it has none or one of another UID."""
+    text = node.annotations.get(OwnKeys(prefix).record)
+    if text is None:
+        return None
+    try:
+        return from_annotation(text, node.uid)
+    except RecordUnreadable as error:
+        return Unreadable(str(error))
+
+
+def to_annotation(record: Record) -> str:
+    """Return the record as the annotation's text: sorted, compact, the same for the same record."""
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "uid": record.uid,
+        "profiles": {name: _profile_out(kept) for name, kept in record.profiles},
+    }
+    if record.cordon:
+        document["cordon"] = {
+            "whose": record.cordon.whose.value,
+            "since": to_text(record.cordon.since),
+            "claims": _claims_out(record.cordon.claims),
+        }
+    if record.drain:
+        document["drain"] = {**_drain_out(record.drain.drain), "claims": _claims_out(record.drain.claims)}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def from_annotation(text: str, uid: str) -> Record | None:
+    """Read the record of the node that has this UID; None where it is of another node.
+
+    Raises RecordUnreadable when the text is no record, or one of a newer version.
+    """
+    try:
+        document = json.loads(text)
+        version = document["version"]
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise RecordUnreadable(f"its version is {version!r}")
+        if version > VERSION:
+            raise RecordUnreadable(f"it is of version {version}, this program knows {VERSION}")
+        if document["uid"] != uid:
+            return None
+        return _version_1(document, uid) if version == 1 else _version_2(document, uid)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise RecordUnreadable(f"it can't be read: {error!r}") from error
+
+
+def _version_2(document: Mapping[str, Any], uid: str) -> Record:
+    cordon, drain = document.get("cordon"), document.get("drain")
+    return Record(
+        uid,
+        _profiles({str(name): _profile_in(kept) for name, kept in document["profiles"].items()}),
+        ClaimedCordon(Cordon(cordon["whose"]), from_text(cordon["since"]), _claims_in(cordon["claims"]))
+        if cordon is not None
+        else None,
+        ClaimedDrain(_drain_in(drain), _claims_in(drain["claims"])) if drain is not None else None,
+    )
+
+
+def _version_1(document: Mapping[str, Any], uid: str) -> Record:
+    """Read version 1: the case, the cordon and the drain are those of its one profile.
+
+    A drain by hand put that profile into maintenance. In version 2 the person claims cordon and drain
+    instead; a case that the profile had before goes on when the person has gone.
+    """
+    case = document.get("case", {})
+    person = str(document.get("claimedBy", ""))
+    profiles = {
+        str(name): ProfileRecord(State(kept["state"]), from_text(kept["since"]))
+        for name, kept in document["profiles"].items()
+    }
+    first = profiles.get(_OF_VERSION_1)
+    mine = _data_in({**case, "dismissed": document.get("dismissed", ())}, first or ProfileRecord())
+    claim = Claim(ClaimKind.PERSON, person) if person else Claim(ClaimKind.PROFILE, _OF_VERSION_1)
+    if person:
+        state = State.REQUIRED if mine.events else State.OPERATIONAL
+        mine = replace(mine, state=state, since=mine.since if mine.events else None)
+    record = Record(uid, _profiles({**profiles, _OF_VERSION_1: mine}))
+    if first is None or first.since is None:
+        return record
+    whose = Cordon(case.get("cordon", "none"))
+    if whose is not Cordon.NONE:
+        record = record.cordoned(whose, claim, first.since)
+    if person:
+        return record.drained(DrainRecord(first.since), claim)
+    return record.drained(_drain_in(case["drain"]), claim) if case.get("drain") else record
+
+
+def _profiles(found: Mapping[str, ProfileRecord]) -> tuple[tuple[str, ProfileRecord], ...]:
+    kept = ((name, one) for name, one in found.items() if one.open or one.dismissed)
+    return tuple(sorted(kept, key=lambda pair: pair[0]))
+
+
+def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
+    out: dict[str, Any] = {"state": kept.state.value}
+    if kept.since:
+        out["since"] = to_text(kept.since)
+    if kept.events:
+        out["events"] = [_event_out(event) for event in kept.events]
+    if kept.quiet_since:
+        out["quietSince"] = to_text(kept.quiet_since)
+    if kept.dismissed:
+        out["dismissed"] = [_event_out(event) for event in kept.dismissed]
+    if kept.self_service:
+        # A program that does not know this key waits for event, node and settle time as ever: still right.
+        out["selfService"] = {
+            "asked": to_text(kept.self_service.asked),
+            "attempt": kept.self_service.attempt,
+            "bootId": kept.self_service.boot_id,
+        }
+    if kept.acknowledged:
+        out["acknowledged"] = list(kept.acknowledged)
+    if kept.replacement:
+        out["replacement"] = {
+            "asked": to_text(kept.replacement.asked),
+            "removals": kept.replacement.removals,
+        }
+        if kept.replacement.wanted is not None:
+            out["replacement"]["wanted"] = kept.replacement.wanted
+    return out
+
+
+def _profile_in(document: Mapping[str, Any]) -> ProfileRecord:
+    state = State(document["state"])
+    since = from_text(document["since"]) if state is not State.OPERATIONAL else None
+    return _data_in(document, ProfileRecord(state, since))
+
+
+def _data_in(document: Mapping[str, Any], start: ProfileRecord) -> ProfileRecord:
+    """Add a profile's own data, which versions 1 and 2 spell alike."""
+    started, replaced = document.get("selfService"), document.get("replacement")
+    return replace(
+        start,
+        events=_events_in(document.get("events", ())),
+        quiet_since=from_text(document["quietSince"]) if "quietSince" in document else None,
+        dismissed=_events_in(document.get("dismissed", ())),
+        self_service=SelfService(from_text(started["asked"]), int(started["attempt"]), str(started["bootId"]))
+        if started
+        else None,
+        acknowledged=tuple(str(one) for one in document.get("acknowledged", ())),
+        replacement=_replacement_in(replaced) if replaced is not None else None,
+    )
+
+
+def _drain_out(drain: DrainRecord) -> dict[str, Any]:
+    out: dict[str, Any] = {"attempt": drain.attempt, "since": to_text(drain.since)}
+    if drain.done:
+        out["done"] = to_text(drain.done)
+    return out
+
+
+def _drain_in(document: Mapping[str, Any]) -> DrainRecord:
+    done: datetime | None = from_text(document["done"]) if "done" in document else None
+    return DrainRecord(from_text(document["since"]), int(document["attempt"]), done)
+
+
+def _claims_out(claims: tuple[Claim, ...]) -> list[str]:
+    return [str(claim) for claim in claims]
+
+
+def _claims_in(claims: list[str]) -> tuple[Claim, ...]:
+    found = {Claim(ClaimKind(kind), name) for kind, _, name in (claim.partition(":") for claim in claims)}
+    if not found:
+        raise ValueError("nobody claims its cordon or drain")
+    return tuple(sorted(found))
+
+
+def _replacement_in(document: Mapping[str, Any]) -> Replacement:
+    wanted = document.get("wanted")
+    return Replacement(
+        from_text(document["asked"]), None if wanted is None else int(wanted), int(document["removals"])
+    )
+
+
+def _event_out(event: KnownEvent) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "kind": event.kind.value,
+        "ids": list(event.ids),
+        "sources": list(event.sources),
+    }
+    if event.not_before:
+        out["notBefore"] = to_text(event.not_before)
+    if event.condition:
+        out["condition"] = event.condition
+    return out
+
+
+def _events_in(documents: Iterable[Mapping[str, Any]]) -> tuple[KnownEvent, ...]:
+    return tuple(_event_in(one) for one in documents)
+
+
+def _event_in(document: Mapping[str, Any]) -> KnownEvent:
+    return KnownEvent(
+        kind=Kind(document["kind"]),
+        not_before=from_text(document["notBefore"]) if "notBefore" in document else None,
+        ids=tuple(str(one) for one in document["ids"]),
+        sources=tuple(str(one) for one in document["sources"]),
+        condition=str(document.get("condition", "")),
+    )

@@ -1,0 +1,162 @@
+"""Two profiles in one record: each keeps its own state, and the last claim that leaves undoes the cordon."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.claim import ClaimRefused, claim
+from reconciler.model.node import Node
+from reconciler.model.plan import NodePlan
+from reconciler.model.record import CaseRecord, Claim, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.record_text import from_annotation, record_of
+from reconciler.release import release
+from tests.support.builders import (
+    NOW,
+    PREFIX,
+    RECORD,
+    STATE,
+    codes,
+    held_node,
+    minutes,
+    node,
+    plan_of,
+    planned,
+    record,
+    remembered,
+    signal,
+    snapshot,
+    told,
+)
+
+OTHER = Claim(ClaimKind.PROFILE, "patching")
+WAITING = CaseRecord(State.REQUIRED, NOW - minutes(30), cordon=Cordon.OURS)
+"""Another profile whose next step is the maintenance, so that it claims the cordon."""
+
+
+def shared(mine: CaseRecord, other: CaseRecord = WAITING) -> Record:
+    """A record in which the default profile and another one remember something."""
+    return remembered(mine).with_case("patching", other, NOW - minutes(30))
+
+
+def written(plan: NodePlan) -> Record:
+    """The record that a plan writes."""
+    assert plan.write is not None
+    found = from_annotation(plan.write.annotations[RECORD] or "", plan.write.uid)
+    assert found is not None
+    return found
+
+
+def of(on: Node, *, asks: bool = False) -> NodePlan:
+    """The plan of a node with no event, or one that asks for a drain at once."""
+    readings = {"a": told(signal())} if asks else None
+    return plan_of(planned(snapshot(on, node("b"), readings=readings)))
+
+
+def test_one_profile_leaves_and_the_claim_of_the_other_keeps_the_node_cordoned() -> None:
+    over = record(quiet_since=NOW - minutes(5))
+    plan = of(held_node(shared(over), unschedulable=True))
+
+    assert [(step.before, step.after) for step in plan.transitions] == [
+        (State.IN_MAINTENANCE, State.OPERATIONAL)
+    ]
+    assert plan.write is not None
+    assert plan.write.unschedulable is None
+    assert plan.write.labels == {STATE: State.REQUIRED.value}
+    assert [notice.message for notice in plan.notices] == [
+        "maintenance is over: still cordoned for profile:patching"
+    ]
+    left = written(plan)
+    assert left.cordon is not None
+    assert left.cordon.claims == (OTHER,)
+    assert left.drain is None
+    assert left.case("patching") == replace(WAITING, node_cordon=Cordon.OURS)
+    assert left.profile("default").state is State.OPERATIONAL
+
+
+def test_the_last_one_to_leave_uncordons() -> None:
+    over = remembered(record(quiet_since=NOW - minutes(5)))
+    kept = over.with_case("patching", CaseRecord(State.REQUIRED, NOW), NOW)
+    plan = of(held_node(kept))
+
+    assert plan.write is not None
+    assert plan.write.unschedulable is False
+    assert written(plan).profile("patching").state is State.REQUIRED
+    assert written(plan).cordon is None
+
+
+def test_a_start_shares_the_cordon_of_another_profile_instead_of_calling_it_foreign() -> None:
+    held = shared(CaseRecord())
+    plan = of(held_node(held, unschedulable=True), asks=True)
+
+    assert plan.starts
+    started = written(plan)
+    assert started.cordon is not None
+    assert (started.cordon.whose, started.cordon.since) == (Cordon.OURS, NOW - minutes(30))
+    assert started.cordon.claims == (Claim(ClaimKind.PROFILE, "default"), OTHER)
+    assert started.drain is not None
+    assert started.drain.claims == (Claim(ClaimKind.PROFILE, "default"),)
+
+
+def test_a_node_is_in_maintenance_for_one_profile_at_a_time() -> None:
+    elsewhere = CaseRecord(State.IN_MAINTENANCE, NOW, cordon=Cordon.OURS, drain=DrainRecord(NOW))
+    plan = of(held_node(shared(CaseRecord(), elsewhere)), asks=True)
+
+    assert (plan.after, plan.drain, plan.starts) == (State.REQUIRED, None, False)
+    assert codes(plan) == {"oneProfile"}
+    assert [hold.reason for hold in plan.holds] == [
+        "it is in maintenance for profile patching, and for one at a time"
+    ]
+    assert written(plan).case("patching") == replace(elsewhere, node_cordon=Cordon.OURS)
+    assert plan.write is not None
+    assert plan.write.labels == {}
+
+
+def test_somebodys_uncordon_ends_one_case_and_not_what_the_other_remembers() -> None:
+    plan = of(held_node(shared(record()), unschedulable=False), asks=True)
+
+    left = written(plan)
+    assert left.profile("default").dismissed != ()
+    assert left.profile("patching").state is State.REQUIRED
+
+
+def test_release_undoes_what_every_profile_did() -> None:
+    write = release(held_node(shared(record()), unschedulable=True), PREFIX, reset=False)
+
+    assert write is not None
+    assert (write.unschedulable, dict(write.labels)) == (False, {STATE: None})
+    assert dict(write.annotations) == {RECORD: None}
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_drain_by_hand_claims_cordon_and_drain_beside_a_waiting_case(closed: bool) -> None:
+    held = remembered(record(State.REQUIRED))
+    write = claim(held_node(held, unschedulable=closed), PREFIX, "ann", NOW)
+
+    assert not isinstance(write, ClaimRefused)
+    assert write is not None
+    assert write.labels == {STATE: State.IN_MAINTENANCE.value}
+    found = from_annotation(write.annotations[RECORD] or "", write.uid)
+    assert found is not None
+    ann = (Claim(ClaimKind.PERSON, "ann"),)
+    assert found.cordon is not None
+    assert (found.cordon.whose, found.cordon.claims) == (Cordon.FOREIGN if closed else Cordon.OURS, ann)
+    assert found.drain is not None
+    assert (found.drain.drain, found.drain.claims) == (DrainRecord(NOW), ann)
+    assert found.profiles == held.profiles
+
+
+def test_nobody_drains_by_hand_what_any_profile_has_in_maintenance() -> None:
+    elsewhere = CaseRecord(State.IN_MAINTENANCE, NOW, cordon=Cordon.OURS, drain=DrainRecord(NOW))
+    answer = claim(held_node(shared(CaseRecord(), elsewhere)), PREFIX, "ann", NOW)
+
+    assert isinstance(answer, ClaimRefused)
+    assert answer.because.startswith("a pass has taken it")
+
+
+def test_a_pass_leaves_a_record_with_another_profile_alone_where_nothing_happens() -> None:
+    on = held_node(shared(CaseRecord()), unschedulable=True)
+
+    assert isinstance(record_of(on, PREFIX), Record)
+    assert planned(snapshot(on)).nodes == ()
