@@ -28,7 +28,8 @@ from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Pha
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import PodVerdict
 from reconciler.model.selector import LabelSelector
-from reconciler.report.document import Document, as_json
+from reconciler.report.document import as_json
+from reconciler.report.values import Document
 
 
 @dataclass(frozen=True, slots=True)

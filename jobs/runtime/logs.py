@@ -8,11 +8,10 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from reconciler.model.actions import actions
 from reconciler.model.moments import to_micro_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.report.document import to_document
+from reconciler.report.columns import FOR_PEOPLE
 
 
 class _JsonLines(logging.Formatter):
@@ -62,13 +61,12 @@ class Teller:
     def tell(self, plan: Plan, outcomes: tuple[Outcome, ...], *, rehearsed: bool) -> None:
         """Write a line for each node whose story is new, and for each thing that failed."""
         self._trouble = self._standby_for = ""
-        documents = to_document(plan, outcomes, rehearsed=rehearsed)["nodes"]
         told: dict[str, str] = {}
-        for node, document in zip(plan.nodes, documents, strict=True):
+        for node in plan.nodes:
             story = _story(node)
             told[node.node] = json.dumps(story, sort_keys=True)
             if self._told.get(node.node) != told[node.node]:
-                self.say("node", dryRun=rehearsed, node=document["name"], **story)
+                self.say("node", dryRun=rehearsed, node=node.node, **story)
         for name in self._told.keys() - told.keys():
             self.say("node", dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
         self._told = told
@@ -79,12 +77,6 @@ class Teller:
 
 
 def _story(node: NodePlan) -> dict[str, Any]:
-    """What a person wants to hear once: state, events, what is done, what holds."""
-    return {
-        "state": node.after.value,
-        "events": [f"{one.event.kind} {one.event.status}" for one in node.events],
-        "actions": [action.value for action in actions(node)],
-        "because": [step.because for step in node.transitions],
-        "holds": [f"{hold.code}: {hold.reason}" for hold in node.holds],
-        "unknown": list(node.unknowns),
-    }
+    """Return the columns that a log shows: a line is written when one of them changes."""
+    fields = [column.log for column in FOR_PEOPLE if column.log is not None]
+    return {field.key: field.value(node) for field in fields}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from reconciler.report.document import Document, writable
-from reconciler.report.text import budget_line, event_line, headline, outcome_line
+from reconciler.report.columns import FOR_PEOPLE
+from reconciler.report.document import writable
+from reconciler.report.text import budget_line, headline, outcome_line
+from reconciler.report.values import Document
+
+_CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
 
 
 def as_markdown(document: Document) -> str:
@@ -11,7 +15,7 @@ def as_markdown(document: Document) -> str:
     lines = ["# Node maintenance", "", headline(document), "", budget_line(document), ""]
     lines += [f"> {_safe(note)}" for note in document["notes"]]
     if document["nodes"]:
-        lines += ["", "| node | zone | state | event | what happens |", "|---|---|---|---|---|"]
+        lines += ["", f"| {' | '.join(cell.header for cell in _CELLS)} |", f"|{'---|' * len(_CELLS)}"]
         lines += [_row(node) for node in document["nodes"]]
         for node in document["nodes"]:
             lines += _reasons(node)
@@ -22,20 +26,16 @@ def as_markdown(document: Document) -> str:
 
 
 def _row(node: Document) -> str:
-    events = "; ".join(event_line(event) for event in node["events"])
-    happens = ", ".join(node["actions"]) or ("held" if node["holds"] else "")
-    cells = (node["name"], node["zone"], node["state"], events, happens)
-    return "| " + " | ".join(_safe(cell) for cell in cells) + " |"
+    return "| " + " | ".join(_safe(cell.text(node)) for cell in _CELLS) + " |"
 
 
 def _reasons(node: Document) -> list[str]:
-    lines = [f"because: {step['because']}" for step in node["transitions"] if step["because"]]
-    lines += [f"held: {hold['reason']} (`{hold['check']}`)" for hold in node["holds"]]
-    lines += [f"unknown: {text}" for text in node["unknown"]]
-    lines += [f"kept: {pod['pod']}: {pod['because']}" for pod in node["kept"]]
-    if node["preview"]:
-        lines += [f"blocked: {one['pod']}: {one['because']}" for one in node["preview"]["blockers"]]
-        lines += [f"room: {text}" for text in node["preview"]["room"]]
+    lines = [
+        point
+        for column in FOR_PEOPLE
+        if column.points is not None
+        for point in column.points(node[column.key])
+    ]
     return ["", f"## {_safe(node['name'])}", "", *(f"- {_safe(line)}" for line in lines)] if lines else []
 
 

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from reconciler.model.actions import ActionName
-from reconciler.report.document import Document, writable
-
-_ACTIONS = {
-    ActionName.CORDON: "cordon",
-    ActionName.UNCORDON: "uncordon",
-    ActionName.DRAIN: "drain",
-    ActionName.STOP_DRAIN: "stop the drain",
-    ActionName.RECORD: "write down",
-    ActionName.PERFORM_MAINTENANCE: "have Azure do its maintenance now",
-    ActionName.RAISE_POOL: "ask its pool for one machine more",
-    ActionName.REPLACE_MACHINE: "delete its machine, so that a new one comes",
-    ActionName.PUBLISH: "change what others are shown",
-    ActionName.CONDITIONS: "change its lifecycle conditions",
-}
+from reconciler.report.columns import FOR_PEOPLE
+from reconciler.report.document import writable
+from reconciler.report.values import Document
 
 
 def as_text(document: Document) -> str:
@@ -64,19 +51,6 @@ def outcome_line(outcome: Document) -> str:
     return f"{word}: {where}{outcome['action']}: {outcome['detail']}"
 
 
-def event_line(event: Document) -> str:
-    """Return an event in a line: what, when, how long, who says so."""
-    parts = [f"{event['condition'] or event['kind']} {event['status'].lower()}"]
-    if event["notBefore"]:
-        parts.append(f"not before {event['notBefore']}")
-    if event["durationSeconds"] is not None:
-        parts.append(f"for {event['durationSeconds']:g}s")
-    if event["startedBy"] == "User":
-        parts.append("started by a user")
-    told = ", ".join(event["sources"])
-    return f"{', '.join(parts)} ({told})"
-
-
 def _only_unknown(node: Document) -> bool:
     told = node["events"] or node["holds"] or node["actions"] or node["transitions"]
     return not told and node["state"] == "operational"
@@ -94,35 +68,15 @@ def _unknowns(nodes: list[Document]) -> list[str]:
 
 
 def _node(node: Document, *, would: bool) -> list[str]:
-    place = ", ".join(
-        part
-        for part in (
-            node["zone"] and f"zone {node['zone']}",
-            node["pool"] and f"pool {node['pool']}",
-            node["cordoned"] and "cordoned",
-        )
-        if part
-    )
-    lines = [f"{node['name']}{f' ({place})' if place else ''}: {_state(node)}"]
-    for event in node["events"]:
-        lines.append(_row("event", event_line(event)))
-        if event["description"]:
-            lines.append(_row("", f"“{event['description']}”"))
-        lines.extend(_row("", f"sources differ: {text}") for text in event["disagreements"])
-        if not event["asksForDrain"]:
-            lines.append(_row("", event["because"]))
-        elif event["overruled"]:
-            lines.append(_row("overruled", f"{event['overruled']}; {event['timing']}"))
-    if node["actions"]:
-        words = ", ".join(_ACTIONS[action] for action in node["actions"])
-        lines.append(_row("would" if would else "does", words))
-    lines += [_row("because", step["because"]) for step in node["transitions"] if step["because"]]
-    for hold in node["holds"]:
-        until = f" (until {hold['until']})" if hold["until"] and hold["until"] not in hold["reason"] else ""
-        lines.append(_row("held", f"{hold['reason']}{until}  [{hold['check']}]"))
-    lines += [_row("unknown", text) for text in node["unknown"]]
-    lines += _drain(node)
-    return lines
+    parts = [column.heading(node[column.key]) for column in FOR_PEOPLE if column.heading is not None]
+    place = ", ".join(part for part in parts if part)
+    rows = [
+        _row(label, text)
+        for column in FOR_PEOPLE
+        if column.rows is not None
+        for label, text in column.rows(node[column.key], would)
+    ]
+    return [f"{node['name']}{f' ({place})' if place else ''}: {_state(node)}", *rows]
 
 
 def _state(node: Document) -> str:
@@ -131,30 +85,6 @@ def _state(node: Document) -> str:
     return f"{node['stateBefore']} → {node['state']}"
 
 
-def _drain(node: Document) -> list[str]:
-    lines = []
-    if node["drain"]:
-        drain = node["drain"]
-        lines.append(_row("drain", f"{drain['phase']}: {drain['gone']} of {drain['total']} pods gone"))
-        lines += [_row("", text) for text in drain["warnings"]]
-        lines += [_row("escalated", text) for text in drain["escalations"]]
-    lines += [_row("kept", f"{pod['pod']}: {pod['because']}") for pod in node["kept"]]
-    if node["preview"]:
-        lines += _preview(node["preview"])
-    return lines
-
-
-def _preview(preview: Document) -> list[str]:
-    counted = Counter(pod["action"] for pod in preview["pods"])
-    pods = ", ".join(f"{count} {action}" for action, count in sorted(counted.items()))
-    lines = [_row("pods", pods or "none")]
-    waits = [pod for pod in preview["pods"] if pod["action"] == "wait"]
-    lines += [_row("wait", f"{pod['pod']}: {'; '.join(pod['reasons'])}") for pod in waits]
-    lines += [_row("blocked", f"{one['pod']}: {one['because']}") for one in preview["blockers"]]
-    lines += [_row("room", text) for text in preview["room"]]
-    return lines
-
-
-def _row(label: str, text: Any) -> str:
+def _row(label: str, text: str) -> str:
     # What a cloud or a person wrote may have lines of its own; here one row is one line.
-    return f"  {label:<10}{' '.join(str(text).split())}"
+    return f"  {label:<10}{' '.join(text.split())}"

@@ -257,9 +257,9 @@ MUTANTS = (
     Mutant(
         7,
         "the text shows holds",
-        "reconciler/report/text.py",
-        """lines.append(_row("held", f"{hold['reason']}{until}  [{hold['check']}]"))""",
-        "pass",
+        "reconciler/report/columns.py",
+        """yield "held", f"{hold['reason']}{until}  [{hold['check']}]\"""",
+        "yield from ()",
     ),
     Mutant(
         8,

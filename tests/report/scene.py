@@ -11,7 +11,8 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan, PodVerdict, Preview
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Agents, Remediator
-from reconciler.report.document import Document, to_document
+from reconciler.report.document import to_document
+from reconciler.report.values import Document
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, signal, told
 

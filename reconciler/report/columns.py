@@ -1,0 +1,236 @@
+"""What a report shows of a node: one table, from which the document, the text, Markdown and the log are made.
+
+To add a column, add an entry to COLUMNS (and a heading in `docs/output.md`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.model.actions import ActionName, actions
+from reconciler.model.plan import NodePlan
+from reconciler.report.values import (
+    Document,
+    blocker_value,
+    check_value,
+    event_value,
+    hold_value,
+    preview_value,
+    progress_value,
+    transition_value,
+)
+
+FIRST, LAST = -1, 1
+"""Places of a column for people: what is announced comes first, the pods of a drain come last."""
+
+Row = tuple[str, str]
+"""A label and a text; a label of nothing goes on with the row before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A column of Markdown's table; `text` makes the cell of the node's document."""
+
+    header: str
+    text: Callable[[Document], str]
+
+
+@dataclass(frozen=True, slots=True)
+class LogField:
+    """A field of the log's line for a node; a line is written when one of them changes."""
+
+    key: str
+    value: Callable[[NodePlan], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One key of a node's document, and how each form of the report shows its value.
+
+    `heading` is a part of the text's line with the node's name, `rows` are the text's lines below it; `would`
+    says that nothing is written. `points` are list items of Markdown. What is not given is not shown there.
+    People read the columns in the order of `place`; ties keep the order of the document.
+    """
+
+    key: str
+    value: Callable[[NodePlan], Any]
+    heading: Callable[[Any], str] | None = None
+    rows: Callable[[Any, bool], Iterable[Row]] | None = None
+    points: Callable[[Any], Iterable[str]] | None = None
+    cell: Cell | None = None
+    log: LogField | None = None
+    place: int = 0
+
+
+_ACTIONS = {
+    ActionName.CORDON: "cordon",
+    ActionName.UNCORDON: "uncordon",
+    ActionName.DRAIN: "drain",
+    ActionName.STOP_DRAIN: "stop the drain",
+    ActionName.RECORD: "write down",
+    ActionName.PERFORM_MAINTENANCE: "have Azure do its maintenance now",
+    ActionName.RAISE_POOL: "ask its pool for one machine more",
+    ActionName.REPLACE_MACHINE: "delete its machine, so that a new one comes",
+    ActionName.PUBLISH: "change what others are shown",
+    ActionName.CONDITIONS: "change its lifecycle conditions",
+}
+
+
+def event_line(event: Document) -> str:
+    """Return an event in a line: what, when, how long, and which sources report it."""
+    parts = [f"{event['condition'] or event['kind']} {event['status'].lower()}"]
+    if event["notBefore"]:
+        parts.append(f"not before {event['notBefore']}")
+    if event["durationSeconds"] is not None:
+        parts.append(f"for {event['durationSeconds']:g}s")
+    if event["startedBy"] == "User":
+        parts.append("started by a user")
+    return f"{', '.join(parts)} ({', '.join(event['sources'])})"
+
+
+def _action_rows(names: list[str], would: bool) -> Iterator[Row]:
+    if names:
+        yield "would" if would else "does", ", ".join(_ACTIONS[ActionName(name)] for name in names)
+
+
+def _happens(node: Document) -> str:
+    return ", ".join(node["actions"]) or ("held" if node["holds"] else "")
+
+
+def _event_rows(events: list[Document], _: bool) -> Iterator[Row]:
+    for event in events:
+        yield "event", event_line(event)
+        if event["description"]:
+            yield "", f"“{event['description']}”"
+        for text in event["disagreements"]:
+            yield "", f"sources differ: {text}"
+        if not event["asksForDrain"]:
+            yield "", event["because"]
+        elif event["overruled"]:
+            yield "overruled", f"{event['overruled']}; {event['timing']}"
+
+
+def _reasons(steps: list[Document]) -> list[str]:
+    return [step["because"] for step in steps if step["because"]]
+
+
+def _hold_rows(holds: list[Document], _: bool) -> Iterator[Row]:
+    for hold in holds:
+        until = f" (until {hold['until']})" if hold["until"] and hold["until"] not in hold["reason"] else ""
+        yield "held", f"{hold['reason']}{until}  [{hold['check']}]"
+
+
+def _drain_rows(drain: Document | None, _: bool) -> Iterator[Row]:
+    if drain:
+        yield "drain", f"{drain['phase']}: {drain['gone']} of {drain['total']} pods gone"
+        for text in drain["warnings"]:
+            yield "", text
+        for text in drain["escalations"]:
+            yield "escalated", text
+
+
+def _kept(pods: list[Document]) -> list[str]:
+    return [f"{pod['pod']}: {pod['because']}" for pod in pods]
+
+
+def _preview_rows(preview: Document | None, _: bool) -> Iterator[Row]:
+    if not preview:
+        return
+    counted = Counter(pod["action"] for pod in preview["pods"])
+    yield "pods", ", ".join(f"{count} {action}" for action, count in sorted(counted.items())) or "none"
+    for pod in preview["pods"]:
+        if pod["action"] == "wait":
+            yield "wait", f"{pod['pod']}: {'; '.join(pod['reasons'])}"
+    for one in preview["blockers"]:
+        yield "blocked", f"{one['pod']}: {one['because']}"
+    for text in preview["room"]:
+        yield "room", text
+
+
+def _preview_points(preview: Document | None) -> Iterator[str]:
+    # Markdown is for a ticket or a chat: it names no pod that just goes.
+    shown = _preview_rows(preview, True)
+    return (f"{label}: {text}" for label, text in shown if label in ("blocked", "room"))
+
+
+COLUMNS = (
+    Column("name", lambda plan: plan.node, cell=Cell("node", lambda node: node["name"]), place=FIRST),
+    Column(
+        "zone",
+        lambda plan: plan.zone,
+        heading=lambda zone: f"zone {zone}" if zone else "",
+        cell=Cell("zone", lambda node: node["zone"]),
+        place=FIRST,
+    ),
+    Column("pool", lambda plan: plan.pool, heading=lambda pool: f"pool {pool}" if pool else ""),
+    Column(
+        "state",
+        lambda plan: plan.after.value,
+        cell=Cell("state", lambda node: node["state"]),
+        log=LogField("state", lambda plan: plan.after.value),
+        place=FIRST,
+    ),
+    Column("stateBefore", lambda plan: plan.before.value),
+    Column(
+        "cordoned", lambda plan: plan.unschedulable, heading=lambda cordoned: "cordoned" if cordoned else ""
+    ),
+    Column(
+        "actions",
+        lambda plan: [action.value for action in actions(plan)],
+        rows=_action_rows,
+        cell=Cell("what happens", _happens),
+        log=LogField("actions", lambda plan: [action.value for action in actions(plan)]),
+    ),
+    Column(
+        "events",
+        lambda plan: [event_value(judged) for judged in plan.events],
+        rows=_event_rows,
+        cell=Cell("event", lambda node: "; ".join(event_line(event) for event in node["events"])),
+        log=LogField("events", lambda plan: [f"{one.event.kind} {one.event.status}" for one in plan.events]),
+        place=FIRST,
+    ),
+    Column(
+        "transitions",
+        lambda plan: [transition_value(step) for step in plan.transitions],
+        rows=lambda steps, _: (("because", text) for text in _reasons(steps)),
+        points=lambda steps: (f"because: {text}" for text in _reasons(steps)),
+        log=LogField("because", lambda plan: [step.because for step in plan.transitions]),
+    ),
+    Column(
+        "holds",
+        lambda plan: [hold_value(hold) for hold in plan.holds],
+        rows=_hold_rows,
+        points=lambda holds: (f"held: {hold['reason']} (`{hold['check']}`)" for hold in holds),
+        log=LogField("holds", lambda plan: [f"{hold.code}: {hold.reason}" for hold in plan.holds]),
+    ),
+    Column("checks", lambda plan: [check_value(answer) for answer in plan.checks]),
+    Column(
+        "unknown",
+        lambda plan: list(plan.unknowns),
+        rows=lambda texts, _: (("unknown", text) for text in texts),
+        points=lambda texts: (f"unknown: {text}" for text in texts),
+        log=LogField("unknown", lambda plan: list(plan.unknowns)),
+    ),
+    Column(
+        "kept",
+        lambda plan: [blocker_value(blocker) for blocker in plan.kept],
+        rows=lambda pods, _: (("kept", text) for text in _kept(pods)),
+        points=lambda pods: (f"kept: {text}" for text in _kept(pods)),
+        place=LAST,
+    ),
+    Column("drain", lambda plan: progress_value(plan.progress), rows=_drain_rows),
+    Column(
+        "preview",
+        lambda plan: preview_value(plan.preview),
+        rows=_preview_rows,
+        points=_preview_points,
+        place=LAST,
+    ),
+)
+"""The columns in the order of the document."""
+
+FOR_PEOPLE = tuple(sorted(COLUMNS, key=lambda column: column.place))
+"""The columns in the order in which people read them."""

@@ -1,0 +1,114 @@
+"""Parts of a plan as plain values for JSON; `docs/output.md` describes every key."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from reconciler.model.drains import Blocker, DrainProgress
+from reconciler.model.event import PlatformPlan
+from reconciler.model.moments import to_text
+from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, Preview, Transition
+
+Document = dict[str, Any]
+
+
+def transition_value(step: Transition) -> Document:
+    """Return one step of a state machine."""
+    return {
+        "profile": step.profile,
+        "from": step.before.value,
+        "to": step.after.value,
+        "because": step.because,
+    }
+
+
+def hold_value(hold: Hold) -> Document:
+    """Return one reason why nothing is done now."""
+    return {"check": hold.code, "reason": hold.reason, "until": moment_value(hold.until)}
+
+
+def check_value(answer: CheckAnswer) -> Document:
+    """Return one check's answer."""
+    return {
+        "check": answer.name,
+        "answer": answer.verdict.value,
+        "reason": answer.reason,
+        "until": moment_value(answer.until),
+    }
+
+
+def event_value(judged: JudgedEvent) -> Document:
+    """Return an event with what the settings make of it."""
+    event = judged.event
+    return {
+        "kind": event.kind.value,
+        "status": event.status.value,
+        "notBefore": moment_value(event.not_before),
+        "durationSeconds": _seconds(event.duration),
+        "ids": list(event.ids),
+        "sources": list(event.sources),
+        "description": event.description,
+        "startedBy": event.initiator.value if event.initiator else None,
+        "condition": event.condition or None,
+        "disagreements": list(event.disagreements),
+        "asksForDrain": judged.asks,
+        "because": judged.because,
+        "deadline": moment_value(judged.deadline),
+        "mayStart": judged.may_start,
+        "timing": judged.timing,
+        "overruled": judged.overruled or None,
+        "plan": _plan(event.plan) if event.plan else None,
+    }
+
+
+def _plan(plan: PlatformPlan) -> Document:
+    return {
+        "until": moment_value(plan.until),
+        "offered": plan.offered,
+        "offerStart": moment_value(plan.offer_start),
+        "offerEnd": moment_value(plan.offer_end),
+    }
+
+
+def progress_value(progress: DrainProgress | None) -> Document | None:
+    """Return how far a drain is, None where there is none."""
+    if progress is None:
+        return None
+    return {
+        "phase": progress.phase.value,
+        "total": progress.total,
+        "gone": progress.gone,
+        "evicted": progress.evicted,
+        "blockers": [blocker_value(blocker) for blocker in progress.blockers],
+        "warnings": list(progress.warnings),
+        "escalations": list(progress.escalations),
+        "error": progress.error or None,
+    }
+
+
+def preview_value(preview: Preview | None) -> Document | None:
+    """Return what a drain would do, None where none is previewed."""
+    if preview is None:
+        return None
+    return {
+        "pods": [
+            {"pod": pod.pod, "action": pod.action, "reasons": list(pod.reasons)} for pod in preview.pods
+        ],
+        "blockers": [blocker_value(blocker) for blocker in preview.blockers],
+        "room": list(preview.room),
+    }
+
+
+def blocker_value(blocker: Blocker) -> Document:
+    """Return one pod that stays, and why."""
+    return {"pod": blocker.pod, "because": blocker.because, "budget": blocker.budget or None}
+
+
+def moment_value(moment: datetime | None) -> str | None:
+    """Return the moment as RFC 3339 in UTC."""
+    return to_text(moment) if moment else None
+
+
+def _seconds(duration: timedelta | None) -> float | None:
+    return duration.total_seconds() if duration is not None else None
