@@ -1,4 +1,4 @@
-"""Carries out drains: a deterministic core, and threads around it."""
+"""Carries out drains, with a deterministic core and threads around it."""
 
 from reconciler.drainer.core import DrainCore
 from reconciler.drainer.messages import Limits

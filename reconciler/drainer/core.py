@@ -1,4 +1,4 @@
-"""All drains at once, deterministic: events in, commands out, for threads or a simulation to carry out."""
+"""All drains of a process as a deterministic state machine: events go in, commands come out."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from reconciler.model.drains import DrainProgress, Phase
 
 
 class DrainCore:
-    """The drains of one process; the same events at the same times give the same commands."""
+    """The drains of one process. The same events at the same times result in the same commands."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        """Take the limits."""
+        """Start without drains. `limits` default to `Limits()`."""
         self._limits = limits or Limits()
         self._drains: dict[str, NodeDrain] = {}
         self._pdbs = PdbTracker()
@@ -51,11 +51,11 @@ class DrainCore:
         self._ended = 0
 
     def step(self, event: Event, now: datetime) -> tuple[Command, ...]:
-        """Take one event at a time (UTC) and tell what to do."""
+        """Handle one event at a time `now` (UTC), and return the commands."""
         return self.step_all((event,), now)
 
     def step_all(self, events: Iterable[Event], now: datetime) -> tuple[Command, ...]:
-        """Take several events that came together, and tell what to do after all of them."""
+        """Handle several events that arrived together, and return the commands after all of them."""
         if self._last is not None and now < self._last - timedelta(seconds=1):
             self._clock_went_back(now)
         self._last = now
@@ -68,27 +68,27 @@ class DrainCore:
         return tuple(commands)
 
     def next_wake(self) -> datetime | None:
-        """Tell when a Tick is due, whatever else happens (UTC); None: never."""
+        """Return when the next Tick is due if nothing else happens (UTC). None: never."""
         times = [drain.wake for drain in self._drains.values() if drain.wake is not None]
         times += self._reopen.values()
         times += [self._quiet_until] if self._quiet_until is not None else []
         return min(times, default=None)
 
     def progress(self) -> Mapping[str, DrainProgress]:
-        """Tell how far each drain is, ended ones included until their node is started anew or forgotten."""
+        """Return the progress of each drain by node. A drain that has ended stays until the next one."""
         return {node: drain.progress() for node, drain in sorted(self._drains.items())}
 
     def touched(self) -> tuple[DrainProgress, ...]:
-        """Tell how far those are about which anything was learnt since this was last asked."""
+        """Return the progress of the drains that have changed since the last call."""
         touched, self._touched = self._touched, set()
         return tuple(self._drains[node].progress() for node in sorted(touched))
 
     def ended(self) -> int:
-        """Count the drains that have ended, ever."""
+        """Return how many drains have ended since the start."""
         return self._ended
 
     def running(self) -> int:
-        """Count the drains that have not ended."""
+        """Return how many drains have not ended."""
         return len(self._live)
 
     def _take(self, event: Event, now: datetime, commands: list[Command]) -> None:
@@ -125,7 +125,7 @@ class DrainCore:
         order = event.order
         former = self._drains.get(order.node)
         if former is not None and former.running and former.order.uid == order.uid:
-            # The attempt goes on: it began when it began, whatever else the settings say by now.
+            # The attempt continues, with the new settings. Its timeout still counts from its start.
             former.order = order
             return
         if former is not None:
@@ -209,7 +209,7 @@ class DrainCore:
     def _advance(self, now: datetime, commands: list[Command]) -> None:
         self._reopen_watches(now, commands)
         free = 0 if self._quiet_until is not None else self._limits.parallel - self._in_flight()
-        # In the order in which they were started, which is the order in which the plan has them.
+        # In the order in which they were started, which is the order of the plan.
         for node, drain in self._drains.items():
             if node not in self._dirty:
                 continue
@@ -242,7 +242,7 @@ class DrainCore:
         commands.append(WatchBudgets(self._number))
 
     def _close(self, commands: list[Command]) -> None:
-        """What has ended is not watched any more."""
+        """Stop the watches of drains that have ended."""
         for node in [node for node in self._live if not self._drains[node].running]:
             self._live.discard(node)
             self._touched.add(node)

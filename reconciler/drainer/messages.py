@@ -1,4 +1,4 @@
-"""What the core of the drainer is told, and what it asks for: values, so that anything may drive it."""
+"""The events that go into the core of the drainer, and the commands that come out. They are values."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from reconciler.model.ports import BudgetChange, PodChange
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many requests at once, and how patient.
+    """Limits for parallel requests, and times.
 
-    `parallel` and `per_node` are writes in flight, over all drains and on one node. `check_every`: an
-    eviction is only sent when the node was seen cordoned so recently; `check_idle`: how often it is looked
-    at meanwhile. `backoff_first` doubles up to `backoff_last`; `slow` is for what only a person can mend.
-    `attachments` bounds the wait for volumes after the last pod, looked at every `attachments_every`.
+    - `parallel` and `per_node`: writes in flight, for all drains and for one node.
+    - `check_every`: an eviction is sent only if the node was seen cordoned within this time.
+    - `check_idle`: how often the node is read otherwise.
+    - `backoff_first`: the first pause before a retry. It doubles up to `backoff_last`.
+    - `slow`: the pause for errors that only a person can fix.
+    - `attachments`: the longest wait for volumes after the last pod, read every `attachments_every`.
+    - `budgets_from`: from this number of queued pods on, the budgets are watched.
     """
 
     parallel: int = 50
@@ -34,7 +37,7 @@ class Limits:
     budgets_from: int = 5
 
 
-# What the core asks for. `drain` numbers the attempt, so that a late answer is never taken for a new one's.
+# Commands. `drain` is the number of the attempt, so that late answers for an earlier attempt are ignored.
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +65,14 @@ class WatchBudgets:
 
 @dataclass(frozen=True, slots=True)
 class Unwatch:
-    """End a watch by its number."""
+    """Stop a watch by its number."""
 
     watch: int
 
 
 @dataclass(frozen=True, slots=True)
 class ListPods:
-    """Read the node's pods once more, consistently, before it is called drained."""
+    """Read the node's pods again, consistently, before the drain is complete."""
 
     node: str
     drain: int
@@ -85,7 +88,7 @@ class ListAttachments:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Evict a pod; `own` is the one that we run in."""
+    """Evict a pod. `own`: it is the pod of the reconciler itself."""
 
     node: str
     drain: int
@@ -107,7 +110,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Restart the workload of a pod of which there is only one."""
+    """Restart the Deployment of a pod that is its only replica."""
 
     node: str
     drain: int
@@ -120,19 +123,19 @@ Request = CheckNode | ListPods | ListAttachments | Write
 Command = Watch | Unwatch | Request
 
 
-# What the core is told.
+# Events.
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Drain this node; the same order again changes nothing but timeout, deadline and options."""
+    """Drain this node. The same order again updates only timeout, deadline and options."""
 
     order: DrainOrder
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """No more evictions there."""
+    """Stop evictions on this node."""
 
     node: str
     because: str = "stopped"
@@ -140,7 +143,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class PodNews:
-    """One item of a node's watch; `watch` is the number that WatchPods gave it."""
+    """One event of a pod watch. `watch` is the number in WatchPods."""
 
     node: str
     watch: int
@@ -149,14 +152,14 @@ class PodNews:
 
 @dataclass(frozen=True, slots=True)
 class BudgetNews:
-    """One item of the watch of budgets."""
+    """One event of the budget watch."""
 
     change: BudgetChange
 
 
 @dataclass(frozen=True, slots=True)
 class WatchEnded:
-    """A watch ended although nobody left it; `node` None is that of the budgets."""
+    """A watch ended by itself. `node` is None for the budget watch."""
 
     node: str | None
     watch: int
@@ -195,7 +198,7 @@ class AttachmentsSeen:
 
 @dataclass(frozen=True, slots=True)
 class WriteDone:
-    """The answer to a write; `said` is what Restart returned."""
+    """The answer to a write. `said` is the result of Restart."""
 
     write: Write
     error: ReconcilerError | None = None

@@ -1,4 +1,4 @@
-"""One node's drain as a state machine: told what happened and what time it is, it says what to do next."""
+"""The drain of one node as a state machine: events and the time go in, commands come out."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
 
-# An eviction that was granted sets the deletion timestamp at once. A pod that has none so long afterwards
-# was spared by somebody's webhook, and is asked for again.
+# A granted eviction sets the deletion timestamp at once. A pod without one after this time was kept by a
+# webhook, and is evicted again.
 _SPARED_AFTER = timedelta(seconds=60)
 
 
 class Stage(Enum):
-    """How far one pod is."""
+    """The progress of one pod."""
 
     QUEUED = auto()
     IN_FLIGHT = auto()
@@ -48,7 +48,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Tracked:
-    """One pod of the node, and what came of asking for it."""
+    """One pod of the node, and the results of its requests."""
 
     judged: PodDeleteStatus
     stage: Stage = Stage.QUEUED
@@ -63,18 +63,18 @@ class Tracked:
 
     @property
     def pod(self) -> Pod:
-        """The pod as it was last seen."""
+        """The last known state of the pod."""
         return self.judged.pod
 
     @property
     def remains(self) -> bool:
-        """Whether the drain has to wait for it."""
+        """Whether the drain must wait for it."""
         return self.stage is not Stage.QUEUED or self.judged.goes or self.judged.action is Action.WAIT
 
 
 @dataclass(slots=True)
 class NodeDrain:
-    """One attempt at one node; `number` tells its answers from those of an earlier one."""
+    """One attempt at one node. `number` distinguishes its answers from those of earlier attempts."""
 
     order: DrainOrder
     number: int
@@ -111,14 +111,14 @@ class NodeDrain:
         """Whether it has not ended."""
         return self.phase is Phase.RUNNING
 
-    # What it is told.
+    # Events.
 
     def see(self, change: PodChange, now: datetime) -> None:
-        """Take one item of the node's watch."""
+        """Handle one event of the pod watch."""
         match change:
             case Listed():
                 if not self.listed:
-                    # What went while nobody watched is told by its absence.
+                    # Pods that are not in the list have disappeared while there was no watch.
                     self._forget_all_but(self._in_this_watch)
                 self.listed = True
             case PodGone(uid):
@@ -128,34 +128,34 @@ class NodeDrain:
                 self._see_pod(pod, now)
 
     def lose_sight(self) -> None:
-        """The watch ended: nothing is done until another has listed."""
+        """Handle the end of the watch. The drain pauses until a new watch has listed the pods."""
         self.listed = False
         self._in_this_watch.clear()
 
     def see_node(self, found: Node | None, now: datetime) -> None:
-        """Take the node as it was read after the question was asked."""
+        """Handle the answer to CheckNode."""
         asked, self._check_asked = self._check_asked, None
         if found is None:
-            self.end(Phase.NODE_GONE, now, "the node is no more")
+            self.end(Phase.NODE_GONE, now, "the node no longer exists")
         elif found.uid != self.order.uid:
-            self.end(Phase.NODE_GONE, now, "another node has the name now")
+            self.end(Phase.NODE_GONE, now, "another node has this name now")
         elif not found.unschedulable:
-            self.end(Phase.STOPPED, now, "the node is not cordoned any more")
+            self.end(Phase.STOPPED, now, "the node is no longer cordoned")
         else:
-            # What was read is at least as new as the question, not as the answer.
+            # The node was cordoned when the request was sent; it may have changed before the answer.
             self._cordoned_at = asked or now
             self.error = ""
             self._ready = found.ready if found.condition("Ready") is not None else None
 
     def node_unread(self, error: ReconcilerError, now: datetime) -> None:
-        """The node could not be read: nothing is evicted until it can be."""
+        """Handle a failed CheckNode. The drain pauses until the node can be read."""
         self._check_asked = None
         self._cordoned_at = None
         self.error = f"the node can't be read: {error}"
         self._attempt_later(now)
 
     def see_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
-        """Take the consistent list that was asked for when nothing seemed to be left."""
+        """Handle the consistent list that confirms that no pods are left."""
         self._confirming, self.error = False, ""
         self._forget_all_but({pod.uid for pod in pods})
         for pod in pods:
@@ -163,37 +163,37 @@ class NodeDrain:
         self._confirmed = not self._remaining()
 
     def pods_unread(self, error: ReconcilerError, now: datetime) -> None:
-        """The list could not be read: nobody knows that the node is empty."""
+        """Handle a failed ListPods. The node may not be empty."""
         self._confirming = False
         self.error = f"the pods can't be read: {error}"
         self._attempt_later(now)
 
     def see_attachments(self, names: tuple[str, ...], now: datetime) -> None:
-        """Take what is still attached."""
+        """Handle the list of attached volumes."""
         self._attachments_asked = False
         self._left_attached = names
         self._attachments_at = now + self.limits.attachments_every
         since = self._empty_since or now
-        # A volume of a pod that stays will stay as well: no use in waiting.
+        # The volume of a pod that stays is not detached, so do not wait for it.
         staying = any(tracked.pod.claims for tracked in self._pods.values())
         if not names or staying or now >= since + self.limits.attachments:
             self.end(Phase.DRAINED, now)
 
     def attachments_unread(self, error: ReconcilerError, now: datetime) -> None:
-        """What is attached can't be read: the bound on this wait holds all the same."""
+        """Handle a failed ListAttachments. The limit for this wait applies too."""
         self.see_attachments((f"unknown ({error})",), now)
 
     def written(self, answer: WriteDone, pdbs: PdbTracker, now: datetime) -> str:
-        """Take the answer to a write; returns what stops every drain, empty for nothing."""
+        """Handle the answer to a write. Return the reason to stop all drains, or an empty text."""
         uid, error, said = answer.write.pod.uid, answer.error, answer.said
         self.in_flight -= 1
         pdbs.release(uid)
         tracked = self._pods.get(uid)
         if error is not None and not isinstance(error, Unreachable):
-            # Where no answer came it may have been done all the same.
+            # Without an answer, the write may have succeeded.
             self._stages.pop(uid, None)
         if tracked is None:
-            # It went, and the watch was faster than the answer.
+            # The pod is gone, and the watch was faster than the answer.
             if error is None and not said:
                 self._evicted.add(uid)
             return ""
@@ -203,7 +203,7 @@ class NodeDrain:
         tracked.asked_at = now
         if said:
             tracked.stage = Stage.RESTARTED
-            tracked.because = f"{said} is restarted: the new pod comes up elsewhere before this one goes"
+            tracked.because = f"waits for the restart of {said}: the new pod starts on another node first"
         else:
             if uid not in self._evicted:
                 pdbs.spent(tracked.pod)
@@ -212,22 +212,22 @@ class NodeDrain:
         return ""
 
     def end(self, phase: Phase, now: datetime, error: str = "") -> None:
-        """Nothing more is done."""
+        """End the drain."""
         if self.running:
             self.phase, self.finished, self.error = phase, now, error
             self.wake = None
 
     def hurry(self, now: datetime) -> None:
-        """The clock went back: whatever was to happen later may happen now."""
+        """Retry everything now, because the clock went back."""
         for tracked in self._pods.values():
             tracked.retry_at = min(tracked.retry_at, now) if tracked.retry_at else None
         self._cordoned_at = None
         self.wake = now
 
-    # What it wants.
+    # Commands.
 
     def advance(self, pdbs: PdbTracker, free: int, now: datetime) -> list[Command]:
-        """Tell what to do now, with at most `free` writes; sets `wake`, `waits_on` and `starved`."""
+        """Return the commands, with at most `free` writes. Set `wake`, `waits_on` and `starved`."""
         self.now = now
         if not self.running:
             return []
@@ -239,7 +239,7 @@ class NodeDrain:
         return commands
 
     def progress(self) -> DrainProgress:
-        """Tell how far it is."""
+        """Return the progress."""
         now = self.now or self.order.since
         seen = summarise(tracked.judged for tracked in self._pods.values())
         remaining = {tracked.pod.uid for tracked in self._remaining()}
@@ -275,8 +275,8 @@ class NodeDrain:
         self._rejudge(now)
         refused = [tracked for tracked in self._pods.values() if tracked.judged.action is Action.REFUSE]
         if refused:
-            # As kubectl does: one pod that may not go, and none goes.
-            self.end(Phase.FAILED, now, "some pods may not be evicted: nothing was")
+            # Like kubectl: if one pod may not be evicted, none is.
+            self.end(Phase.FAILED, now, "some pods may not be evicted, so none was evicted")
             return
         remaining = self._remaining()
         if not remaining:
@@ -299,7 +299,7 @@ class NodeDrain:
             yield CheckNode(self.order.node, self.number)
 
     def _finish(self, now: datetime) -> Iterator[Command]:
-        """Drained is what a consistent read says, and no volume is attached any more, within a bound."""
+        """Confirm with a consistent read that no pods are left, and wait for volumes, within a limit."""
         if self._confirming or self._attachments_asked or self._later(now):
             return
         if not self._confirmed:
@@ -320,7 +320,7 @@ class NodeDrain:
         queued = sum(tracked.stage is Stage.QUEUED and tracked.judged.goes for tracked in here)
         if not pdbs.known and queued >= self.limits.budgets_from:
             self.wants_budgets = True
-        # Without knowing the budgets many would be refused; where they can't be read, refusals must do.
+        # Without the budgets, many evictions would be refused. If they can't be read, evict and retry.
         waiting_for_budgets = self.wants_budgets and not pdbs.known and not pdbs.broken
         for tracked in remaining:
             if room <= 0:
@@ -369,7 +369,7 @@ class NodeDrain:
         return Evict(node, number, pod, self._grace(pod), own)
 
     def _escalated(self, tracked: Tracked, now: datetime) -> Write | None:
-        """What the settings allow when the deadline comes near, or a pod is stuck on a dead node."""
+        """Return the escalation for a pod: before the deadline, or if it is stuck. None: there is none."""
         steps, pod = self.order.escalation, tracked.pod
         if (
             steps.delete_before_deadline
@@ -380,7 +380,9 @@ class NodeDrain:
             if pod.deleting_until is not None:
                 if pod.deleting_until > steps.deadline and not tracked.hastened:
                     tracked.hastened = True
-                    return self._stage(pod, left, "is cut short, to be gone by the deadline")
+                    return self._stage(
+                        pod, left, "has a shorter grace period now, to be gone by the deadline"
+                    )
             elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
                 grace = self._grace(pod)
                 grace = pod.grace if grace is None else grace
@@ -397,7 +399,7 @@ class NodeDrain:
             ):
                 tracked.forced = True
                 return self._stage(
-                    pod, 0, "is deleted without grace: it is stuck on a node that is not ready"
+                    pod, 0, "is deleted with grace period 0, because it is stuck on a node that is not Ready"
                 )
         return None
 
@@ -413,17 +415,17 @@ class NodeDrain:
         restarting = isinstance(write, Restart)
         tracked.stage = Stage.QUEUED
         if restarting and isinstance(error, NotFound | Forbidden | Rejected):
-            # A workload that can't be restarted is evicted as any other, at once, with the reason told.
+            # The pod is evicted like any other, and the reason against a restart is reported.
             tracked.no_restart = str(error) or type(error).__name__
             return ""
         tracked.because, tracked.budget = refusal.because, refusal.budget
         pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
         match refusal.meaning:
             case RefusalMeaning.GONE if restarting:
-                # Of the Deployment, not of the pod: somebody else keeps changing it.
+                # The conflict is about the Deployment, not the pod: someone else changes it too.
                 tracked.because = str(error)
             case RefusalMeaning.GONE:
-                # The watch is about to say the same. Should it not, the pod is asked for again after a while.
+                # The watch will report this soon. If it does not, the pod is evicted again after a while.
                 tracked.stage, tracked.asked_at, tracked.because = Stage.LEAVING, now, ""
                 return ""
             case RefusalMeaning.STOP:
@@ -434,7 +436,7 @@ class NodeDrain:
                 if refusal.budget:
                     pdbs.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
                 if refusal.budget in pdbs.all and refusal.wait is None:
-                    # The budget's own clock and its watch say when to ask again, for all of its pods.
+                    # The tracker of the budget decides when to retry, for all its pods.
                     tracked.retry_at = None
                     return ""
             case RefusalMeaning.DYING | RefusalMeaning.SLOWLY:
@@ -454,7 +456,7 @@ class NodeDrain:
             tracked.hastened = tracked.forced = False
             self._stages.pop(write.pod.uid, None)
 
-    # Small questions.
+    # Helpers.
 
     @property
     def _node_ready(self) -> bool:
@@ -479,7 +481,7 @@ class NodeDrain:
         return judge(pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
 
     def _rejudge(self, now: datetime) -> None:
-        """See to what time alone changes."""
+        """Update the verdicts that depend on the time."""
         for tracked in self._pods.values():
             pod = tracked.pod
             if pod.deleting_until is not None and self.order.options.skip_terminating_after:
@@ -503,7 +505,7 @@ class NodeDrain:
         )
 
     def _grace(self, pod: Pod) -> int | None:
-        """What to ask for, in seconds; None leaves the pod its own."""
+        """Return the grace period for the request, in seconds. None: that of the pod."""
         options = self.order.options
         if options.grace is not None:
             return options.grace
@@ -512,7 +514,7 @@ class NodeDrain:
         return None
 
     def _due(self, at: datetime, now: datetime) -> bool:
-        """Whether it is time; where it is not, we are woken then."""
+        """Return whether `at` has come. If not, set a wake-up for it."""
         if at <= now:
             return True
         self._wakes.append(at)
@@ -540,7 +542,7 @@ class NodeDrain:
                 yield Blocker(pod.key, f"is still terminating {late}s after its grace period")
             elif not self.running:
                 going = pod.deleting_until is not None or tracked.stage is Stage.LEAVING
-                yield Blocker(pod.key, "was terminating" if going else "its turn had not come")
+                yield Blocker(pod.key, "was terminating" if going else "was not evicted yet")
             elif tracked.judged.action is Action.WAIT and pod.deleting_until is None:
                 yield Blocker(pod.key, "; ".join(tracked.judged.reasons))
 
@@ -549,7 +551,7 @@ class NodeDrain:
         if self.running and steps.warn_after is not None and now >= self.order.since + steps.warn_after:
             for blocker in blockers:
                 yield f"not drained after {steps.warn_after}: {blocker.pod} {blocker.because}"
-        # Of pods that have gone by it as well: a stage that did its work is told of all the same.
+        # Also for pods that are gone by now.
         yield from self._stages.values()
 
     def _still_attached(self) -> Iterator[str]:

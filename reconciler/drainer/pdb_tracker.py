@@ -1,7 +1,8 @@
-"""The budgets, shared by all drains: who asks, who waits, and what is known of each.
+"""The PodDisruptionBudgets, shared by all drains: their state, and the evictions that use or wait for them.
 
-One eviction is in flight per budget: several at once cost refusals and conflicts on the server, and bring
-nothing (docs/bench.md). What a budget allows is what its watch said, less what went since.
+One eviction per budget is in flight. More at once cause refusals and conflicts on the server and are not
+faster (docs/bench.md). The disruptions that a budget allows are those of the last watch event, minus the
+evictions since then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reconciler.model.ports import BudgetChange, BudgetGone, Listed
 
 @dataclass(slots=True)
 class PdbTracker:
-    """All budgets by `namespace/name`; `known` once the watch has listed them, `broken` while it can't."""
+    """All budgets by `namespace/name`. `known`: the watch has listed them. `broken`: the watch has failed."""
 
     known: bool = False
     broken: bool = False
@@ -30,11 +31,11 @@ class PdbTracker:
 
     @property
     def all(self) -> Mapping[str, PodDisruptionBudget]:
-        """Every budget that the watch told of."""
+        """All budgets from the watch."""
         return self._budgets
 
     def see(self, change: BudgetChange) -> str | None:
-        """Take one item of the watch; returns the budget's key when pods that wait for it may ask again."""
+        """Handle one watch event. Return the key of a budget if pods may no longer have to wait for it."""
         match change:
             case Listed():
                 self.known, self.broken = True, False
@@ -53,18 +54,18 @@ class PdbTracker:
                 return budget.key
 
     def forget(self, *, broken: bool = False) -> None:
-        """The watch is gone: what was known may not be so any more."""
+        """Drop all state, because the watch has ended."""
         self.known, self.broken = False, broken
         self._budgets.clear()
         self._by_namespace.clear()
         self._covers.clear()
 
     def covering(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Return the budgets that the server would ask about the pod."""
+        """Return the budgets that the server would check for the pod."""
         if asks_none(pod):
             return ()
         mine = self._by_namespace.get(pod.namespace, {})
-        # Asked for every pod after every event, while selectors and labels hardly ever change.
+        # This is called for every pod after every event, but selectors and labels rarely change.
         labels, keys = self._covers.get(pod.uid, (None, ()))
         if labels is not pod.labels:
             keys = tuple(budget.key for budget in mine.values() if budget.covers(pod))
@@ -72,29 +73,29 @@ class PdbTracker:
         return tuple(mine[key] for key in keys)
 
     def take(self, budgets: tuple[PodDisruptionBudget, ...], uid: str) -> bool:
-        """Take the place of each budget for one eviction, or none where one is taken."""
+        """Reserve all budgets for one eviction. Return False, and reserve none, if one is in use."""
         if any(self._busy.get(budget.key, uid) != uid for budget in budgets):
             return False
         self._busy.update({budget.key: uid for budget in budgets})
         return True
 
     def held_by(self, uid: str) -> frozenset[str]:
-        """Return the budgets whose place this pod's eviction has."""
+        """Return the budgets that are reserved for the eviction of this pod."""
         return frozenset(key for key, holder in self._busy.items() if holder == uid)
 
     def release(self, uid: str) -> None:
-        """The eviction of this pod was answered."""
+        """Release the budgets, because the eviction of this pod was answered."""
         for key in [key for key, holder in self._busy.items() if holder == uid]:
             del self._busy[key]
 
     def spent(self, pod: Pod) -> None:
-        """One eviction was granted: until the watch says so, its budgets allow one less."""
+        """Subtract a granted eviction from its budgets until the watch reports it."""
         for budget in self.covering(pod):
             if asks(budget, pod):
                 self._put(replace(budget, allowed=max(0, budget.allowed - 1)))
 
     def exhausted(self, key: str, now: datetime, first: timedelta, last: timedelta) -> None:
-        """The server refused in this budget's name, whatever we believed: ask again after a while."""
+        """Retry later, because the server refused an eviction for this budget."""
         refusals = self._refusals.get(key, 0)
         self._refusals[key] = refusals + 1
         self._ask_at[key] = now + backoff(refusals, first, last)
@@ -104,9 +105,10 @@ class PdbTracker:
     def closed_until(
         self, budget: PodDisruptionBudget, pod: Pod, now: datetime, last: timedelta
     ) -> datetime | None:
-        """Tell until when asking about the pod is of no use, None where it may be asked now.
+        """Return the time before which the server would refuse the eviction. None: try it now.
 
-        The watch says when a budget allows something again; should it fail us, the server is asked anyway.
+        The watch reports when a budget allows a disruption again. In case it misses that, the eviction is
+        tried anyway after `last`.
         """
         if not would_refuse(budget, pod):
             return None
@@ -114,7 +116,7 @@ class PdbTracker:
         return ask_at if ask_at > now else None
 
     def hurry(self, now: datetime) -> None:
-        """The clock went back: whatever was to happen later may happen now."""
+        """Retry everything now, because the clock went back."""
         self._ask_at = {key: min(at, now) for key, at in self._ask_at.items()}
 
     def _put(self, budget: PodDisruptionBudget) -> None:
@@ -126,6 +128,6 @@ class PdbTracker:
 
 
 def backoff(failures: int, first: timedelta, last: timedelta) -> timedelta:
-    """Return the pause after so many failures before this one: doubling, never zero."""
+    """Return the pause after this many earlier failures. It doubles, and is never zero."""
     factor: int = 1 << min(failures, 16)
     return min(last, first * factor)

@@ -1,7 +1,7 @@
-"""What an answer to an eviction means: gone, try again, and when; and the words for it.
+"""What the answer to an eviction means: the pod is gone, or when to retry, with a text for reports.
 
-Sources: kubernetes pkg/registry/core/pod/storage/eviction.go (what is answered and why), and kubectl
-pkg/drain/drain.go (what it makes of that).
+Sources: kubernetes pkg/registry/core/pod/storage/eviction.go (the answers), and kubectl
+pkg/drain/drain.go (how it reacts to them).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RefusalMeaning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EvictionRefusal:
-    """One refusal: `budget` is `namespace/name` where the server named one, `wait` its wish in seconds."""
+    """One refusal. `budget` is the `namespace/name` from the answer, `wait` its Retry-After in seconds."""
 
     meaning: RefusalMeaning
     because: str
@@ -48,15 +48,17 @@ class EvictionRefusal:
 
 
 def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> EvictionRefusal:
-    """Tell what an error means for a pod that these budgets cover."""
+    """Return what an error means for a pod that these budgets select."""
     match error:
         case NotFound() | Conflict():
-            # 409 is the UID precondition: the name is another pod's by now, so ours is no more.
+            # 409 is the UID precondition: another pod has the name now, so ours is gone.
             return EvictionRefusal(RefusalMeaning.GONE, "gone")
         case TooManyRequests():
             return _refused(error, pod, tuple(budgets))
         case Forbidden() if _namespace_terminates(error):
-            return EvictionRefusal(RefusalMeaning.DYING, f"namespace {pod.namespace} is being deleted")
+            return EvictionRefusal(
+                RefusalMeaning.DYING, f"is in namespace {pod.namespace}, which is being deleted"
+            )
         case Forbidden():
             return EvictionRefusal(RefusalMeaning.SLOWLY, f"not allowed: {error}")
         case Unreachable():
@@ -66,20 +68,20 @@ def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisrupti
         case Rejected():
             return EvictionRefusal(RefusalMeaning.SLOWLY, _rejected(error, tuple(budgets)))
         case LockLost():
-            return EvictionRefusal(RefusalMeaning.STOP, f"the lock is no longer ours: {error}")
+            return EvictionRefusal(RefusalMeaning.STOP, f"the lock is lost: {error}")
         case _:
             return EvictionRefusal(RefusalMeaning.SLOWLY, str(error))
 
 
 def waits_for(budget: PodDisruptionBudget) -> str:
-    """Say what a pod waits for: `waits for PDB shop/web: needs 3 healthy, has 3`."""
+    """Return what a pod waits for: `waits for PDB shop/web: needs 3 healthy, has 3`."""
     return f"waits for PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"
 
 
 def two_budgets(budgets: Iterable[PodDisruptionBudget]) -> str:
-    """Say why a pod under two budgets can't be evicted."""
+    """Return why a pod with two budgets can't be evicted."""
     names = ", ".join(sorted(budget.key for budget in budgets))
-    return f"several PDBs cover it ({names}): the API server evicts no pod that has more than one"
+    return f"is selected by several PDBs ({names}); the API server does not evict such a pod"
 
 
 def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudget, ...]) -> EvictionRefusal:
@@ -100,10 +102,8 @@ def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudge
         named = named or (budgets[0] if len(budgets) == 1 else None)
         if named is not None:
             return EvictionRefusal(RefusalMeaning.BUDGET, waits_for(named), named.key, error.retry_after)
-        return EvictionRefusal(RefusalMeaning.BUDGET, f"a PDB refuses: {error}", wait=error.retry_after)
-    return EvictionRefusal(
-        RefusalMeaning.LATER, f"the API server asks for patience: {error}", wait=error.retry_after
-    )
+        return EvictionRefusal(RefusalMeaning.BUDGET, f"refused by a PDB: {error}", wait=error.retry_after)
+    return EvictionRefusal(RefusalMeaning.LATER, f"the API server is busy: {error}", wait=error.retry_after)
 
 
 def _namespace_terminates(error: Forbidden) -> bool:
@@ -113,5 +113,5 @@ def _namespace_terminates(error: Forbidden) -> bool:
 
 def _rejected(error: Rejected, budgets: tuple[PodDisruptionBudget, ...]) -> str:
     if "more than one PodDisruptionBudget" in str(error):
-        return two_budgets(budgets) if len(budgets) > 1 else f"several PDBs cover it: {error}"
+        return two_budgets(budgets) if len(budgets) > 1 else f"is selected by several PDBs: {error}"
     return f"refused: {error}"

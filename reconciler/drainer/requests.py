@@ -1,4 +1,4 @@
-"""From commands of the core to what it is told of them: requests that are made, and whatever failed."""
+"""Sends the requests that the core wants, and converts answers and errors into events for the core."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from reconciler.model.ports import Evictor
 
 
 def ask(evictor: Evictor, command: Request, now: datetime) -> Answer:
-    """Make the request and return what the core is to be told; raises what the evictor raises."""
+    """Send the request and return the event for the core. Raises the errors of the evictor."""
     node, number = command.node, command.drain
     match command:
         case CheckNode():
@@ -47,7 +47,7 @@ def ask(evictor: Evictor, command: Request, now: datetime) -> Answer:
 
 
 def failed(command: Watch | Request, error: ReconcilerError) -> Answer | WatchEnded:
-    """Return what the core is told of a request that raised, or of a watch that could not be opened."""
+    """Return the event for a request that failed, or for a watch that could not be opened."""
     match command:
         case WatchPods(node, watch):
             return WatchEnded(node, watch, error)

@@ -1,4 +1,4 @@
-"""Threads around the core: they carry its commands out and bring the answers back."""
+"""The threads around the core: they carry out its commands and pass the answers back."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _Item = TypeVar("_Item")
 
 
 class Drainer:
-    """Carries drains out in the background, until `close`.
+    """Carries out drains in the background, until `close`.
 
-    Nothing that it does raises in the caller's thread: what goes wrong stands in the progress. Requests are
-    made by a pool of `limits.parallel` threads, each watch has one of its own, and one thread runs the core.
+    Errors of requests are in the progress, and are not raised in the caller's thread. A pool of
+    `limits.parallel` threads sends requests, each watch has its own thread, and one thread runs the core.
     """
 
     def __init__(
@@ -53,11 +53,10 @@ class Drainer:
         on_progress: Callable[[DrainProgress], None] | None = None,
         before_own_pod: Callable[[], None] | None = None,
     ) -> None:
-        """Take the ports.
+        """Start without drains.
 
-        `on_progress` is called from the drainer's thread with each drain about which something was learnt.
-        `before_own_pod` is called once before the pod that we run in is evicted, which is the last thing
-        that happens here: whatever others may wait for (the lock) is given back in it.
+        `on_progress` is called from the drainer's thread for each drain that has changed. `before_own_pod` is
+        called once before the reconciler's own pod is evicted, to release what others wait for (the lock).
         """
         self._limits = limits or Limits()
         self._core = DrainCore(self._limits)
@@ -78,7 +77,7 @@ class Drainer:
         self._thread: Thread | None = None
 
     def start(self, order: DrainOrder) -> None:
-        """Start a node's drain, or go on with it; an ended one begins anew."""
+        """Start or continue the drain of a node. A drain that has ended starts again."""
         with self._changed:
             if self._closing:
                 return
@@ -87,23 +86,23 @@ class Drainer:
                 self._thread = Thread(target=self._run, name="drainer", daemon=True)
                 self._thread.start()
             self._events.append(Start(order))
-            # Counted here, so that a wait straight after this does not take the drain for ended.
+            # Counted here, so that `wait` right after this call sees a running drain.
             self._running += 1
             self._changed.notify_all()
 
     def stop(self, node: str, because: str = "stopped") -> None:
-        """Evict nothing more from a node; what is in flight is not called back."""
+        """Stop evictions on a node. Requests in flight are not cancelled."""
         self._put(Stop(node, because))
 
     def progress(self) -> Mapping[str, DrainProgress]:
-        """Tell how far each drain is that this drainer was ever given, by node."""
+        """Return the progress of each drain since the start, by node."""
         with self._core_lock:
             return self._core.progress()
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until a drain ends or none runs, so many seconds at most; tells whether that came about.
+        """Wait until a drain ends or none runs, for at most `timeout` seconds. Return False after a timeout.
 
-        Where nothing runs already it returns at once. Raises what a bug of the drainer itself raised.
+        It returns at once if no drain runs. It raises the exception of the drainer's thread, if there is one.
         """
         until = None if timeout is None else self._clock.now().timestamp() + timeout
         with self._changed:
@@ -118,7 +117,7 @@ class Drainer:
             return True
 
     def close(self) -> None:
-        """Stop everything and return when no request of ours is under way any more."""
+        """Stop everything, and return when no request is in flight."""
         with self._changed:
             self._closing = True
             thread, pool = self._thread, self._pool
@@ -147,7 +146,7 @@ class Drainer:
             raise
 
     def _next_events(self) -> list[Event] | None:
-        """Wait for something to happen; None when it is over."""
+        """Wait for events. Return None after `close`."""
         with self._changed:
             while not self._events and not self._closing:
                 wake = self._core.next_wake()
@@ -157,7 +156,7 @@ class Drainer:
                 self._clock.wait(self._changed, left)
             if self._closing:
                 return None
-            # All that has come meanwhile is looked at together: one reckoning for many pods.
+            # Events that arrived in the meantime are handled together, so the core computes only once.
             events = list(self._events)
             self._events.clear()
             return events
@@ -197,7 +196,7 @@ class Drainer:
             answer: Event = ask(self._evictor, command, self._clock.now())
         except ReconcilerError as error:
             answer = failed(command, error)
-        except Exception as error:  # noqa: BLE001 - a bug must not leave the drain waiting for ever
+        except Exception as error:  # noqa: BLE001 - a bug must not block the drain forever
             _log.exception("a request of the drainer failed", extra={"node": command.node})
             answer = failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
         self._put(answer)
@@ -208,7 +207,7 @@ class Drainer:
         ).start()
 
     def _follow(self, number: int, node: str | None) -> None:
-        """Bring what one watch tells until it ends or is left."""
+        """Pass the events of a watch to the core until it ends or is stopped."""
         error: ReconcilerError | None = None
         try:
             if node is None:
@@ -219,7 +218,7 @@ class Drainer:
                     self._put(PodNews(node, number, pod_change))
         except ReconcilerError as failure:
             error = failure
-        except Exception as failure:  # noqa: BLE001 - a bug must not leave the drain waiting for ever
+        except Exception as failure:  # noqa: BLE001 - a bug must not block the drain forever
             _log.exception("a watch of the drainer failed", extra={"node": node})
             error = ReconcilerError(f"{type(failure).__name__}: {failure}")
         with self._changed:
@@ -245,7 +244,7 @@ class Drainer:
         self._exit(number)
 
     def _exit(self, number: int) -> None:
-        """Leave a watch once, whichever thread comes first: one made of a generator stands no more."""
+        """Close a watch once, even if two threads try. A generator cannot be closed twice."""
         with self._changed:
             watch = self._watches.pop(number, None)
         if watch is not None:

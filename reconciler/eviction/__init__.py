@@ -1,4 +1,4 @@
-"""Which pods go from a node, in which order, and why not. Pure."""
+"""Which pods a drain evicts, in which order, and why not. Pure."""
 
 from reconciler.eviction.filters import Action, PodDeleteStatus, judge
 from reconciler.eviction.order import Tier, tier_of

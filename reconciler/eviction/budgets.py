@@ -1,4 +1,4 @@
-"""What the API server asks of a budget when a pod is evicted.
+"""Which PodDisruptionBudgets the API server checks when a pod is evicted.
 
 Source: kubernetes pkg/registry/core/pod/storage/eviction.go.
 """
@@ -9,15 +9,15 @@ from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
 def asks_none(pod: Pod) -> bool:
-    """Whether no budget is asked: the pod has ended, never started, or is being deleted (canIgnorePDB)."""
+    """Whether no budget applies: the pod has finished, never started, or is being deleted (canIgnorePDB)."""
     return pod.finished or pod.phase == "Pending" or pod.deleting_until is not None
 
 
 def asks(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether evicting the pod needs one of the budget's allowed disruptions.
+    """Whether the eviction of the pod uses one of the budget's allowed disruptions.
 
-    An unready pod needs none under AlwaysAllow, nor where enough others are healthy (IfHealthyBudget, and
-    unset).
+    The eviction of an unready pod uses none with AlwaysAllow. With IfHealthyBudget, and by default, it uses
+    none while enough other pods are healthy.
     """
     if pod.ready:
         return True
@@ -25,5 +25,5 @@ def asks(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def would_refuse(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether the server would refuse the eviction now in this budget's name."""
+    """Whether the server would refuse the eviction now because of this budget."""
     return budget.allowed <= 0 and asks(budget, pod)

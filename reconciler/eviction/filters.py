@@ -1,8 +1,8 @@
-"""What a drain does with one pod: kubectl's filters to the letter and in its order, with every reason kept.
+"""What a drain does with one pod: the filters of kubectl, in the same order, with all their reasons.
 
-Source: kubernetes/kubectl pkg/drain/filters.go. Unlike there, a filter that refuses does not hide what the
-next one would have refused, and no warning drops another. Pods that speak for themselves, and rules, are
-heard after the filters that skip and before those that refuse.
+Source: kubernetes/kubectl pkg/drain/filters.go. Two things are different here: a filter that refuses does
+not hide the reasons of later filters, and all warnings are kept. Labels of the pod, and rules, apply after
+the filters that skip pods and before the filters that refuse them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNMANAGED_DELETED = "deleting Pods that declare no controller"
 
 
 class Action(StrEnum):
-    """What happens to a pod; `WAIT`: it goes by itself (terminates, or runs to its end) and is waited for."""
+    """What happens to a pod. `WAIT`: the drain waits until the pod terminates or completes by itself."""
 
     EVICT = "evict"
     DELETE = "delete"
@@ -40,10 +40,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodDeleteStatus:
-    """A pod with all that is known about its part in the drain.
+    """What a drain does with a pod, and why.
 
-    `reasons` say why it stays or what it waits for, `warnings` what is lost when it goes, both in kubectl's
-    words where kubectl has some. Of two pods that go, the lower (`tier`, `order`) goes first and entirely.
+    `reasons` are why it stays or what the drain waits for. `warnings` are what is lost with it. Both use the
+    texts of kubectl if there are any. Pods with a lower (`tier`, `order`) go first.
     """
 
     pod: Pod
@@ -55,17 +55,17 @@ class PodDeleteStatus:
 
     @property
     def goes(self) -> bool:
-        """Whether we move it."""
+        """Whether the drain evicts or deletes it."""
         return self.action in (Action.EVICT, Action.DELETE)
 
     @property
     def group(self) -> tuple[int, int]:
-        """Pods of one group go together."""
+        """The tier and the order. Pods of the same group go together."""
         return (int(self.tier), self.order)
 
     @property
     def verdict(self) -> PodVerdict:
-        """The same for a report."""
+        """The same, for reports."""
         return PodVerdict(self.pod.key, self.pod.uid, str(self.action), (*self.reasons, *self.warnings))
 
 
@@ -77,7 +77,7 @@ class _Circumstances(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """One filter's answer; `final` ends the questions."""
+    """The answer of one filter. With `final`, later filters are skipped."""
 
     refuses: str = ""
     warns: str = ""
@@ -97,7 +97,7 @@ def judge(
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     own_pod: str | None = None,
 ) -> PodDeleteStatus:
-    """Tell what a drain does with a pod at a moment (UTC), and every reason for it."""
+    """Return what a drain does with a pod `now` (UTC), with all reasons."""
     gone = pod.owner is not None and f"{pod.namespace}/{pod.owner.name}" in options.gone_daemonsets
     around = _Circumstances(options, now, namespaces or {}, gone)
     refusals: list[str] = []
@@ -114,7 +114,7 @@ def judge(
     if refusals and not (going and not options.strict):
         action = Action.REFUSE if options.strict else Action.KEEP
     elif going:
-        # A pod that nobody would have been allowed to evict goes all the same once somebody deleted it.
+        # The pod may not be evicted, but someone has already deleted it.
         action, because, refusals = Action.WAIT, "is already terminating", []
     rule = rule_for(pod, options.rules, around.namespaces)
     return PodDeleteStatus(
@@ -131,7 +131,7 @@ def _selected(pod: Pod, around: _Circumstances) -> _Word:
     selector = around.options.pod_selector
     if selector is None or selector.matches(pod.labels):
         return _FINE
-    return _Word(final=Action.SKIP, because="the pod selector leaves it out")
+    return _Word(final=Action.SKIP, because="the pod selector does not match it")
 
 
 def _long_terminating(pod: Pod, around: _Circumstances) -> _Word:
@@ -143,7 +143,7 @@ def _long_terminating(pod: Pod, around: _Circumstances) -> _Word:
         return _FINE
     return _Word(
         final=Action.SKIP,
-        because=f"is terminating for longer than {patience.total_seconds():.0f}s: not waited for",
+        because=f"has been terminating for more than {patience.total_seconds():.0f}s, so it is skipped",
     )
 
 
@@ -155,14 +155,16 @@ def _daemonset(pod: Pod, around: _Circumstances) -> _Word:
         return _Word(warns=missing) if around.options.evict_unmanaged else _Word(refuses=missing)
     if around.options.ignore_daemonsets:
         return _Word(final=Action.SKIP, because=DAEMONSET_IGNORED)
-    # With the flag that this asks for nothing else would matter, so nothing else is asked.
+    # With --ignore-daemonsets the pod would be skipped, so the reasons of later filters do not matter.
     return _Word(refuses=DAEMONSET_REFUSED, final=Action.KEEP)
 
 
 def _mirror(pod: Pod, _: _Circumstances) -> _Word:
     if not pod.mirror:
         return _FINE
-    return _Word(final=Action.SKIP, because="mirrors a static pod, which no eviction removes")
+    return _Word(
+        final=Action.SKIP, because="is the mirror of a static pod, which an eviction does not remove"
+    )
 
 
 def _own_word_or_rule(pod: Pod, around: _Circumstances) -> _Word:
@@ -174,9 +176,9 @@ def _own_word_or_rule(pod: Pod, around: _Circumstances) -> _Word:
         return _FINE
     behavior, who = word
     if behavior is Behavior.SKIP:
-        return _Word(final=Action.SKIP, because=f"{who} says to leave it")
+        return _Word(final=Action.SKIP, because=f"{who} says to skip it")
     if behavior is Behavior.WAIT_COMPLETED and not pod.finished:
-        return _Word(final=Action.WAIT, because=f"{who} says to wait until it has ended")
+        return _Word(final=Action.WAIT, because=f"{who} says to wait until it has completed")
     return _FINE
 
 

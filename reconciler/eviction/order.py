@@ -1,6 +1,7 @@
-"""In which order pods go: tiers, then the order that rules give, then the lowest priority first.
+"""The order of evictions: by tier, then by the order of rules, then the lowest priority first.
 
-The tiers are Karpenter's (pkg/controllers/node/termination/terminator): what others need goes after them.
+The tiers are those of Karpenter (pkg/controllers/node/termination/terminator): pods that others depend on
+go later.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
 class Tier(IntEnum):
-    """A later tier starts when the former one is gone; `OWN` is the pod that we run in."""
+    """A tier starts when the previous one is gone. `OWN` is the pod of the reconciler itself."""
 
     ORDINARY = 0
     DAEMONSET = 1
@@ -23,7 +24,7 @@ class Tier(IntEnum):
 
 
 def tier_of(pod: Pod, own_pod: str | None = None) -> Tier:
-    """Tell the tier of a pod; `own_pod` is `namespace/name`."""
+    """Return the tier of a pod. `own_pod` is the `namespace/name` of the reconciler's own pod."""
     if own_pod is not None and pod.key == own_pod:
         return Tier.OWN
     daemonset = pod.owner is not None and pod.owner.kind == "DaemonSet"

@@ -1,4 +1,4 @@
-"""What draining a node would do and what would block it, before anything moves."""
+"""What a drain of a node would do, and what would block it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def preview(
     own_pod: str | None = None,
     restart_singletons: bool = False,
 ) -> Preview:
-    """Say what draining one node would do now (UTC); `nodes` and `pods` are the whole cluster's."""
+    """Return what a drain of one node would do `now` (UTC). `nodes` and `pods` are those of the cluster."""
     here = [pod for pod in pods if pod.node == node]
     seen = survey(here, options, now=now, namespaces=namespaces, own_pod=own_pod)
     known = () if options.use_delete else tuple(budgets)
@@ -44,11 +44,11 @@ def preview(
 def _blocker(
     pod: Pod, budgets: Sequence[PodDisruptionBudget], prefix: str, *, restart_singletons: bool
 ) -> Blocker | None:
-    """Say why a budget would refuse the pod now, and whether waiting can help.
+    """Return why a PodDisruptionBudget would refuse the eviction of the pod now, or None.
 
-    Follows pkg/registry/core/pod/storage/eviction.go: pods that ended or never started are asked no budget,
-    a pod of two budgets is refused whatever they allow, an unready pod goes freely under AlwaysAllow, else
-    only while enough others are healthy.
+    It follows pkg/registry/core/pod/storage/eviction.go. No budget applies to pods that have finished or
+    never started. A pod with two budgets is always refused. An unready pod may be evicted with AlwaysAllow,
+    otherwise only while enough other pods are healthy.
     """
     if asks_none(pod):
         return None
@@ -57,14 +57,14 @@ def _blocker(
         names = ", ".join(budget.key for budget in covering)
         return Blocker(
             pod.key,
-            f"several PDBs cover it ({names}): the API server evicts no pod that has more than one",
+            f"is selected by several PDBs ({names}); the API server does not evict such a pod",
             names,
         )
     for budget in covering:
         because = _refusal(pod, budget)
         if because and may_be_restarted(pod, covering, prefix=prefix, everywhere=restart_singletons):
             because += (
-                "; its Deployment is restarted instead, if it fits: the new pod comes up elsewhere first"
+                "; if possible, its Deployment is restarted instead: the new pod starts on another node first"
             )
         if because:
             return Blocker(pod.key, because, budget.key)
@@ -77,9 +77,9 @@ def _refusal(pod: Pod, budget: PodDisruptionBudget) -> str:
         return ""
     if not pod.ready:
         return (
-            f"{counts}; the pod is not ready, and without unhealthyPodEvictionPolicy: AlwaysAllow it may go"
-            " only while enough others are"
+            f"{counts}; the pod is not ready, and without unhealthyPodEvictionPolicy: AlwaysAllow it can be"
+            " evicted only while enough other pods are"
         )
     if budget.expected and budget.desired >= budget.expected:
-        return f"{counts}, and allows none of its {budget.expected} to be missing, ever"
+        return f"{counts}, and never allows a disruption of its {budget.expected} pods"
     return counts

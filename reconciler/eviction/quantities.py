@@ -1,4 +1,4 @@
-"""Kubernetes quantities, exactly. Source: k8s.io/apimachinery pkg/api/resource/quantity.go."""
+"""Exact arithmetic with Kubernetes quantities. Source: k8s.io/apimachinery pkg/api/resource/quantity.go."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUFFIXES = {
 
 
 def quantity(text: str) -> Fraction:
-    """Read a quantity such as 100m, 1.5Gi or 2e3; raises ValueError for anything else."""
+    """Parse a quantity such as 100m, 1.5Gi or 2e3. Raises ValueError for anything else."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text!r} is not a quantity")
@@ -31,7 +31,7 @@ def quantity(text: str) -> Fraction:
 
 
 def total(requests: Iterable[Mapping[str, str]]) -> dict[str, Fraction]:
-    """Sum what several containers ask for; raises ValueError."""
+    """Return the sum of the requests of several containers. Raises ValueError for an invalid quantity."""
     sums: dict[str, Fraction] = {}
     for container in requests:
         for resource, text in container.items():

@@ -1,7 +1,7 @@
-"""Whether the rest of the cluster has room for the pods that would go: by requests, taints and affinity.
+"""Whether the other nodes have room for the evicted pods: by requests, taints and affinity.
 
-First fit, the largest first: what fits so does fit, what doesn't might still by another packing. Nothing is
-said of what a reading of pods and nodes can't tell: topology constraints, volumes' zones, quotas.
+It uses first fit, largest pods first. If that succeeds, there is room. If it fails, another packing might
+still fit. It does not check topology constraints, zones of volumes, and quotas.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class _Place:
 
 
 def room(nodes: Iterable[Node], pods: Iterable[Pod], evictees: Sequence[Pod]) -> tuple[str, ...]:
-    """Say for which evictees there is no room elsewhere, and what could not be told; empty: room for all.
+    """Return the evictees without room on other nodes, and what is not known. Empty: room for all.
 
-    `nodes` (with allocatable) and `pods` (with placement) are the whole cluster's; the evictees' own nodes
-    don't count.
+    `nodes` (with allocatable) and `pods` (with placement) are those of the cluster. The nodes of the
+    evictees do not count.
     """
     leaving = {pod.node for pod in evictees}
     going = {pod.uid for pod in evictees}
@@ -45,14 +45,16 @@ def room(nodes: Iterable[Node], pods: Iterable[Pod], evictees: Sequence[Pod]) ->
         reasons = Counter(_place(pod, needs, places))
         if "" in reasons:
             continue
-        told = ", ".join(f"{count} {why}" for why, count in sorted(reasons.items())) or "there is no other"
+        told = (
+            ", ".join(f"{count} {why}" for why, count in sorted(reasons.items())) or "there is no other node"
+        )
         lines.append(f"no node has room for {pod.key}: {told}")
     lines += _not_judged(evictees)
-    return (*lines, *(f"can't be told: {text}" for text in untold))
+    return (*lines, *(f"unknown: {text}" for text in untold))
 
 
 def tolerates(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:
-    """Whether a pod may be scheduled in spite of taints (k8s.io/component-helpers scheduling/corev1)."""
+    """Whether a pod tolerates all taints (k8s.io/component-helpers scheduling/corev1)."""
     return all(
         taint.effect == "PreferNoSchedule" or any(_tolerates(taint, one) for one in tolerations)
         for taint in taints
@@ -66,7 +68,7 @@ def _tolerates(taint: Taint, toleration: Toleration) -> bool:
         return False
     if toleration.operator == "Exists":
         return True
-    # An empty key is only valid with Exists.
+    # An empty key is valid only with Exists.
     return bool(toleration.key) and toleration.value == taint.value
 
 
@@ -100,7 +102,7 @@ def _places(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], untold:
 
 
 def _needs(pod: Pod) -> dict[str, Fraction]:
-    """What the scheduler counts: the sum of requests, and one place among the node's pods."""
+    """Return what the scheduler counts: the sum of requests, and one pod."""
     requests = total(pod.placement.requests) if pod.placement is not None else {}
     return {"cpu": Fraction(0), "memory": Fraction(0), **requests, "pods": Fraction(1)}
 
@@ -111,7 +113,7 @@ def _take(place: _Place, needs: Mapping[str, Fraction]) -> None:
 
 
 def _place(pod: Pod, needs: Mapping[str, Fraction], places: list[_Place]) -> list[str]:
-    """Put the pod where it fits first; returns [""] then, else each node's reason."""
+    """Place the pod on the first node with room and return [""]. Else return the reason of each node."""
     reasons = []
     for place in places:
         why = _obstacle(pod, needs, place)
@@ -127,9 +129,9 @@ def _obstacle(pod: Pod, needs: Mapping[str, Fraction], place: _Place) -> str:
     if place.node.unschedulable:
         return "cordoned"
     if not place.node.ready:
-        return "not ready"
+        return "not Ready"
     if not _selects(placement, place.node):
-        return "not selected by its node selector or affinity"
+        return "not matching its node selector or affinity"
     if not tolerates(place.node.taints, placement.tolerations):
         return "tainted"
     short = [
@@ -145,11 +147,11 @@ def _not_judged(evictees: Sequence[Pod]) -> list[str]:
     bound = sorted(pod.key for pod in evictees if pod.placement is not None and pod.placement.topology)
     claims = sorted(pod.key for pod in evictees if pod.claims)
     return [
-        f"can't be told: {what} of {_some(keys)}"
+        f"not checked: {what} of {_some(keys)}"
         for what, keys in (
             ("requests and constraints", blind),
             ("pod affinity or topology spread", bound),
-            ("where the volumes may be mounted", claims),
+            ("where the volumes can be mounted", claims),
         )
         if keys
     ]

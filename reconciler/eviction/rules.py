@@ -1,7 +1,7 @@
-"""Rules for pods, as Cluster API's MachineDrainRule has them, and what a pod says about itself.
+"""Rules for pods, like Cluster API's MachineDrainRule, and drain labels of the pod itself.
 
-Source: cluster-api, core/reconcilers/machine/drain and the MachineDrainRule proposal: of several rules that
-select a pod the first by name wins; a label on the pod beats them all.
+Source: cluster-api, core/reconcilers/machine/drain and the MachineDrainRule proposal. If several rules
+select a pod, the first one by name applies. A label on the pod wins over all rules.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _SAYS = {"skip": Behavior.SKIP, "wait-completed": Behavior.WAIT_COMPLETED}
 def rule_for(
     pod: Pod, rules: Iterable[PodRule], namespaces: Mapping[str, Mapping[str, str]]
 ) -> PodRule | None:
-    """Return the rule that holds for a pod: the first by name of those that select it."""
+    """Return the rule for a pod: the first one by name that selects it, or None."""
     matching = (rule for rule in rules if _selects(rule, pod, namespaces))
     return min(matching, key=lambda rule: rule.name, default=None)
 
 
 def own_word(pod: Pod, prefix: str) -> tuple[Behavior, str] | None:
-    """Return what the pod asks for itself, and in which words; our keys are heard before Cluster API's."""
+    """Return the behavior that the pod's label asks for, and the label. Our keys win over Cluster API's."""
     ours = OwnKeys(prefix).drain
     for kind, key, value in (
         ("label", ours, pod.labels.get(ours)),
@@ -42,7 +42,7 @@ def _selects(rule: PodRule, pod: Pod, namespaces: Mapping[str, Mapping[str, str]
     if rule.namespaces is not None and pod.namespace not in rule.namespaces:
         return False
     if rule.namespace_selector is not None and not rule.namespace_selector.matches(
-        # The API server puts this label on every namespace, so it can be told without having read any.
+        # Every namespace has this label, so it works even if the namespaces were not read.
         {"kubernetes.io/metadata.name": pod.namespace, **namespaces.get(pod.namespace, {})}
     ):
         return False

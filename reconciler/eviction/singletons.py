@@ -1,4 +1,4 @@
-"""Which pods are replaced before they go: the only one of its kind, where somebody allows it."""
+"""Which pods are restarted instead of evicted: the only replica of a Deployment, if that is allowed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reconciler.model.pod import Pod, PodDisruptionBudget
 def may_be_restarted(
     pod: Pod, covering: Sequence[PodDisruptionBudget], *, prefix: str, everywhere: bool
 ) -> bool:
-    """Whether the pod's Deployment may be restarted in place of an eviction that its budgets refuse.
+    """Whether the pod's Deployment may be restarted, because its budgets refuse the eviction.
 
-    `everywhere` is the settings' word; the pod's own label `<prefix>/restart: "true"` is as good. Whether
-    the Deployment fits (its strategy, its volumes) is seen only when it is read.
+    `everywhere` is the setting; the pod's label `<prefix>/restart: "true"` has the same effect. The strategy
+    and the volumes of the Deployment are checked later, when it is read.
     """
     asked = everywhere or pod.labels.get(OwnKeys(prefix).restart) == "true"
     if not asked or pod.owner is None or pod.owner.kind != "ReplicaSet":

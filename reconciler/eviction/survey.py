@@ -1,4 +1,4 @@
-"""What there is to do on one node: which pods go, in which order, which are waited for, and which stay."""
+"""The pods of one node: which are evicted, in which order, which the drain waits for, and which stay."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reconciler.model.pod import Pod
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """One node's pods, judged; `to_go` in the order in which they go.
+    """The verdicts on one node's pods. `to_go` is in the order of eviction.
 
-    `kept` are those that would go but for a reason that a setting or flag could take away; what is skipped
-    (DaemonSet, mirror, told to stay) is in `verdicts` only. `refused` is only ever filled by a strict drain,
-    and then nothing at all may be evicted.
+    `kept` are pods that another setting or flag would evict. Skipped pods (of a DaemonSet, mirrors, pods with
+    a skip label) are only in `verdicts`. `refused` has entries only in a strict drain; then no pod may be
+    evicted.
     """
 
     to_go: tuple[PodDeleteStatus, ...] = ()
@@ -30,7 +30,7 @@ class Survey:
 
     @property
     def drained(self) -> bool:
-        """Whether nothing is left that has to go."""
+        """Whether no pods are left to evict or to wait for."""
         return not (self.to_go or self.waiting or self.refused)
 
 
@@ -42,12 +42,12 @@ def survey(
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     own_pod: str | None = None,
 ) -> Survey:
-    """Judge all pods of one node at a moment (UTC); the same for the same pods in any order."""
+    """Return the verdicts on all pods of one node `now` (UTC). The order of `pods` does not matter."""
     return summarise(judge(pod, options, now=now, namespaces=namespaces, own_pod=own_pod) for pod in pods)
 
 
 def summarise(pods: Iterable[PodDeleteStatus]) -> Survey:
-    """Sort judged pods by what happens to them."""
+    """Group pods by what happens to them."""
     judged = sorted(pods, key=queue_key)
     return Survey(
         to_go=tuple(one for one in judged if one.goes),
@@ -60,7 +60,7 @@ def summarise(pods: Iterable[PodDeleteStatus]) -> Survey:
 
 
 def queue_key(judged: PodDeleteStatus) -> tuple[tuple[int, int], int, str, str, str]:
-    """Sort key: tier and order, then the lowest priority first, then by name."""
+    """Return the sort key: tier and order, then the lowest priority first, then the name."""
     pod = judged.pod
     return (judged.group, pod.priority, pod.namespace, pod.name, pod.uid)
 
@@ -70,7 +70,7 @@ def _blockers(judged: Iterable[PodDeleteStatus], action: Action) -> tuple[Blocke
 
 
 def _warnings(judged: Iterable[PodDeleteStatus]) -> tuple[str, ...]:
-    """One line for each kind of warning, with its pods, as kubectl prints them."""
+    """Return one line per kind of warning, with its pods, like kubectl."""
     lines: dict[str, list[str]] = {}
     for one in judged:
         if one.goes:

@@ -65,7 +65,7 @@ def test_law_1_nothing_is_evicted_from_a_node_that_is_not_cordoned() -> None:
     progress = drive.run()["a"]
 
     assert progress.phase is Phase.STOPPED
-    assert "not cordoned" in progress.error
+    assert "no longer cordoned" in progress.error
     assert not cluster.requests
 
 
@@ -431,8 +431,8 @@ def test_a_pod_stuck_on_a_dead_node_is_deleted_without_grace_where_that_is_allow
     assert progress.phase is Phase.DRAINED
     assert (cluster.requests[-1].verb, cluster.requests[-1].grace) == ("delete", 0)
     assert cluster.requests[-1].at - START >= timedelta(seconds=150)
-    assert [text.partition(":")[0] for text in progress.escalations] == [
-        "shop/web-0 is deleted without grace"
+    assert [text.partition(",")[0] for text in progress.escalations] == [
+        "shop/web-0 is deleted with grace period 0"
     ]
 
 

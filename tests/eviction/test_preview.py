@@ -142,7 +142,7 @@ def test_a_singleton_that_would_be_restarted_is_said_to_be(
     [
         pytest.param(ROOMY, None, id="room"),
         pytest.param(replace(ROOMY, unschedulable=True), "1 cordoned", id="cordoned"),
-        pytest.param(replace(ROOMY, conditions=()), "1 not ready", id="not ready"),
+        pytest.param(replace(ROOMY, conditions=()), "1 not Ready", id="not ready"),
         pytest.param(replace(ROOMY, taints=(Taint("gpu", "", "NoSchedule"),)), "1 tainted", id="tainted"),
         pytest.param(replace(ROOMY, taints=(Taint("x", "", "PreferNoSchedule"),)), None, id="soft taint"),
         pytest.param(

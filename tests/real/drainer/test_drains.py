@@ -252,7 +252,7 @@ def test_a_namespace_being_deleted_is_waited_for(bench: Bench) -> None:
         bench.api.delete("pods", one["metadata"]["name"], "leaving")
 
     assert Phase.DRAINED is bench.finish().phase
-    assert [one.because for one in blocked.blockers] == ["namespace leaving is being deleted"]
+    assert [one.because for one in blocked.blockers] == ["is in namespace leaving, which is being deleted"]
 
 
 def test_a_server_that_goes_and_comes_back_is_outlived(bench: Bench) -> None:

@@ -99,7 +99,7 @@ def test_a_pod_stuck_on_a_dead_node_goes_without_grace_where_that_is_allowed(
     done = programs.sweep("--for", "60s")
 
     (text,) = told(done, node)
-    assert "is deleted without grace: it is stuck on a node that is not ready" in text
+    assert "is deleted with grace period 0, because it is stuck on a node that is not Ready" in text
     assert escalated(scene, node) == [text]
     assert scene.pods_on(node) == []
     assert len(asked(scene, "delete", "pods", since)) == 1
