@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from random import SystemRandom
 
 import nox
 
@@ -12,6 +13,9 @@ nox.options.sessions = ["lint", "types", "imports", "tests"]
 
 # Named in full: who calls `.venv/bin/nox` need not have `.venv` on the path.
 PYTHON = sys.executable
+# Four workers keep two cores busy, because most tests of the API server wait. Each has a control plane of its
+# own. Tests go out one by one in the order of tests/conftest.py, those of one `xdist_group` together.
+PARALLEL = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
 _BIN = Path(sys.executable).parent
 
 
@@ -42,7 +46,27 @@ def imports(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test; the real API server is built on first use (5 minutes, with Go)."""
-    session.run(PYTHON, "-m", "pytest", *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, *session.posargs)
+
+
+@nox.session(default=False)
+def quick(session: nox.Session) -> None:
+    """Run the tests that need no API server, in a minute."""
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, "-m", "not cluster", *session.posargs)
+
+
+@nox.session(default=False)
+def shuffled(session: nox.Session) -> None:
+    """Run every test in a random order; `-- --shuffle SEED` repeats one."""
+    seed = [] if "--shuffle" in session.posargs else ["--shuffle", str(SystemRandom().randrange(10**6))]
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, *seed, *session.posargs)
+
+
+@nox.session(default=False)
+def searched(session: nox.Session) -> None:
+    """Search the properties for new examples; a failing one stays in `.hypothesis/` and is tried first."""
+    command = [PYTHON, "-m", "pytest", *PARALLEL, "-m", "not cluster"]
+    session.run(*command, *session.posargs, env={"LAWS_PROFILE": "random"})
 
 
 @nox.session(default=False)
@@ -65,15 +89,15 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure passes, drains and the time to a cordon; `-- pass`, `-- drain` or `-- wake` for one of them."""
-    chosen = session.posargs or ["pass", "drain", "wake"]
-    for name in chosen:
-        session.run(PYTHON, "-m", f"tests.bench.{'sweep' if name == 'pass' else name}")
+    """Measure passes, drains and the time to a cordon; `-- pass drain wake arm` for some of them."""
+    modules = {"pass": "sweep", "drain": "drains", "wake": "wake", "arm": "arm"}
+    for name in session.posargs or ["pass", "drain", "wake"]:
+        session.run(PYTHON, "-m", f"tests.bench.{modules[name]}")
 
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
-    """Write the lock files anew from pyproject.toml."""
+    """Write the lock files again from pyproject.toml."""
     compile_ = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header"]
     compile_ += ["--python-version", "3.11", "--no-emit-index-url", "pyproject.toml"]
     session.run(*compile_, "-o", "requirements.lock", external=True)

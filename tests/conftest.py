@@ -5,11 +5,11 @@ The control plane is started once and emptied before each test that uses it.
 
 import os
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
 from tests.support.controlplane.binaries import NoControlPlane, find_binaries
-from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.server import ControlPlane
 from tests.support.fakes.imds import FakeImds
 from tests.support.searching import load_profile
@@ -21,11 +21,38 @@ load_profile()
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for the control plane has the marker `cluster`."""
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs the control plane; what takes long comes first, so that no worker begins it last."""
     for item in items:
         if "controlplane" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.cluster)
+            if config.pluginmanager.hasplugin("xdist") and _has_fixture_of_module(item):
+                item.add_marker(pytest.mark.xdist_group(item.path.name))
+    seed = config.getoption("shuffle")
+    if seed is None:
+        items.sort(key=_weight)
+    else:
+        # Modules stay whole: a fixture of a module is made once.
+        random = Random(seed)
+        modules = {item.path: random.random() for item in items}
+        items.sort(key=lambda item: (modules[item.path], random.random()))
+
+
+def _has_fixture_of_module(item: pytest.Item) -> bool:
+    definitions = getattr(item, "_fixtureinfo").name2fixturedefs.values()  # noqa: B009
+    return any(found[-1].scope == "module" for found in definitions)
+
+
+def _weight(item: pytest.Item) -> int:
+    if item.get_closest_marker("slow"):
+        return 0
+    return 1 if item.get_closest_marker("cluster") else 2
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--shuffle SEED`: every worker sorts alike, as pytest-xdist demands."""
+    parser.addoption("--shuffle", type=int, default=None, metavar="SEED", help="run in a random order")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -64,7 +91,7 @@ def controlplane() -> Iterator[ControlPlane]:
 def cluster(controlplane: ControlPlane) -> ControlPlane:
     """The control plane, running and without anything that an earlier test made."""
     controlplane.start_apiserver()
-    clean(controlplane.api)
+    controlplane.clean()
     return controlplane
 
 

@@ -91,10 +91,21 @@ def test_patience_is_for_the_first_good_answer_only(imds: FakeImds) -> None:
 
 
 def test_acknowledging_names_the_event(imds: FakeImds) -> None:
+    imds.tell(event("vmss_1", event_id="C7061BAC"))
     Imds(imds.address).acknowledge("C7061BAC")
 
     assert imds.acknowledged == ["C7061BAC"]
     assert imds.requests == ["POST"]
+
+
+def test_the_fake_starts_no_event_that_it_does_not_list() -> None:
+    with FakeImds() as imds:
+        imds.tell(event("vmss_1", event_id="A"))
+        with pytest.raises(ImdsError, match="400"):
+            Imds(imds.address).acknowledge("B")
+
+        assert imds.acknowledged == []
+        assert imds.violations == ["unknown EventId B"]
 
 
 def test_what_is_acknowledged_has_started(imds: FakeImds) -> None:

@@ -31,7 +31,6 @@ from reconciler.clients.kubernetes.eviction import Evictions
 from reconciler.drainer import Drainer
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
 from tests.support.controlplane.api import Api, ApiError
-from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
@@ -103,7 +102,7 @@ def _print(nodes: int, pods: int, results: dict[str, list[Result]]) -> None:
 def _prepare(plane: ControlPlane, pods: int, *, budgets: int, nodes: int) -> list[str]:
     """Put so many pods under so many budgets on cordoned nodes; others have room for all of them."""
     api = plane.api
-    clean(api)
+    plane.clean()
     leaving = [api.create("nodes", _POOL.node(number))["metadata"]["name"] for number in range(nodes)]
     apps = {f"app{number}": len(range(number, pods, budgets)) for number in range(min(pods, budgets))}
     with ThreadPoolExecutor(16) as threads:

@@ -14,7 +14,6 @@ from reconciler.machines import aks, cluster_api, karpenter, openshift
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from tests.real.clients.conftest import StubMaker
 from tests.support.controlplane.api import ApiError
-from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, crd, install, machine_name
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
@@ -37,7 +36,7 @@ NODES = ("a", "b", "c")
 def kinds(controlplane: ControlPlane) -> ControlPlane:
     """Nothing that earlier tests left; the kinds stay from test to test, as they take long to go."""
     controlplane.start_apiserver()
-    clean(controlplane.api)
+    controlplane.clean()
     return controlplane
 
 
@@ -153,7 +152,7 @@ def older_karpenter(cluster: ControlPlane) -> Iterator[ControlPlane]:
     cluster.api.create("customresourcedefinitions", older)
     wait_for("the kind", lambda: served(cluster, "apis/karpenter.sh/v1beta1/nodeclaims"))
     yield cluster
-    clean(cluster.api)
+    cluster.clean()
 
 
 def test_where_karpenter_serves_an_older_version_that_one_is_asked_for(

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane.api import Api, ApiError, Object
+from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, ApiError, Object
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.binaries import kubernetes_version
-from tests.support.controlplane.cleaning import RESOURCES, clean
 from tests.support.controlplane.fill import Pool, fill, patch_conditions, vm_event
 from tests.support.controlplane.processes import alive
 from tests.support.controlplane.server import ControlPlane, remove_stale_folders
@@ -216,7 +215,7 @@ def test_cleaning_leaves_what_a_new_cluster_has(cluster: ControlPlane, node: str
     cluster.api.create("pods", pod("stuck", node_name=node, finalizers=["test/stay"]))
     wait_for("two ready pods", lambda: ready_pods(cluster.api, "web", 2))
 
-    clean(cluster.api)
+    cluster.clean()
 
     assert names(cluster.api) == before - {("nodes", None, node)}
 
@@ -298,7 +297,6 @@ def names(api: Api) -> set[tuple[str, str | None, str]]:
     """Of all that cleaning looks at, save what the controllers write by themselves."""
     return {
         (resource, each["metadata"].get("namespace"), each["metadata"]["name"])
-        for resource in RESOURCES
-        if resource != "events"
+        for resource in (CLUSTER_WIDE | NAMESPACED).keys() - {"events", "nodemaintenances"}
         for each in api.list(resource, metadata_only=True)
     }

@@ -10,7 +10,6 @@ import pytest
 
 from tests.real.manifests.applying import api_with, applied, policy_in_force, token, token_on
 from tests.support.controlplane.api import Api, ApiError, Object
-from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
 
@@ -25,7 +24,7 @@ PUBLISH = {"metadata": {"annotations": {KEY: "text"}}}
 def guarded(controlplane: ControlPlane) -> Iterator[ControlPlane]:
     """Two nodes and the policy in force; RBAC is wider than shipped, so that only the policy can refuse."""
     controlplane.start_apiserver()
-    clean(controlplane.api)
+    controlplane.clean()
     for instance in (1, 10):
         node = POOL.node(instance, labels={"kept": "yes"}, annotations={"kept": "yes"})
         node["metadata"]["finalizers"] = ["example.com/kept"]
@@ -35,7 +34,7 @@ def guarded(controlplane: ControlPlane) -> Iterator[ControlPlane]:
         controlplane.api.patch("clusterroles", "node-maintenance-agent", {"rules": [everything]})
         policy_in_force(controlplane, OWN)
         yield controlplane
-    clean(controlplane.api)
+    controlplane.clean()
 
 
 @pytest.fixture

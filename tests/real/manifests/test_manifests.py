@@ -13,7 +13,6 @@ import yaml
 
 from tests.real.manifests.applying import K8S, applied, kubectl
 from tests.support.controlplane.api import ApiError
-from tests.support.controlplane.cleaning import clean
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
@@ -174,7 +173,7 @@ def test_the_reconciler_may_do_what_it_needs_and_no_more(
 def installed(controlplane: ControlPlane) -> Iterator[ControlPlane]:
     """The base, once for all questions about rights."""
     controlplane.start_apiserver()
-    clean(controlplane.api)
+    controlplane.clean()
     with applied(controlplane, "base"):
         yield controlplane
 

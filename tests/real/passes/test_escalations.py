@@ -49,7 +49,7 @@ def test_by_default_a_budget_outlasts_the_deadline(scene: Scene, programs: Progr
     scene.condition_tells(blocked, minutes=0.05)
     since = datetime.now(UTC)
 
-    done = programs.sweep("--for", "10s")
+    done = programs.sweep("--for", "6s")
 
     assert told(done, blocked) == []
     assert scene.pods_on(blocked) == ["web"]
@@ -61,7 +61,7 @@ def test_what_blocks_is_named_loudly_once(scene: Scene, programs: Programs, bloc
     programs.configure(f"{ENFORCE}drain: {{escalation: {{warnAfter: 1s}}}}\n")
     scene.condition_tells(blocked)
 
-    done = programs.sweep("--for", "15s")
+    done = programs.sweep("--for", "6s")
 
     (text,) = told(done, blocked)
     assert text.startswith("not drained after 0:00:01: default/web-")
@@ -143,7 +143,7 @@ def test_a_singleton_that_does_not_fit_is_told_of_with_the_reason(scene: Scene, 
     scene.node(1)
     scene.condition_tells(node)
 
-    done = programs.sweep("--for", "10s")
+    done = programs.sweep("--for", "6s")
 
     (blocker,) = done.node(node)["drain"]["blockers"]
     assert "waits for PDB default/web" in blocker["because"]

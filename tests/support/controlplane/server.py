@@ -15,20 +15,23 @@ from typing import Self
 import urllib3
 
 from tests.support.controlplane.api import Api
-from tests.support.controlplane.audit import AuditEntry, read_audit_log
+from tests.support.controlplane.audit import AuditEntry, log_size, read_audit_log
 from tests.support.controlplane.binaries import Binaries, find_binaries
 from tests.support.controlplane.certificates import Certificates, make_certificates
+from tests.support.controlplane.cleaning import clean, first_keys
 from tests.support.controlplane.configuration import (
     AUDIT_POLICY,
     KWOK_NODE,
     kwok_configuration,
     write_kubeconfig,
 )
+from tests.support.controlplane.etcd import MOST_AT_ONCE, Etcd
 from tests.support.controlplane.processes import Processes, alive, free_ports
 from tests.support.controlplane.waiting import wait_for
 
 _FOLDER = "node-maintenance-controlplane"
-_USERS = ("admin", "kube-controller-manager", "kube-scheduler", "kwok")
+_CLIENTS = ("kube-controller-manager", "kube-scheduler", "kwok")
+_USERS = ("admin", *_CLIENTS)
 
 
 class ControlPlane:
@@ -65,6 +68,7 @@ class ControlPlane:
         self._node_lifecycle = node_lifecycle
         self._empties_namespaces = empties_namespaces
         self._started = False
+        self._cleaned_at = 0
 
     def __enter__(self) -> Self:
         self.start()
@@ -104,23 +108,39 @@ class ControlPlane:
             self._probe.clear()
         if hasattr(self, "api"):
             self.api.close()
+        if hasattr(self, "_objects"):
+            self._objects.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def stop_apiserver(self) -> None:
-        """As if its machine were gone; etcd and the others go on."""
-        self._processes.stop("kube-apiserver")
+        """As if its machine were gone, with the controllers that run there; etcd goes on."""
+        self._processes.stop("kube-apiserver", *_CLIENTS)
 
     def start_apiserver(self) -> None:
-        """On the same port, with the same data; returns when it is ready. One that runs is left alone."""
+        """On the same port, with the same data; returns when it is ready. One that runs is left alone.
+
+        The controllers start with it. Those that go on during an outage ask less and less often, and would
+        notice its end only many seconds later.
+        """
         if not self._processes.running("kube-apiserver"):
-            self._processes.stop("kube-apiserver")
+            self._processes.stop("kube-apiserver", *_CLIENTS)
             self._processes.start("kube-apiserver", self._apiserver_command())
         self._await_healthy("kube-apiserver", self.url + "/readyz")
+        if not all(self._processes.running(name) for name in _CLIENTS):
+            self._start_clients()
 
     def restart_apiserver(self) -> None:
         """Gone and back."""
         self.stop_apiserver()
         self.start_apiserver()
+
+    def clean(self) -> None:
+        """Delete whatever was made since the start; TimeoutError if something comes back.
+
+        `audit_entries` then begin here.
+        """
+        clean(self.api, self._objects, self._first)
+        self._cleaned_at = log_size(self.audit_log)
 
     def pids(self) -> dict[str, int]:
         """The process id of each program."""
@@ -139,11 +159,15 @@ class ControlPlane:
         verbs: Collection[str] | None = None,
         since: datetime | None = None,
     ) -> list[AuditEntry]:
-        """Requests so far, of agents whose name contains the text, of these verbs, since then."""
-        return read_audit_log(self.audit_log, user_agent=user_agent, verbs=verbs, since=since)
+        """Requests since the last cleaning, of agents whose name contains the text, of these verbs."""
+        return read_audit_log(
+            self.audit_log, user_agent=user_agent, verbs=verbs, since=since, offset=self._cleaned_at
+        )
 
     def _start_all(self) -> None:
-        self._etcd, self._etcd_peer, self._port, controllers, scheduler, kwok = free_ports(6)
+        self._etcd, self._etcd_peer, self._port, *others = free_ports(3 + len(_CLIENTS))
+        self._client_ports = dict(zip(_CLIENTS, others, strict=True))
+        self._objects = Etcd(f"http://127.0.0.1:{self._etcd}")
         self.url = f"https://127.0.0.1:{self._port}"
         self._processes.start("etcd", self._etcd_command())
         self._certificates: Certificates = make_certificates(self.folder)
@@ -153,13 +177,17 @@ class ControlPlane:
         self._write_files()
         self._await_healthy("etcd", f"http://127.0.0.1:{self._etcd}/readyz")
         self.start_apiserver()
-        self._processes.start("kube-controller-manager", self._controllers_command(controllers))
-        self._processes.start("kube-scheduler", self._scheduler_command(scheduler))
-        self._processes.start("kwok", self._kwok_command(kwok))
-        self._await_healthy("kube-controller-manager", f"https://127.0.0.1:{controllers}/healthz")
-        self._await_healthy("kube-scheduler", f"https://127.0.0.1:{scheduler}/readyz")
-        self._await_healthy("kwok", f"http://127.0.0.1:{kwok}/healthz")
-        wait_for("default ServiceAccount", lambda: self.api.find("serviceaccounts", "default"))
+        self._first = first_keys(self._objects)
+
+    def _start_clients(self) -> None:
+        """Start what works through the API server; returns when all of it is healthy."""
+        commands = (self._controllers_command, self._scheduler_command, self._kwok_command)
+        for (name, port), command in zip(self._client_ports.items(), commands, strict=True):
+            self._processes.stop(name)
+            self._processes.start(name, command(port))
+        for name, path in zip(_CLIENTS, ("healthz", "readyz", "healthz"), strict=True):
+            scheme = "http" if name == "kwok" else "https"
+            self._await_healthy(name, f"{scheme}://127.0.0.1:{self._client_ports[name]}/{path}")
 
     def _write_files(self) -> None:
         self._tokens = {user: secrets.token_urlsafe(24) for user in _USERS}
@@ -213,6 +241,8 @@ class ControlPlane:
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=default={peer}",
             "--unsafe-no-fsync",
+            # Cleaning deletes everything in one transaction.
+            f"--max-txn-ops={MOST_AT_ONCE}",
             # 5,000 nodes of 25 KB, rewritten between two compactions, are soon more than the usual 2 GB.
             f"--quota-backend-bytes={8 << 30}",
             "--log-level=warn",

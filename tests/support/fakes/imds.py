@@ -65,7 +65,7 @@ class FakeImds(Loopback):
     """Serves the events it is told of, or the answers of a script first.
 
     `requests` are what came, `moments` when (monotonic), `violations` what Azure would have refused: every
-    test should find those empty.
+    test should find those empty. An acknowledgement of an event that is not listed is such a violation.
     What is acknowledged has started at once, unless `starts` is False.
     """
 
@@ -123,12 +123,22 @@ class FakeImds(Loopback):
         with self._lock:
             if self._refusals:
                 return self._refusals.pop(0)
+            known = {one["EventId"].casefold() for one in self._events}
+            unknown = sorted(one for one in ids if one.casefold() not in known)
+            if unknown:
+                # Azure documents 200 for a valid id and 400 for what is malformed. An id that it does not
+                # list is never valid, and whoever posts one acts on an old list.
+                return self._violation(f"unknown EventId {', '.join(unknown)}")
             self.acknowledged.extend(ids)
             if self.starts:
                 self._events = [started(one) if one["EventId"] in ids else one for one in self._events]
                 self._incarnation += 1
             # Azure answers 200 with no body, also for what is approved already.
             return Answer()
+
+    def _violation(self, what: str) -> Answer:
+        self.violations.append(what)
+        return Answer(400, what.encode())
 
     def _refusal(self, request: BaseHTTPRequestHandler) -> str:
         url = urlsplit(request.path)
