@@ -28,6 +28,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ports import BudgetChange, PodChange
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import VirtualClock
+from reconciler.simulation.log import Actor
 from reconciler.simulation.watch import SimulatedWatch
 
 _Item = TypeVar("_Item")
@@ -49,6 +50,8 @@ class SteppedDrainer:
         self._api = api
         self._clock = clock
         self.core = DrainCore(limits)
+        self.orders: dict[str, DrainOrder] = {}
+        """The last order for each node, unless it was stopped."""
         self.commands: list[tuple[datetime, Command]] = []
         """Every command of the core so far, and when (UTC) it was given."""
         self._latency = latency
@@ -60,10 +63,16 @@ class SteppedDrainer:
 
     def start(self, order: DrainOrder) -> None:
         """Begin a drain, or take the new order for one that runs."""
+        node = self._api.cluster.nodes.get(order.node)
+        cordoned = node is not None and node.unschedulable
+        detail = "cordoned" if cordoned else "not cordoned"
+        self._api.cluster.tell(Actor.US, "drain ordered", order.node, detail=detail)
+        self.orders[order.node] = order
         self._feed(Start(order))
 
     def stop(self, node: str) -> None:
         """Evict nothing more from a node."""
+        self.orders.pop(node, None)
         self._feed(Stop(node))
 
     def progress(self) -> Mapping[str, DrainProgress]:

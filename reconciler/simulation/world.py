@@ -9,6 +9,7 @@ from reconciler.drainer.messages import Limits
 from reconciler.model.drains import DrainProgress
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.outside import WritableOutside
+from reconciler.model.ports import SourceClient
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
@@ -38,6 +39,8 @@ class World:
         self.api = SimulatedApi(self.cluster)
         self.machines: SimulatedMachines | None = None
         """Who has the machines behind the nodes, None where nobody can be asked."""
+        self.clients: dict[str, SourceClient] = {}
+        """The clients of the sources that ask a service of their own, by the source's name."""
         self._limits = limits
         self._on_progress = on_progress
         self._latency = latency
@@ -51,6 +54,7 @@ class World:
             writer=self.api,
             drainer=self.drainer,
             notifier=self.api,
+            clients=self.clients,
             machines=self.machines,
         )
 

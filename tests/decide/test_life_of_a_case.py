@@ -14,6 +14,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.model.record_text import from_annotation
 from reconciler.model.snapshot import Ledger, Remediator
+from reconciler.simulation.cluster import SimulatedCluster
 from tests.laws.histories import History, patches
 from tests.support import builders
 from tests.support.builders import (
@@ -36,20 +37,20 @@ from tests.support.builders import (
     snapshot,
     told,
 )
-from tests.support.fakes.cluster import FakeCluster, cluster_of
+from tests.support.worlds import world_of
 
 CLOSED = 'windows: [{name: night, start: "22:00", end: "23:00"}]'
 REBOOT = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled"}
 
 
-def _kept(of: FakeCluster, name: str = "a") -> CaseRecord:
+def _kept(of: SimulatedCluster, name: str = "a") -> CaseRecord:
     """The record that is on a node."""
-    return builders.case_of(of.objects[name])
+    return builders.case_of(of.nodes[name])
 
 
 def _history(*nodes: Node, text: str = "", mode: str = "Enforce") -> History:
     pods = [builders.pod(f"web-{one.name}", one.name) for one in nodes]
-    return History(cluster_of(nodes, pods), builders.settings(text, mode=mode))
+    return History(world_of(nodes, pods), builders.settings(text, mode=mode))
 
 
 def _written(plan: NodePlan) -> CaseRecord:
@@ -64,15 +65,15 @@ def _written(plan: NodePlan) -> CaseRecord:
 def test_a_case_from_its_first_event_to_its_end() -> None:
     history = _history(node(annotations={REQUEST: DRAIN_NOW}), node("b"), text=CLOSED)
     history.look()
-    waiting = history.cluster.objects["a"]
+    waiting = history.cluster.nodes["a"]
     assert (waiting.labels[STATE], waiting.unschedulable) == (State.REQUIRED, False)
 
     history.wait(timedelta(hours=10))  # the window opens
     plan, _ = history.look()
     assert plan_of(plan).starts
-    assert history.cluster.objects["a"].labels[STATE] == State.IN_MAINTENANCE
-    assert history.cluster.objects["a"].unschedulable
-    assert history.cluster.pods("a") == ()
+    assert history.cluster.nodes["a"].labels[STATE] == State.IN_MAINTENANCE
+    assert history.cluster.nodes["a"].unschedulable
+    assert history.cluster.pods_on("a") == ()
 
     history.wait(minutes(1))
     plan, _ = history.look()
@@ -88,7 +89,7 @@ def test_a_case_from_its_first_event_to_its_end() -> None:
 
     history.wait(minutes(2))
     plan, _ = history.look()
-    over = history.cluster.objects["a"]
+    over = history.cluster.nodes["a"]
     assert (over.unschedulable, over.annotations, STATE in over.labels) == (False, {}, False)
     assert [step.after for step in plan_of(plan).transitions] == [State.OPERATIONAL]
 
@@ -119,9 +120,9 @@ def test_a_foreign_cordon_stays_when_the_case_is_over() -> None:
     history.wait(minutes(2))
     history.until_still()
 
-    assert history.cluster.objects["a"].unschedulable
-    assert history.cluster.objects["a"].annotations == {}
-    assert all(write.unschedulable is None for write in patches(history.cluster))
+    assert history.cluster.nodes["a"].unschedulable
+    assert history.cluster.nodes["a"].annotations == {}
+    assert all(write.unschedulable is None for write in patches(history.api))
 
 
 @pytest.mark.parametrize("asks", [True, False])
@@ -132,7 +133,7 @@ def test_mechanics_cordon_is_taken_over_without_a_gap(asks: bool) -> None:
         node(unschedulable=True, labels=labels, annotations=annotations), node("b"), text="adopt: [mechanic]"
     )
     history.look()
-    taken = history.cluster.objects["a"]
+    taken = history.cluster.nodes["a"]
     assert (taken.unschedulable, MECHANIC_LABEL in taken.labels) == (True, False)
     assert _kept(history.cluster).cordon is Cordon.ADOPTED_MECHANIC
     assert (_kept(history.cluster).drain is not None) is asks
@@ -141,13 +142,15 @@ def test_mechanics_cordon_is_taken_over_without_a_gap(asks: bool) -> None:
     history.look()
     history.wait(minutes(2))
     history.look()
-    assert not history.cluster.objects["a"].unschedulable
+    assert not history.cluster.nodes["a"].unschedulable
 
 
 def test_a_node_that_waits_for_its_window_is_taken_over_too_when_mechanic_cordons_it() -> None:
     history = _history(node(annotations={REQUEST: DRAIN_NOW}), node("b"), text=f"adopt: [mechanic]\n{CLOSED}")
     history.look()
-    history.cluster.change("a", unschedulable=True, labels={MECHANIC_LABEL: "true", STATE: State.REQUIRED})
+    history.cluster.cordon("a")
+    history.cluster.label("a", MECHANIC_LABEL, "true")
+    history.cluster.label("a", STATE, State.REQUIRED)
     history.look()
 
     assert _kept(history.cluster).cordon is Cordon.ADOPTED_MECHANIC
@@ -162,7 +165,7 @@ def test_an_adopted_node_is_drained_only_when_its_window_opens() -> None:
     )
     history.until_still()
     assert _kept(history.cluster).drain is None
-    assert history.cluster.objects["a"].unschedulable
+    assert history.cluster.nodes["a"].unschedulable
 
     history.wait(timedelta(hours=10))  # the window opens
     history.until_still()
@@ -174,11 +177,11 @@ def test_a_new_event_that_comes_together_with_somebodys_uncordon_is_not_dismisse
     history.until_still()
     new = {"EventId": "B2", "EventType": "Redeploy", "EventStatus": "Scheduled"}
     history.cluster.annotate("a", IMDS, builders.published(REBOOT, new))
-    history.cluster.change("a", unschedulable=False)
+    history.cluster.cordon("a", on=False)
     history.look()
     history.look()
 
-    assert history.cluster.objects["a"].unschedulable
+    assert history.cluster.nodes["a"].unschedulable
     assert [one.kind for one in _kept(history.cluster).dismissed] == [Kind.REBOOT]
 
 
@@ -202,32 +205,32 @@ def test_a_node_that_the_settings_let_go_of_in_mid_case_is_told_of() -> None:
 def test_somebodys_uncordon_stops_us_until_a_new_event() -> None:
     history = _history(node(annotations={IMDS: builders.published(REBOOT)}), node("b"))
     history.until_still()
-    history.cluster.change("a", unschedulable=False)
+    history.cluster.cordon("a", on=False)
     plan, _ = history.look()
     assert [step.after for step in plan_of(plan).transitions] == [State.OPERATIONAL]
     for _ in range(3):
         history.wait(minutes(5))
         plan, _ = history.look()
-        assert not history.cluster.objects["a"].unschedulable
+        assert not history.cluster.nodes["a"].unschedulable
         assert codes(plan_of(plan)) == {"dismissed"}
 
     other = {**REBOOT, "EventId": "B2", "EventType": "Redeploy"}
     history.cluster.annotate("a", IMDS, builders.published(other))
     history.look()
-    assert history.cluster.objects["a"].unschedulable
+    assert history.cluster.nodes["a"].unschedulable
 
 
 def test_what_was_dismissed_is_forgotten_once_it_has_gone_and_counts_when_it_comes_back() -> None:
     history = _history(node(annotations={REQUEST: DRAIN_NOW}), node("b"))
     history.until_still()
-    history.cluster.change("a", unschedulable=False)
+    history.cluster.cordon("a", on=False)
     history.until_still()
     history.cluster.annotate("a", REQUEST, None)
     history.until_still()
-    assert history.cluster.objects["a"].annotations == {}
+    assert history.cluster.nodes["a"].annotations == {}
     history.cluster.annotate("a", REQUEST, DRAIN_NOW)
     history.until_still()
-    assert history.cluster.objects["a"].unschedulable
+    assert history.cluster.nodes["a"].unschedulable
 
 
 def test_an_event_that_changes_its_id_and_its_date_is_the_same_case() -> None:
@@ -240,8 +243,8 @@ def test_an_event_that_changes_its_id_and_its_date_is_the_same_case() -> None:
     history.until_still()
 
     assert _kept(history.cluster).events == (known(not_before=NOW + minutes(20), ids=("B2",)),)
-    assert history.cluster.objects["a"].unschedulable
-    assert [write.unschedulable for write in patches(history.cluster)].count(True) == 1
+    assert history.cluster.nodes["a"].unschedulable
+    assert [write.unschedulable for write in patches(history.api)].count(True) == 1
 
 
 def test_the_date_that_azure_empties_at_the_start_is_kept() -> None:
@@ -351,7 +354,7 @@ def test_a_drain_on_a_node_that_there_is_nothing_to_say_of_is_stopped() -> None:
 def test_a_node_that_has_vanished_needs_nothing_more() -> None:
     history = _history(node(annotations={REQUEST: DRAIN_NOW}), node("b"))
     history.until_still()
-    del history.cluster.objects["a"]
+    history.cluster.delete_node("a")
     plan, _ = history.look()
 
     assert [one for one in plan.nodes if one.write or one.drain] == []

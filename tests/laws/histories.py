@@ -11,54 +11,64 @@ from hypothesis import strategies as st
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodeWrite, Plan
-from reconciler.model.ports import SourceClient
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
+from reconciler.simulation.api import SimulatedApi
+from reconciler.simulation.cluster import SimulatedCluster
+from reconciler.simulation.world import World
 from reconciler.sources import imds
 from tests.support import builders, strategies
-from tests.support.builders import IMDS, NOW, REQUEST
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.support.builders import IMDS, REQUEST
+from tests.support.worlds import carry_on, look, world_of
 
 MAIN = "VMEventScheduled"
 
 
 @dataclass(slots=True)
 class History:
-    """What has happened so far; `silent` are the nodes whose detector has died."""
+    """What has happened so far in a world; `silent` are the nodes whose detector has died."""
 
-    cluster: FakeCluster
+    world: World
     settings: Settings
-    now: datetime = NOW
-    cloud: SourceClient | None = None
-    drains: FakeDrains = field(init=False)
     silent: set[str] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        """Begin with no drain under way."""
-        self.drains = FakeDrains(self.cluster)
+    @property
+    def cluster(self) -> SimulatedCluster:
+        """The objects, for everyone but the program."""
+        return self.world.cluster
+
+    @property
+    def api(self) -> SimulatedApi:
+        """The cluster as the program reaches it."""
+        return self.world.api
+
+    @property
+    def now(self) -> datetime:
+        """The time (aware, UTC)."""
+        return self.world.now
 
     def wait(self, time: timedelta) -> None:
         """Let time pass; detectors that live write their heartbeats."""
-        self.now += time
-        for name, node in list(self.cluster.objects.items()):
+        self.world.advance(time)
+        for name, node in list(self.cluster.nodes.items()):
             told = node.condition(MAIN)
             if told is not None and name not in self.silent:
                 self.cluster.set_condition(name, replace(told, heartbeat=self.now))
 
     def look(self) -> tuple[Plan, tuple[Outcome, ...]]:
-        """One pass, and what its drains do after it."""
-        done = one_pass(self.cluster, self.drains, self.settings, self.now, cloud=self.cloud)
-        self.drains.carry_on(self.now)
+        """Run one pass, and what its drains do after it."""
+        done = look(self.world, self.settings)
+        carry_on(self.world)
         return done
 
     def until_still(self, most: int = 8) -> Plan:
-        """Passes at this moment until one of them writes nothing."""
+        """Run passes at this moment until one of them asks for no write, refused ones included."""
         for _ in range(most):
-            before = len(self.cluster.writes)
+            before = self.api.writes
             plan, _ = self.look()
-            if len(self.cluster.writes) == before:
+            if self.api.writes == before:
                 return plan
-        raise AssertionError(f"still writing after {most} passes: {self.cluster.writes[-1]}")
+        raise AssertionError(f"still writing after {most} passes: {self.api.done[-1:]}")
 
 
 Step = Callable[[History], None]
@@ -68,7 +78,7 @@ names = st.sampled_from(("n0", "n1", "n2"))
 def _on(change: Callable[[History, str], None]) -> st.SearchStrategy[Step]:
     def step(name: str) -> Step:
         def happen(history: History) -> None:
-            if name in history.cluster.objects:
+            if name in history.cluster.nodes:
                 change(history, name)
 
         return happen
@@ -77,11 +87,11 @@ def _on(change: Callable[[History, str], None]) -> st.SearchStrategy[Step]:
 
 
 def _cordon(history: History, name: str) -> None:
-    history.cluster.change(name, unschedulable=True)
+    history.cluster.cordon(name)
 
 
 def _uncordon(history: History, name: str) -> None:
-    history.cluster.change(name, unschedulable=False)
+    history.cluster.cordon(name, on=False)
 
 
 def _request(history: History, name: str) -> None:
@@ -123,19 +133,19 @@ def _up(history: History, name: str) -> None:
 
 
 def _blind(history: History, name: str) -> None:
-    blind = history.cluster.daemonset.not_ready | {name}
-    history.cluster.daemonset = Agents(installed=True, not_ready=blind)
+    blind = history.cluster.agents.not_ready | {name}
+    history.cluster.agents = Agents(installed=True, not_ready=blind)
 
 
 def _sighted(history: History, name: str) -> None:
-    blind = history.cluster.daemonset.not_ready - {name}
-    history.cluster.daemonset = Agents(installed=True, not_ready=blind)
+    blind = history.cluster.agents.not_ready - {name}
+    history.cluster.agents = Agents(installed=True, not_ready=blind)
 
 
 def _recreate(history: History, name: str) -> None:
-    fresh = builders.node(name, uid=f"uid-{name}-{history.cluster.revision}", ready_since=history.now)
-    history.cluster.pods_on.pop(name, None)
-    history.cluster.put(replace(fresh, provider_id=history.cluster.objects[name].provider_id))
+    fresh = builders.node(name, ready_since=history.now)
+    place = history.cluster.nodes[name].provider_id
+    history.cluster.replace_node(replace(fresh, uid="", provider_id=place))
 
 
 @st.composite
@@ -143,7 +153,7 @@ def _say(draw: st.DrawFn) -> Step:
     name, message = draw(names), draw(strategies.messages())
 
     def happen(history: History) -> None:
-        if name in history.cluster.objects:
+        if name in history.cluster.nodes:
             told = builders.condition(MAIN, "True", message, at=history.now)
             history.cluster.set_condition(name, told)
 
@@ -151,7 +161,7 @@ def _say(draw: st.DrawFn) -> Step:
 
 
 def _vm(history: History, name: str) -> str:
-    return imds.vm_name(history.cluster.objects[name].provider_id) or name
+    return imds.vm_name(history.cluster.nodes[name].provider_id) or name
 
 
 @st.composite
@@ -159,7 +169,7 @@ def _publish(draw: st.DrawFn) -> Step:
     name, event = draw(names), draw(strategies.imds_events())
 
     def happen(history: History) -> None:
-        if name in history.cluster.objects:
+        if name in history.cluster.nodes:
             history.cluster.annotate(name, IMDS, builders.published(event, vm=_vm(history, name)))
 
     return happen
@@ -175,13 +185,13 @@ people_steps: st.SearchStrategy[Step] = st.one_of(_on(_cordon), _on(_uncordon), 
 waits = st.sampled_from((0, 1, 1, 2, 3, 5, 20)).map(lambda count: timedelta(minutes=count))
 
 
-def small_cluster() -> FakeCluster:
+def small_world() -> World:
     """Three healthy nodes with a pod each and a detector that has nothing to say."""
     bare = [builders.node(f"n{number}", conditions=(builders.quiet(),)) for number in range(3)]
     nodes = [builders.on_vm(node, number) for number, node in enumerate(bare)]
-    return cluster_of(nodes, [builders.pod(f"web-{node.name}", node.name) for node in nodes])
+    return world_of(nodes, [builders.pod(f"web-{node.name}", node.name) for node in nodes])
 
 
-def patches(cluster: FakeCluster) -> list[NodeWrite]:
-    """Every patch of a node so far."""
-    return [write.what for write in cluster.writes if isinstance(write.what, NodeWrite)]
+def patches(api: SimulatedApi) -> list[NodeWrite]:
+    """Return every patch of a node so far."""
+    return [call.content for call in api.done if isinstance(call.content, NodeWrite)]

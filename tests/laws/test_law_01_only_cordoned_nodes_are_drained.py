@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 
 from reconciler.errors import Conflict, Forbidden, NotFound, Unreachable
 from reconciler.settings.schema import Settings
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from reconciler.simulation.api import Call
+from reconciler.simulation.world import World
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.support import strategies
-from tests.support.builders import NOW
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
+from tests.support.worlds import look, starts_on_open_nodes
 
 
 @settings(max_examples=200)
-@given(strategies.clusters(), strategies.policies())
+@given(strategies.worlds(), strategies.policies())
 def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordoned(
-    cluster: FakeCluster, policy: Settings
+    world: World, policy: Settings
 ) -> None:
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+    plan, _ = look(world, policy)
 
     for node in plan.nodes:
         if node.drain is not None:
@@ -32,27 +33,26 @@ def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordone
 
 @settings(max_examples=150)
 @given(
-    strategies.clusters(),
+    strategies.worlds(),
     strategies.policies(),
     st.lists(st.sampled_from((None, Conflict, NotFound, Unreachable, Forbidden)), min_size=1, max_size=6),
 )
 def test_no_drain_starts_where_the_cordon_could_not_be_written(
-    cluster: FakeCluster,
+    world: World,
     policy: Settings,
     failures: list[type[Conflict | NotFound | Unreachable | Forbidden] | None],
 ) -> None:
     waiting = list(failures)
 
-    def fail(write: Write) -> None:
+    def fail(write: Call) -> None:
         failure = waiting.pop(0) if waiting else None
         if failure is not None:
-            raise failure(f"{write.verb} {write.node} failed")
+            raise failure(f"{write.what} {write.node} failed")
 
-    drains = FakeDrains(cluster)
-    cluster.before = lambda write: fail(write) if write.verb == "patch" else None
-    one_pass(cluster, drains, policy, NOW)
+    world.api.before_write = lambda write: fail(write) if write.what == "patch_node" else None
+    look(world, policy)
 
-    assert drains.started_on_open_nodes == []
+    assert starts_on_open_nodes(world) == []
 
 
 @settings(max_examples=200)
@@ -62,10 +62,10 @@ def test_no_drain_starts_where_the_cordon_could_not_be_written(
 def test_over_any_history_no_drain_starts_on_an_open_node(
     policy: Settings, steps: list[tuple[Step, timedelta]]
 ) -> None:
-    history = History(small_cluster(), policy)
+    history = History(small_world(), policy)
     for happen, wait in steps:
         happen(history)
         history.wait(wait)
         history.look()
 
-    assert history.drains.started_on_open_nodes == []
+    assert starts_on_open_nodes(history.world) == []

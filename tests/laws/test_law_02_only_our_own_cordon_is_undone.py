@@ -13,19 +13,21 @@ from reconciler.model.plan import NodeWrite
 from reconciler.model.record import Cordon
 from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from reconciler.simulation.api import Call
+from reconciler.simulation.world import World
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, one_pass
+from tests.support.worlds import look
 
 
 @settings(max_examples=200)
-@given(strategies.clusters(), strategies.policies(), st.integers(0, 60))
+@given(strategies.worlds(), strategies.policies(), st.integers(0, 60))
 def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_calls_ours(
-    cluster: FakeCluster, policy: Settings, later: int
+    world: World, policy: Settings, later: int
 ) -> None:
-    before = dict(cluster.objects)
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW + timedelta(minutes=later))
+    before = dict(world.cluster.nodes)
+    plan, _ = look(world, policy, NOW + timedelta(minutes=later))
 
     for node in plan.nodes:
         if node.write is not None and node.write.unschedulable is False:
@@ -45,30 +47,30 @@ def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_cal
 def test_over_any_history_nobody_elses_cordon_is_undone(
     policy: Settings, steps: list[tuple[Step, timedelta]]
 ) -> None:
-    history = History(small_cluster(), policy)
+    history = History(small_world(), policy)
     ours: set[str] = set()
 
-    def watch(write: Write) -> None:
-        if isinstance(write.what, NodeWrite) and write.what.unschedulable is True:
+    def watch(write: Call) -> None:
+        if isinstance(write.content, NodeWrite) and write.content.unschedulable is True:
             ours.add(write.node)
-        if isinstance(write.what, NodeWrite) and write.what.unschedulable is False:
+        if isinstance(write.content, NodeWrite) and write.content.unschedulable is False:
             assert write.node in ours, f"{write.node}: somebody else's cordon was undone"
             ours.discard(write.node)
 
-    history.cluster.before = watch
+    history.api.before_write = watch
     for happen, wait in steps:
         # One thing a pass: a cordon that is undone and done again unseen can't be told from ours.
         happen(history)
         history.wait(wait)
         history.look()
-        ours &= {name for name, node in history.cluster.objects.items() if node.unschedulable}
+        ours &= {name for name, node in history.cluster.nodes.items() if node.unschedulable}
 
 
 @settings(max_examples=60)
 @given(strategies.policies(mode="Enforce"))
 def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Settings) -> None:
-    history = History(small_cluster(), policy)
-    history.cluster.change("n0", unschedulable=True)
+    history = History(small_world(), policy)
+    history.cluster.cordon("n0")
     history.cluster.annotate("n0", builders.REQUEST, '{"kind":"Preempt"}')
     history.look()
     history.wait(timedelta(minutes=1))
@@ -78,8 +80,8 @@ def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Setting
         history.wait(timedelta(minutes=1))
         history.look()
 
-    assert history.cluster.objects["n0"].unschedulable
-    assert RECORD not in history.cluster.objects["n0"].annotations
+    assert history.cluster.nodes["n0"].unschedulable
+    assert RECORD not in history.cluster.nodes["n0"].annotations
 
 
 @pytest.mark.parametrize(
@@ -90,10 +92,11 @@ def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Setting
     ],
 )
 def test_a_cordon_of_mechanics_is_undone_only_where_the_settings_adopt_it(text: str, undone: bool) -> None:
-    history = History(small_cluster(), builders.settings(text))
-    history.cluster.change("n0", unschedulable=True, labels={MECHANIC_LABEL: "true"})
+    history = History(small_world(), builders.settings(text))
+    history.cluster.cordon("n0")
+    history.cluster.label("n0", MECHANIC_LABEL, "true")
     for _ in range(5):
         history.look()
         history.wait(timedelta(minutes=1))
 
-    assert history.cluster.objects["n0"].unschedulable is not undone
+    assert history.cluster.nodes["n0"].unschedulable is not undone

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from reconciler.calendar.values import Limit
 from reconciler.machines import aks, openshift
-from reconciler.model.node import Node
+from reconciler.model.node import Condition, Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import Cordon, State
 from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD, REQUEST, minutes
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
-from tests.support.fakes.machines import FakePool, in_pool
+from tests.support.worlds import carry_on, in_pool, look, world_of
 
 
 def _in_our_hands(node: Node) -> bool:
@@ -54,14 +54,12 @@ def _full(limit: Limit | None, out: set[str], among: set[str]) -> bool:
 
 
 @settings(max_examples=250)
-@given(strategies.clusters(most=6), strategies.policies())
-def test_every_start_finds_a_place_in_every_limit_or_is_exempt(
-    cluster: FakeCluster, policy: Settings
-) -> None:
-    fleet = dict(cluster.objects)
+@given(strategies.worlds(most=6), strategies.policies())
+def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, policy: Settings) -> None:
+    fleet = dict(world.cluster.nodes)
     out = _out(fleet.values(), policy, NOW)
     gone = {name for name, node in fleet.items() if _long_gone(node, policy, NOW)}
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+    plan, _ = look(world, policy)
 
     budget = policy.budget
     for node in plan.nodes:
@@ -77,11 +75,9 @@ def test_every_start_finds_a_place_in_every_limit_or_is_exempt(
 
 
 @settings(max_examples=150)
-@given(strategies.clusters(most=6), strategies.policies())
-def test_a_node_that_the_budget_holds_is_told_who_has_the_place(
-    cluster: FakeCluster, policy: Settings
-) -> None:
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+@given(strategies.worlds(most=6), strategies.policies())
+def test_a_node_that_the_budget_holds_is_told_who_has_the_place(world: World, policy: Settings) -> None:
+    plan, _ = look(world, policy)
 
     for node in plan.nodes:
         for hold in node.holds:
@@ -96,8 +92,8 @@ def test_two_nodes_never_take_the_last_place_and_the_earlier_one_gets_it() -> No
         at = (NOW + minutes(later)).isoformat()
         return builders.node(name, annotations={builders.REQUEST: f'{{"kind":"Reboot","notBefore":"{at}"}}'})
 
-    cluster = cluster_of([asking("a", 90), asking("b", 30), asking("c", 60)])
-    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+    world = world_of([asking("a", 90), asking("b", 30), asking("c", 60)])
+    plan, _ = look(world, builders.settings("budget: {maxUnavailable: 1}"))
 
     assert [node.node for node in plan.nodes if node.starts] == ["b"]
     assert "b (ours, starting)" in next(iter(builders.plan_of(plan, "c").holds)).reason
@@ -106,8 +102,8 @@ def test_two_nodes_never_take_the_last_place_and_the_earlier_one_gets_it() -> No
 def test_the_deadline_does_not_beat_the_budget() -> None:
     late = f'{{"kind":"Reboot","notBefore":"{(NOW - minutes(5)).isoformat()}"}}'
     asking = builders.node("a", annotations={builders.REQUEST: late})
-    cluster = cluster_of([asking, builders.node("b", ready=False, ready_since=NOW)])
-    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+    world = world_of([asking, builders.node("b", ready=False, ready_since=NOW)])
+    plan, _ = look(world, builders.settings("budget: {maxUnavailable: 1}"))
 
     (hold,) = builders.plan_of(plan).holds
     assert (hold.code, hold.until) == ("budgetLeft", NOW + minutes(30))
@@ -117,8 +113,8 @@ def test_the_deadline_does_not_beat_the_budget() -> None:
 def test_an_exempt_kind_never_waits_and_is_counted() -> None:
     lost = builders.node("a", annotations={builders.REQUEST: '{"kind":"Preempt"}'})
     other = builders.node("b", annotations={builders.REQUEST: '{"kind":"Reboot"}'})
-    cluster = cluster_of([lost, other])
-    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+    world = world_of([lost, other])
+    plan, _ = look(world, builders.settings("budget: {maxUnavailable: 1}"))
 
     assert [node.node for node in plan.nodes if node.starts] == ["a"]
     assert builders.codes(builders.plan_of(plan, "b")) == {"budgetLeft"}
@@ -126,12 +122,12 @@ def test_an_exempt_kind_never_waits_and_is_counted() -> None:
 
 def test_a_node_already_out_of_service_needs_no_second_place() -> None:
     down = builders.node("a", unschedulable=True, annotations={builders.REQUEST: builders.DRAIN_NOW})
-    cluster = cluster_of([down, builders.node("b")])
-    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {maxUnavailable: 1}"), NOW)
+    world = world_of([down, builders.node("b")])
+    plan, _ = look(world, builders.settings("budget: {maxUnavailable: 1}"))
 
     assert builders.plan_of(plan).starts
     assert plan.budget.holders == (("a", "cordoned by others"),)
-    assert builders.case_of(cluster.objects["a"]).cordon is Cordon.FOREIGN
+    assert builders.case_of(world.cluster.nodes["a"]).cordon is Cordon.FOREIGN
 
 
 @settings(max_examples=150)
@@ -154,31 +150,27 @@ def test_a_node_already_out_of_service_needs_no_second_place() -> None:
 def test_a_node_that_was_replaced_holds_its_place_until_its_replacement_is_in_service(
     count: int, limit: int, surge: bool, of_aks: bool, steps: list[tuple[str, int, int]]
 ) -> None:
-    cluster = FakeCluster()
-
-    def shape(pool: FakePool) -> None:
-        pool.provider = aks.NAME if of_aks else openshift.NAME
-
-    machines, _ = in_pool(cluster, *(f"n{number}" for number in range(count)), change=shape)
+    world = world_of()
+    provider = aks.NAME if of_aks else openshift.NAME
+    machines, _ = in_pool(world, *(f"n{number}" for number in range(count)), provider=provider)
     machines.slow = True
     policy = builders.settings(
         f"budget: {{maxUnavailable: {limit}, ignore: {{notReadyFor: 4h}}}}\n"
         f"events: {{Reboot: {{replace: true}}}}\nreplace: {{surge: {str(surge).lower()}}}"
     )
-    drains, now = FakeDrains(cluster), NOW
     for what, which, wait in steps:
-        name = next(iter(sorted(cluster.objects)[which:]), "")
+        name = next(iter(sorted(world.cluster.nodes)[which:]), "")
         if name and what in ("ask", "withdraw"):
-            cluster.annotate(name, REQUEST, builders.DRAIN_NOW if what == "ask" else None)
+            world.cluster.annotate(name, REQUEST, builders.DRAIN_NOW if what == "ask" else None)
         elif what in ("machines", "unready"):
             machines.step(ready=what == "machines")
-        elif name and what == "ready":
-            cluster.change(name, conditions=builders.node(ready_since=now).conditions)
-        now += minutes(wait)
+        elif name and what == "get ready":
+            world.cluster.set_condition(name, Condition("Ready", "True"))
+        world.advance(minutes(wait))
         for _ in range(4):
-            before = dict(cluster.objects)
-            plan, _ = one_pass(cluster, drains, policy, now, machines=machines)
-            drains.carry_on(now)
+            before = dict(world.cluster.nodes)
+            plan, _ = look(world, policy)
+            carry_on(world)
             serving = {name for name, one in before.items() if one.ready and not one.unschedulable}
             fresh = serving & {node.node for node in plan.nodes if node.starts}
 

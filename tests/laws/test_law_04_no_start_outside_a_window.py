@@ -14,9 +14,10 @@ from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from tests.support import strategies
 from tests.support.builders import NOW
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, one_pass
+from tests.support.worlds import look
 
 
 def _deadline_lets(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
@@ -33,15 +34,15 @@ def _deadline_lets(one: JudgedEvent, node: Node, policy: Settings, now: datetime
 
 @settings(max_examples=250)
 @given(
-    strategies.clusters(),
+    strategies.worlds(),
     strategies.policies(),
     st.integers(-60, 360).map(lambda count: NOW + timedelta(minutes=count)),
 )
 def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_report_says_which(
-    cluster: FakeCluster, policy: Settings, now: datetime
+    world: World, policy: Settings, now: datetime
 ) -> None:
-    before = dict(cluster.objects)
-    plan, outcomes = one_pass(cluster, FakeDrains(cluster), policy, now)
+    before = dict(world.cluster.nodes)
+    plan, outcomes = look(world, policy, now)
     text = as_text(to_document(plan, outcomes, rehearsed=False))
 
     for node in plan.nodes:
@@ -59,25 +60,25 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
 
 
 @settings(max_examples=120)
-@given(strategies.clusters(), st.sampled_from(("Never", "AtDeadline", "Immediately")))
-def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(cluster: FakeCluster, outside: str) -> None:
+@given(strategies.worlds(), st.sampled_from(("Never", "AtDeadline", "Immediately")))
+def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(world: World, outside: str) -> None:
     from tests.support.builders import settings as policy_of
 
     meanings = ", ".join(f"{kind}: {{outsideWindow: {outside}}}" for kind in strategies.ASKING)
     policy = policy_of(f"{strategies.NOT_ALLOWED[-1]}\nevents: {{{meanings}}}")
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+    plan, _ = look(world, policy)
 
     assert [node.node for node in plan.nodes if node.starts] == []
 
 
 @settings(max_examples=120)
-@given(strategies.clusters(fresh=True))
-def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(cluster: FakeCluster) -> None:
+@given(strategies.worlds(fresh=True))
+def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(world: World) -> None:
     from tests.support.builders import settings as policy_of
 
     meanings = ", ".join(f"{kind}: {{outsideWindow: Never}}" for kind in strategies.ASKING)
     policy = policy_of(f"{strategies.WINDOWS[3]}\nevents: {{{meanings}}}\nbudget: {{maxUnavailable: 100%}}")
-    assert not any(policy.calendar.at(NOW, node.labels).open for node in cluster.objects.values())
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+    assert not any(policy.calendar.at(NOW, node.labels).open for node in world.cluster.nodes.values())
+    plan, _ = look(world, policy)
 
     assert [node.node for node in plan.nodes if node.starts] == []

@@ -14,18 +14,18 @@ from reconciler.assess import assess
 from reconciler.decide import decide
 from reconciler.model.event import Answer, Reading
 from reconciler.model.moments import to_text
-from reconciler.model.outside import Outside
 from reconciler.model.record import State
 from reconciler.model.snapshot import Agents
 from reconciler.observe import observe
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from tests.laws.histories import MAIN, History
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, SCALE_SET, STATE, minutes
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
 from tests.support.fakes.listed_vms import ListedVms
+from tests.support.worlds import look, world_of
 
 REBOOT = builders.condition(MAIN, "True", "Reboot Started. DurationInSeconds: -1.")
 
@@ -35,9 +35,9 @@ def _blind(reading: Reading) -> Reading:
 
 
 @settings(max_examples=150)
-@given(strategies.clusters(), strategies.policies())
-def test_where_no_source_can_be_read_nothing_starts(cluster: FakeCluster, policy: Settings) -> None:
-    seen = observe(Outside(reader=cluster), policy, NOW)
+@given(strategies.worlds(), strategies.policies())
+def test_where_no_source_can_be_read_nothing_starts(world: World, policy: Settings) -> None:
+    seen = observe(world.outside, policy, NOW)
     blind = replace(seen, readings={name: tuple(map(_blind, each)) for name, each in seen.readings.items()})
     plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
 
@@ -46,18 +46,17 @@ def test_where_no_source_can_be_read_nothing_starts(cluster: FakeCluster, policy
 
 
 @settings(max_examples=200)
-@given(strategies.clusters(most=1), strategies.policies(), st.integers(0, 2))
+@given(strategies.worlds(most=1), strategies.policies(), st.integers(0, 2))
 def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
-    cluster: FakeCluster, policy: Settings, which: int
+    world: World, policy: Settings, which: int
 ) -> None:
-    seen = observe(Outside(reader=cluster), policy, NOW)
+    seen = observe(world.outside, policy, NOW)
     readings = seen.readings["n0"]
     silent = readings[which % len(readings)]
     changed = tuple(_blind(one) if one is silent else one for one in readings)
     blind = replace(seen, readings={"n0": changed})
 
-    def uncordons_or_starts(of: FakeCluster) -> tuple[bool, bool]:
-        del of
+    def uncordons_or_starts() -> tuple[bool, bool]:
         plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
         nodes = [one for one in plan.nodes if one.node == "n0"]
         opened = any(one.write is not None and one.write.unschedulable is False for one in nodes)
@@ -66,7 +65,7 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
         )
         return opened, any(one.starts for one in nodes) and not asked
 
-    opened, started_alone = uncordons_or_starts(cluster)
+    opened, started_alone = uncordons_or_starts()
     told = seen.nodes[0].annotations.get(builders.RECORD, "")
     if f'"{silent.source}"' in told and '"dismissed"' not in told:
         assert not opened
@@ -74,44 +73,41 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
         assert not started_alone
 
 
-def _agent_dies(cluster: FakeCluster) -> None:
-    cluster.annotate("n0", IMDS, None)
-    cluster.daemonset = Agents(installed=True, not_ready=frozenset(("n0",)))
+def _agent_dies(world: World) -> None:
+    world.cluster.annotate("n0", IMDS, None)
+    world.cluster.agents = Agents(installed=True, not_ready=frozenset(("n0",)))
 
 
-def _daemonset_unreadable(cluster: FakeCluster) -> None:
-    cluster.daemonset = Agents(problem="403")
+def _daemonset_unreadable(world: World) -> None:
+    world.cluster.agents = Agents(problem="403")
 
 
-def _annotation_broken(cluster: FakeCluster) -> None:
-    cluster.annotate("n0", IMDS, "{")
+def _annotation_broken(world: World) -> None:
+    world.cluster.annotate("n0", IMDS, "{")
 
 
-def _condition_unknown(cluster: FakeCluster) -> None:
-    cluster.set_condition("n0", builders.condition(MAIN, "Unknown", "IMDS query failed"))
+def _condition_unknown(world: World) -> None:
+    world.cluster.set_condition("n0", builders.condition(MAIN, "Unknown", "IMDS query failed"))
 
 
-def _condition_gone(cluster: FakeCluster) -> None:
-    node = cluster.objects["n0"]
-    cluster.change("n0", conditions=tuple(one for one in node.conditions if one.type != MAIN))
+def _condition_gone(world: World) -> None:
+    world.cluster.drop_condition("n0", MAIN)
 
 
-def _condition_stale(cluster: FakeCluster) -> None:
-    cluster.set_condition("n0", replace(builders.quiet(), heartbeat=NOW - minutes(60)))
+def _condition_stale(world: World) -> None:
+    world.cluster.set_condition("n0", replace(builders.quiet(), heartbeat=NOW - minutes(60)))
 
 
-def _condition_garbled(cluster: FakeCluster) -> None:
-    cluster.set_condition("n0", builders.condition(MAIN, "True", "Sorry, something went wrong"))
+def _condition_garbled(world: World) -> None:
+    world.cluster.set_condition("n0", builders.condition(MAIN, "True", "Sorry, something went wrong"))
 
 
-def _relative_gone(cluster: FakeCluster) -> None:
-    node = cluster.objects["n0"]
-    left = tuple(one for one in node.conditions if one.type != "RebootScheduled")
-    cluster.change("n0", conditions=left)
+def _relative_gone(world: World) -> None:
+    world.cluster.drop_condition("n0", "RebootScheduled")
 
 
-def _request_garbled(cluster: FakeCluster) -> None:
-    cluster.annotate("n0", REQUEST, '{"kind":"Rebot"}')
+def _request_garbled(world: World) -> None:
+    world.cluster.annotate("n0", REQUEST, '{"kind":"Rebot"}')
 
 
 @pytest.mark.parametrize(
@@ -129,9 +125,9 @@ def _request_garbled(cluster: FakeCluster) -> None:
     ],
 )
 def test_a_source_that_told_of_the_event_and_is_silent_now_holds_the_uncordon_for_ever(
-    told_by: str, goes_silent: Callable[[FakeCluster], None]
+    told_by: str, goes_silent: Callable[[World], None]
 ) -> None:
-    history = History(cluster_of([builders.node("n0", conditions=(builders.quiet(),))]), builders.settings())
+    history = History(world_of([builders.node("n0", conditions=(builders.quiet(),))]), builders.settings())
     event = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
     if told_by == "imds":
         history.cluster.annotate("n0", IMDS, builders.published(event))
@@ -143,18 +139,18 @@ def test_a_source_that_told_of_the_event_and_is_silent_now_holds_the_uncordon_fo
         history.cluster.set_condition("n0", REBOOT)
     history.silent.add("n0")
     history.until_still()
-    goes_silent(history.cluster)
+    goes_silent(history.world)
     for _ in range(5):
         history.wait(timedelta(hours=1))
         plan, _ = history.look()
 
-    assert history.cluster.objects["n0"].unschedulable
+    assert history.cluster.nodes["n0"].unschedulable
     assert "eventsGone" in builders.codes(builders.plan_of(plan, "n0"))
 
 
 def test_a_source_that_is_switched_off_does_not_hold_the_uncordon() -> None:
     node = builders.node("n0", conditions=(builders.quiet(),), annotations={IMDS: "{"})
-    history = History(cluster_of([node]), builders.settings())
+    history = History(world_of([node]), builders.settings())
     event = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
     history.cluster.annotate("n0", IMDS, builders.published(event))
     history.until_still()
@@ -163,30 +159,30 @@ def test_a_source_that_is_switched_off_does_not_hold_the_uncordon() -> None:
     history.wait(minutes(3))
     history.until_still()
 
-    assert not history.cluster.objects["n0"].unschedulable
+    assert not history.cluster.nodes["n0"].unschedulable
 
 
 def test_a_node_that_waits_goes_on_waiting_while_its_source_is_silent() -> None:
     closed = builders.settings('windows: [{start: "22:00", end: "23:00"}]')
     node = builders.node("n0", conditions=(builders.quiet(),))
-    history = History(cluster_of([node]), closed)
+    history = History(world_of([node]), closed)
     history.cluster.annotate(
         "n0", IMDS, builders.published({"EventType": "Reboot", "EventStatus": "Scheduled"})
     )
     history.until_still()
-    history.cluster.daemonset = Agents(installed=True, not_ready=frozenset(("n0",)))
+    history.cluster.agents = Agents(installed=True, not_ready=frozenset(("n0",)))
     history.until_still()
 
-    assert history.cluster.objects["n0"].labels[STATE] == State.REQUIRED
+    assert history.cluster.nodes["n0"].labels[STATE] == State.REQUIRED
 
 
 @settings(max_examples=50)
 @given(st.integers(1, 8))
 def test_no_agent_installed_is_one_line_in_the_report_and_no_unknown_on_any_node(count: int) -> None:
     nodes = [builders.node(f"n{number}", conditions=(builders.quiet(),)) for number in range(count)]
-    cluster = cluster_of(nodes)
-    cluster.daemonset = Agents()
-    plan, _ = one_pass(cluster, FakeDrains(cluster), builders.settings(), NOW)
+    world = world_of(nodes)
+    world.cluster.agents = Agents()
+    plan, _ = look(world, builders.settings())
     text = as_text(to_document(plan, rehearsed=False))
 
     assert plan.nodes == ()
@@ -228,7 +224,7 @@ def test_a_cloud_that_told_of_the_event_and_is_silent_now_holds_the_uncordon(
         history.wait(time)
         plan, _ = history.look()
 
-    assert history.cluster.objects["n0"].unschedulable
+    assert history.cluster.nodes["n0"].unschedulable
     assert "eventsGone" in builders.codes(builders.plan_of(plan, "n0"))
 
 
@@ -239,7 +235,7 @@ def test_a_cloud_that_tells_of_no_event_any_more_lets_the_node_go() -> None:
         history.wait(timedelta(hours=1))
         history.look()
 
-    assert not history.cluster.objects["n0"].unschedulable
+    assert not history.cluster.nodes["n0"].unschedulable
 
 
 def _planned_by_arm() -> tuple[History, ListedVms]:
@@ -255,8 +251,9 @@ def _planned_by_arm() -> tuple[History, ListedVms]:
         "maintenanceWindowEndTime": to_text(NOW + timedelta(hours=3)),
     }
     listed = ListedVms({SCALE_SET: {"0": window}}, problems={"aks-a": "500 InternalServerError"})
-    history = History(cluster_of(nodes), builders.settings("sources: {arm: {enabled: true}}"), cloud=listed)
+    history = History(world_of(nodes), builders.settings("sources: {arm: {enabled: true}}"))
+    history.world.clients["arm"] = listed
     history.until_still()
-    assert history.cluster.objects["n0"].unschedulable
-    assert not history.cluster.objects["n1"].unschedulable
+    assert history.cluster.nodes["n0"].unschedulable
+    assert not history.cluster.nodes["n1"].unschedulable
     return history, listed

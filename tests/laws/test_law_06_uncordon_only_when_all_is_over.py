@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from reconciler.model.node import Condition
 from reconciler.model.plan import NodeWrite
 from reconciler.model.snapshot import Agents
+from reconciler.simulation.api import Call
+from reconciler.simulation.world import World
 from tests.laws.histories import MAIN, History
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
-from tests.support.fakes.machines import in_pool
+from tests.support.worlds import carry_on, in_pool, look, world_of
 
 STARTED = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
 SCHEDULED = {**STARTED, "EventStatus": "Scheduled", "NotBefore": "Sat, 21 Nov 2026 12:10:00 GMT"}
@@ -37,45 +38,45 @@ THINGS = (
 )
 
 
-def _happen(cluster: FakeCluster, what: str, now: datetime) -> None:
+def _happen(world: World, what: str, now: datetime) -> None:
     match what.split():
         case ["request"]:
-            cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
+            world.cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
         case ["withdraw"]:
-            cluster.annotate("a", REQUEST, None)
+            world.cluster.annotate("a", REQUEST, None)
         case ["imds", word]:
             document = {"scheduled": SCHEDULED, "started": STARTED}.get(word)
-            cluster.annotate("a", IMDS, builders.published(document) if document else None)
+            world.cluster.annotate("a", IMDS, builders.published(document) if document else None)
         case ["condition", "scheduled"]:
             message = "Reboot Scheduled: Sat, 21 Nov 2026 12:10:00 GMT. EventId: A1"
-            cluster.set_condition("a", builders.condition(MAIN, "True", message, at=now))
+            world.cluster.set_condition("a", builders.condition(MAIN, "True", message, at=now))
         case ["condition", "started"]:
-            cluster.set_condition(
+            world.cluster.set_condition(
                 "a", builders.condition(MAIN, "True", "Reboot Started. EventId: A1", at=now)
             )
         case ["condition", word]:
             status = {"gone": "False"}.get(word, "Unknown")
-            cluster.set_condition("a", builders.condition(MAIN, status, "IMDS failed", at=now))
+            world.cluster.set_condition("a", builders.condition(MAIN, status, "IMDS failed", at=now))
         case ["agent", word]:
             blind = frozenset(("a",)) if word == "dies" else frozenset[str]()
-            cluster.daemonset = Agents(installed=True, not_ready=blind)
+            world.cluster.agents = Agents(installed=True, not_ready=blind)
         case ["node", word]:
             up = "True" if word == "up" else "False"
-            cluster.set_condition("a", Condition("Ready", up, transition=now))
+            world.cluster.set_condition("a", Condition("Ready", up, transition=now))
 
 
-def _told_and_restless(cluster: FakeCluster, told: set[str]) -> bool:
+def _told_and_restless(world: World, told: set[str]) -> bool:
     """Whether any source that has told of the event tells of it still, or can't say."""
-    node = cluster.objects["a"]
+    node = world.cluster.nodes["a"]
     if REQUEST in node.annotations:
         told.add("request")
-    if IMDS in node.annotations and not cluster.daemonset.not_ready:
+    if IMDS in node.annotations and not world.cluster.agents.not_ready:
         told.add("imds")
     main = node.condition(MAIN)
     assert main is not None
     if main.status == "True":
         told.add("condition")
-    blind = bool(cluster.daemonset.not_ready)
+    blind = bool(world.cluster.agents.not_ready)
     return (
         REQUEST in node.annotations
         or ("imds" in told and (blind or IMDS in node.annotations))
@@ -96,13 +97,13 @@ def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
     settle: int, steps: list[tuple[str, int]]
 ) -> None:
     policy = builders.settings(f"uncordon: {{settle: {settle}m}}\nbudget: {{maxUnavailable: 100%}}")
-    history = History(cluster_of([builders.node("a", conditions=(builders.quiet(),))]), policy)
+    history = History(world_of([builders.node("a", conditions=(builders.quiet(),))]), policy)
     told: set[str] = set()
     quiet_since: list[datetime] = []
 
-    def check(write: Write) -> None:
-        if isinstance(write.what, NodeWrite) and write.what.unschedulable is False:
-            node = history.cluster.objects["a"]
+    def check(write: Call) -> None:
+        if isinstance(write.content, NodeWrite) and write.content.unschedulable is False:
+            node = history.cluster.nodes["a"]
             assert quiet_since, "a source tells of the event, or can't say"
             assert history.now - quiet_since[0] >= policy.uncordon.settle
             assert node.ready
@@ -110,32 +111,32 @@ def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
             assert history.now - node.ready_changed >= policy.uncordon.settle
             told.clear()
 
-    history.cluster.before = check
-    _happen(history.cluster, "request", NOW)
+    history.api.before_write = check
+    _happen(history.world, "request", NOW)
     for what, wait in (("nothing", 0), *steps):
-        _happen(history.cluster, what, history.now)
-        if _told_and_restless(history.cluster, told):
+        _happen(history.world, what, history.now)
+        if _told_and_restless(history.world, told):
             quiet_since.clear()
         elif not quiet_since:
             quiet_since.append(history.now)
         history.look()
-        if REQUEST in history.cluster.objects["a"].annotations:
-            assert history.cluster.objects["a"].unschedulable, "what asks for a drain is cordoned"
+        if REQUEST in history.cluster.nodes["a"].annotations:
+            assert history.cluster.nodes["a"].unschedulable, "what asks for a drain is cordoned"
         history.wait(timedelta(seconds=wait))
 
 
 def test_once_all_is_over_the_node_does_come_back() -> None:
-    history = History(cluster_of([builders.node("a", conditions=(builders.quiet(),))]), builders.settings())
-    _happen(history.cluster, "imds started", NOW)
+    history = History(world_of([builders.node("a", conditions=(builders.quiet(),))]), builders.settings())
+    _happen(history.world, "imds started", NOW)
     history.until_still()
-    assert history.cluster.objects["a"].unschedulable
-    _happen(history.cluster, "imds gone", NOW)
+    assert history.cluster.nodes["a"].unschedulable
+    _happen(history.world, "imds gone", NOW)
     plan = history.until_still()
     assert plan.next_change == NOW + timedelta(minutes=2)
     history.wait(timedelta(minutes=2))
     history.look()
 
-    node = history.cluster.objects["a"]
+    node = history.cluster.nodes["a"]
     assert not node.unschedulable
     assert node.annotations == {}
     assert builders.STATE not in node.labels
@@ -143,9 +144,9 @@ def test_once_all_is_over_the_node_does_come_back() -> None:
 
 def _waiting_for_its_uncordon() -> History:
     """A node that is drained, its event gone and told as gone just now."""
-    history = History(cluster_of([builders.node("a", conditions=(builders.quiet(),))]), builders.settings())
+    history = History(world_of([builders.node("a", conditions=(builders.quiet(),))]), builders.settings())
     for what in ("imds started", "imds gone"):
-        _happen(history.cluster, what, NOW)
+        _happen(history.world, what, NOW)
         history.until_still()
     return history
 
@@ -154,14 +155,14 @@ def _pass_after(history: History, minutes: float) -> bool:
     """Let time pass and have one pass; whether the node is still closed."""
     history.wait(timedelta(minutes=minutes))
     history.look()
-    return history.cluster.objects["a"].unschedulable
+    return history.cluster.nodes["a"].unschedulable
 
 
 def test_a_node_that_has_only_just_become_ready_settles_though_the_event_has_long_gone() -> None:
     history = _waiting_for_its_uncordon()
-    _happen(history.cluster, "node down", history.now)
+    _happen(history.world, "node down", history.now)
     assert _pass_after(history, 60)
-    _happen(history.cluster, "node up", history.now)
+    _happen(history.world, "node up", history.now)
     assert _pass_after(history, 1.9)
     assert not _pass_after(history, 0.1)
 
@@ -169,50 +170,50 @@ def test_a_node_that_has_only_just_become_ready_settles_though_the_event_has_lon
 def test_an_event_that_comes_back_and_goes_settles_anew() -> None:
     history = _waiting_for_its_uncordon()
     assert _pass_after(history, 1)
-    _happen(history.cluster, "imds started", history.now)
+    _happen(history.world, "imds started", history.now)
     assert _pass_after(history, 1)
-    _happen(history.cluster, "imds gone", history.now)
+    _happen(history.world, "imds gone", history.now)
     assert _pass_after(history, 1)
     assert _pass_after(history, 1.9)
     assert not _pass_after(history, 0.1)
 
 
 def test_a_node_whose_machine_is_being_deleted_stays_cordoned_though_its_event_has_gone() -> None:
-    cluster = FakeCluster()
-    machines, _ = in_pool(cluster, "a", "b")
+    world = world_of()
+    machines, _ = in_pool(world, "a", "b")
     policy = builders.settings("events: {Reboot: {replace: true}}")
-    drains = FakeDrains(cluster)
-    cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
+    world.cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
     for _ in range(4):
-        one_pass(cluster, drains, policy, NOW, machines=machines)
-        drains.carry_on(NOW)
+        look(world, policy)
+        carry_on(world)
     assert machines.deleting == ["a"]
-    cluster.annotate("a", REQUEST, None)
-    for later in range(5):
-        one_pass(cluster, drains, policy, NOW + minutes(10 * later), machines=machines)
+    world.cluster.annotate("a", REQUEST, None)
+    for _ in range(5):
+        look(world, policy)
+        world.advance(minutes(10))
 
-    assert cluster.objects["a"].unschedulable
+    assert world.cluster.nodes["a"].unschedulable
 
 
 def test_a_source_that_said_gone_while_the_other_was_silent_has_to_be_heard_again_once_it_is_silent() -> None:
     told = builders.condition(MAIN, "True", "Reboot Scheduled. EventId: A1")
     annotations = {IMDS: builders.published({"EventId": "A1", "EventType": "Reboot"})}
     history = History(
-        cluster_of([builders.node("a", conditions=(told,), annotations=annotations)]), builders.settings()
+        world_of([builders.node("a", conditions=(told,), annotations=annotations)]), builders.settings()
     )
     history.until_still()
     history.cluster.annotate("a", IMDS, builders.published())
     history.cluster.set_condition("a", builders.condition(MAIN, "Unknown", "IMDS query failed"))
     history.until_still()
     history.cluster.set_condition("a", builders.quiet(history.now))
-    history.cluster.daemonset = Agents(installed=True, not_ready=frozenset({"a"}))
+    history.cluster.agents = Agents(installed=True, not_ready=frozenset({"a"}))
     for _ in range(4):
         history.wait(minutes(5))
         history.look()
 
-    assert history.cluster.objects["a"].unschedulable
-    history.cluster.daemonset = Agents(installed=True)
+    assert history.cluster.nodes["a"].unschedulable
+    history.cluster.agents = Agents(installed=True)
     for _ in range(3):
         history.wait(minutes(5))
         history.look()
-    assert not history.cluster.objects["a"].unschedulable
+    assert not history.cluster.nodes["a"].unschedulable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hypothesis import given, settings
@@ -11,27 +12,27 @@ from reconciler.assess import assess
 from reconciler.decide import decide
 from reconciler.engine.judging import judge
 from reconciler.model.event import Kind
-from reconciler.model.outside import Outside, Self
+from reconciler.model.outside import Self
 from reconciler.observe import observe
 from reconciler.report.document import to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from tests.support import strategies
 from tests.support.builders import NOW
-from tests.support.fakes.cluster import FakeCluster
 
 
 @settings(max_examples=300)
 @given(
-    strategies.clusters(),
+    strategies.worlds(),
     strategies.policies(),
     st.integers(-60, 360).map(lambda count: NOW + timedelta(minutes=count)),
 )
 def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_says_so(
-    cluster: FakeCluster, policy: Settings, now: datetime
+    world: World, policy: Settings, now: datetime
 ) -> None:
-    seen = observe(Outside(reader=cluster, itself=Self("n1")), policy, now)
+    seen = observe(replace(world.outside, itself=Self("n1")), policy, now)
     assessment = assess(seen, policy.sources.node_conditions.stale_after, now)
     plan = decide(seen, assessment, policy, now)
     document = to_document(plan, rehearsed=True)

@@ -8,28 +8,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.settings.schema import Settings
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from reconciler.simulation.world import World
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST, minutes
-from tests.support.fakes.cluster import FakeCluster, cluster_of
+from tests.support.worlds import world_of
 
 
 @settings(max_examples=250)
-@given(strategies.clusters(), strategies.policies(), st.floats(0, 1, exclude_max=True))
+@given(strategies.worlds(), strategies.policies(), st.floats(0, 1, exclude_max=True))
 def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan_says(
-    cluster: FakeCluster, policy: Settings, part: float
+    world: World, policy: Settings, part: float
 ) -> None:
-    history = History(cluster, policy)
+    history = History(world, policy)
     plan = history.until_still(most=20)
     until = plan.next_change or NOW + timedelta(days=2)
     assert until >= NOW
     # Microseconds round: the share of a time that is nearly all of it would be the moment itself.
-    history.now = max(NOW, min(NOW + (until - NOW) * part, until - timedelta.resolution))
-    orders, writes = dict(history.drains.orders), list(cluster.writes)
+    world.clock.advance(max(NOW, min(NOW + (until - NOW) * part, until - timedelta.resolution)))
+    orders, writes = dict(world.drainer.orders), list(world.api.done)
     again, outcomes = history.look()
 
-    assert cluster.writes == writes
-    assert history.drains.orders == orders
+    assert world.api.done == writes
+    assert world.drainer.orders == orders
     assert [one.notices for one in again.nodes if one.notices] == []
     assert {one.action for one in outcomes} <= {"drain"}
 
@@ -42,16 +43,16 @@ def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan
 def test_over_any_history_a_kubernetes_event_comes_with_a_change_of_the_record(
     policy: Settings, steps: list[tuple[Step, timedelta]]
 ) -> None:
-    history = History(small_cluster(), policy)
+    history = History(small_world(), policy)
     for happen, wait in steps:
         happen(history)
         history.wait(wait)
-        before = len(history.cluster.writes)
+        before = len(history.api.done)
         plan, _ = history.look()
-        written = history.cluster.writes[before:]
-        patched = {write.node for write in written if write.verb == "patch"}
+        written = history.api.done[before:]
+        patched = {write.node for write in written if write.what == "patch_node"}
 
-        assert {write.node for write in written if write.verb == "event"} <= patched
+        assert {write.node for write in written if write.what == "notify"} <= patched
         for node in plan.nodes:
             ended = node.write is not None and '"done"' in str(node.write.annotations)
             late = any(notice.reason == "MaintenanceDrainTimedOut" for notice in node.notices)
@@ -61,7 +62,7 @@ def test_over_any_history_a_kubernetes_event_comes_with_a_change_of_the_record(
 def test_the_time_out_of_a_stuck_drain_is_a_moment_of_change() -> None:
     going = builders.pod("web", "a", deleting_until=NOW)
     history = History(
-        cluster_of([builders.node("a", annotations={REQUEST: builders.DRAIN_NOW})], [going]),
+        world_of([builders.node("a", annotations={REQUEST: builders.DRAIN_NOW})], [going]),
         builders.settings(),
     )
 
@@ -71,6 +72,6 @@ def test_the_time_out_of_a_stuck_drain_is_a_moment_of_change() -> None:
 def test_the_moment_at_which_a_lost_node_gives_its_place_back_is_a_moment_of_change() -> None:
     lost = builders.node("b", ready=False, ready_since=NOW - minutes(10))
     waiting = builders.node("a", annotations={REQUEST: builders.DRAIN_NOW})
-    history = History(cluster_of([waiting, lost]), builders.settings("budget: {maxUnavailable: 1}"))
+    history = History(world_of([waiting, lost]), builders.settings("budget: {maxUnavailable: 1}"))
 
     assert history.until_still().next_change == NOW + minutes(20)

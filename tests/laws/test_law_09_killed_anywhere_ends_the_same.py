@@ -12,37 +12,39 @@ from hypothesis import strategies as st
 
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.settings.schema import Settings
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.world import World
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of
+from tests.support.worlds import world_of
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 Happenings = list[tuple[Step, timedelta]]
 Kill = tuple[int, str]
 
 
-def _state(cluster: FakeCluster) -> object:
+def _state(world: World) -> object:
     """The cluster as anybody can see it, times and resource versions aside."""
     return {
         name: (
             node.unschedulable,
             dict(node.labels),
             {key: _TIME.sub("T", text) for key, text in node.annotations.items()},
-            [pod.key for pod in cluster.pods_on.get(name, ())],
+            [pod.key for pod in world.cluster.pods_on(name)],
         )
-        for name, node in cluster.objects.items()
+        for name, node in world.cluster.nodes.items()
     }
 
 
-def _play(make: Callable[[], FakeCluster], policy: Settings, steps: Happenings, kill: Kill | None) -> History:
+def _play(make: Callable[[], World], policy: Settings, steps: Happenings, kill: Kill | None) -> History:
     """Play a history; the process is killed once, at the write that `kill` names, and started anew."""
     history = History(make(), policy)
     seen = 0
     dead = kill is None
 
-    def at(moment: str) -> Callable[[Write], None]:
-        def hook(write: Write) -> None:
+    def at(moment: str) -> Callable[[Call], None]:
+        def hook(write: Call) -> None:
             nonlocal seen, dead
             del write
             number, when = kill or (0, "")
@@ -54,18 +56,20 @@ def _play(make: Callable[[], FakeCluster], policy: Settings, steps: Happenings, 
 
         return hook
 
-    history.cluster.before, history.cluster.after = at("before"), at("after")
+    history.api.before_write, history.api.after_write = at("before"), at("after")
 
     def survive(go_on: Callable[[], object]) -> None:
         try:
             go_on()
         except Killed:
             # Whatever lived in the process has gone with it; the next one finishes at once.
-            history.drains = FakeDrains(history.cluster)
+            history.world.restart()
             go_on()
 
     for happen, wait in steps:
         happen(history)
+        # Whoever is killed looks once more than the others: both runs get as far as this moment allows.
+        survive(history.look)
         survive(history.look)
         history.wait(wait)
     survive(lambda: history.until_still(most=20))
@@ -73,14 +77,14 @@ def _play(make: Callable[[], FakeCluster], policy: Settings, steps: Happenings, 
 
 
 def _ends_the_same_wherever_it_is_killed(
-    make: Callable[[], FakeCluster], policy: Settings, steps: Happenings
+    make: Callable[[], World], policy: Settings, steps: Happenings
 ) -> int:
     whole = _play(make, policy, steps, None)
-    expected, count = _state(whole.cluster), len(whole.cluster.writes)
+    expected, count = _state(whole.world), whole.api.writes
     for number in range(1, count + 1):
         for when in ("before", "after"):
             killed = _play(make, policy, steps, (number, when))
-            assert _state(killed.cluster) == expected, f"killed {when} write {number} of {count}"
+            assert _state(killed.world) == expected, f"killed {when} write {number} of {count}"
     return count
 
 
@@ -97,7 +101,7 @@ def _minutes(count: int, *first: Step) -> Happenings:
     return [*((step, minute) for step in first), *[(_nothing, minute)] * count]
 
 
-def _three_cases() -> FakeCluster:
+def _three_cases() -> World:
     nodes = [
         builders.node("n0", zone="1", annotations={REQUEST: builders.DRAIN_NOW}),
         builders.node("n1", zone="1", annotations={REQUEST: '{"kind":"Preempt"}'}),
@@ -105,14 +109,14 @@ def _three_cases() -> FakeCluster:
         builders.node("n3", zone="2"),
     ]
     kept = builders.pod("cache", "n0", empty_dir=True)
-    return cluster_of(nodes, [kept, *(builders.pod(f"web-{node.name}", node.name) for node in nodes)])
+    return world_of(nodes, [kept, *(builders.pod(f"web-{node.name}", node.name) for node in nodes)])
 
 
-def _mechanics() -> FakeCluster:
+def _mechanics() -> World:
     labels = {MECHANIC_LABEL: "true"}
     busy = builders.node("n0", labels=labels, unschedulable=True, annotations={REQUEST: builders.DRAIN_NOW})
     done = builders.node("n1", labels=labels, unschedulable=True)
-    return cluster_of([busy, done], [builders.pod("web", "n0")])
+    return world_of([busy, done], [builders.pod("web", "n0")])
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def _mechanics() -> FakeCluster:
             _minutes(
                 4,
                 _nothing,
-                lambda history: history.cluster.change("n0", unschedulable=False),
+                lambda history: history.cluster.cordon("n0", on=False),
                 _request("n1", None),
             ),
             id="somebody's uncordon",
@@ -151,7 +155,7 @@ def _mechanics() -> FakeCluster:
     ],
 )
 def test_killed_before_or_after_any_write_it_ends_as_if_nothing_had_been(
-    make: Callable[[], FakeCluster], text: str, steps: Happenings
+    make: Callable[[], World], text: str, steps: Happenings
 ) -> None:
     assert _ends_the_same_wherever_it_is_killed(make, builders.settings(text), steps) >= 5
 
@@ -168,8 +172,8 @@ def test_over_any_history_a_killed_process_makes_no_difference(
 ) -> None:
     # Spacing moves starts in time, which other steps then meet differently; it has its own case above.
     assume(policy.budget.spacing == timedelta())
-    whole = _play(small_cluster, policy, steps, None)
-    killed = _play(small_cluster, policy, steps, (number, when))
+    whole = _play(small_world, policy, steps, None)
+    killed = _play(small_world, policy, steps, (number, when))
 
-    assert _state(killed.cluster) == _state(whole.cluster)
+    assert _state(killed.world) == _state(whole.world)
     assert whole.now == killed.now >= NOW

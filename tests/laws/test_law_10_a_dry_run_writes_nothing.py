@@ -17,62 +17,63 @@ from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from tests.support import strategies
 from tests.support.builders import NOW
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, one_pass
+from tests.support.worlds import look
 
 
 class ReadOnly:
     """A world that can only be looked at: it has no method that writes, and so none to call."""
 
-    def __init__(self, cluster: FakeCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, world: World) -> None:
+        self._api = world.api
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
-        return self._cluster.nodes(wanted)
+        return self._api.nodes(wanted)
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
-        return self._cluster.pods(node, placement=placement)
+        return self._api.pods(node, placement=placement)
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
-        return self._cluster.budgets()
+        return self._api.budgets()
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
-        return self._cluster.namespaces()
+        return self._api.namespaces()
 
     def agents(self) -> Agents:
-        return self._cluster.agents()
+        return self._api.agents()
 
     def remediator(self) -> Remediator:
-        return self._cluster.remediator()
+        return self._api.remediator()
 
     def ledger(self) -> Ledger:
-        return self._cluster.ledger()
+        return self._api.ledger()
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        return self._cluster.maintenances(prefix)
+        return self._api.maintenances(prefix)
 
     def skew(self) -> timedelta | None:
-        return self._cluster.skew()
+        return self._api.skew()
 
 
 @settings(max_examples=120)
-@given(strategies.clusters(), strategies.policies())
+@given(strategies.worlds(), strategies.policies())
 def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
-    cluster: FakeCluster, policy: Settings
+    world: World, policy: Settings
 ) -> None:
-    before, revision = dict(cluster.objects), cluster.revision
-    rehearse(Outside(reader=ReadOnly(cluster)), policy, NOW)
+    before, log = dict(world.cluster.nodes), list(world.log.happenings)
+    rehearse(Outside(reader=ReadOnly(world)), policy, NOW)
 
-    assert cluster.objects == before
-    assert (cluster.revision, cluster.writes) == (revision, [])
+    assert world.cluster.nodes == before
+    assert (world.log.happenings, world.api.writes) == (log, 0)
 
 
 @settings(max_examples=120)
-@given(strategies.clusters(), strategies.policies())
-def test_a_rehearsal_decides_what_the_pass_then_does(cluster: FakeCluster, policy: Settings) -> None:
-    rehearsed = rehearse(Outside(reader=ReadOnly(cluster)), policy, NOW)
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+@given(strategies.worlds(), strategies.policies())
+def test_a_rehearsal_decides_what_the_pass_then_does(world: World, policy: Settings) -> None:
+    rehearsed = rehearse(Outside(reader=ReadOnly(world)), policy, NOW)
+    plan, _ = look(world, policy)
 
     assert replace(rehearsed, nodes=tuple(replace(one, preview=None) for one in rehearsed.nodes)) == plan
 

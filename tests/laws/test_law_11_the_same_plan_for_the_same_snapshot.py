@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from reconciler.assess import assess
 from reconciler.decide import decide
-from reconciler.model.outside import Outside
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.observe import observe
 from reconciler.report.document import as_json, to_document
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, cluster_of, one_pass
+from tests.support.worlds import look, world_of
 
 
 def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:
@@ -30,9 +30,9 @@ def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:
 
 
 @settings(max_examples=150)
-@given(strategies.clusters(), strategies.policies(), st.integers(0, 300))
-def test_a_decision_can_be_repeated(cluster: FakeCluster, policy: Settings, later: int) -> None:
-    seen, now = observe(Outside(reader=cluster), policy, NOW), NOW + timedelta(minutes=later)
+@given(strategies.worlds(), strategies.policies(), st.integers(0, 300))
+def test_a_decision_can_be_repeated(world: World, policy: Settings, later: int) -> None:
+    seen, now = observe(world.outside, policy, NOW), NOW + timedelta(minutes=later)
     first = _plan(seen, policy, now)
     _plan(seen, policy, now + timedelta(hours=1))  # what it was asked between does not matter
 
@@ -40,11 +40,11 @@ def test_a_decision_can_be_repeated(cluster: FakeCluster, policy: Settings, late
 
 
 @settings(max_examples=150)
-@given(strategies.clusters(), strategies.policies(), st.randoms(use_true_random=False))
+@given(strategies.worlds(), strategies.policies(), st.randoms(use_true_random=False))
 def test_the_order_in_which_things_were_seen_changes_nothing(
-    cluster: FakeCluster, policy: Settings, chance: random.Random
+    world: World, policy: Settings, chance: random.Random
 ) -> None:
-    seen = observe(Outside(reader=cluster), policy, NOW)
+    seen = observe(world.outside, policy, NOW)
     nodes, pods = list(seen.nodes), {name: list(each) for name, each in seen.pods.items()}
     chance.shuffle(nodes)
     for each in pods.values():
@@ -72,8 +72,8 @@ def report() -> str:
         )
         for number in range(9)
     ]
-    cluster = cluster_of(nodes)
-    plan, outcomes = one_pass(cluster, FakeDrains(cluster), builders.settings("budget: {perZone: 1}"), NOW)
+    world = world_of(nodes)
+    plan, outcomes = look(world, builders.settings("budget: {perZone: 1}"))
     return as_json(to_document(plan, outcomes, rehearsed=False))
 
 

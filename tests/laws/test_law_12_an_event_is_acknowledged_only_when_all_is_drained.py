@@ -30,9 +30,9 @@ from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
 from tests.laws.histories import History, Step, agent_steps, people_steps, second_reasons, waits
 from tests.support import builders
 from tests.support.builders import ACKNOWLEDGE, IMDS, NOW, RECORD, REQUEST, minutes, vm_name
-from tests.support.fakes.cluster import cluster_of
 from tests.support.fakes.imds import Answer, Event, event, started
 from tests.support.strategies import garbage, rfc1123
+from tests.support.worlds import world_of
 
 NAMES = ("n0", "n1", "n2")
 OTHER = f"{VM}0"
@@ -65,9 +65,9 @@ class Azure(History):
     def publish(self) -> None:
         """Let the agents write what has changed."""
         document = {"Events": list(self.events.values())}
-        for name, node in list(self.cluster.objects.items()):
+        for name, node in list(self.cluster.nodes.items()):
             vm = scheduled_events.vm_name(node.provider_id)
-            if vm is None or name in self.late or name in self.cluster.daemonset.not_ready:
+            if vm is None or name in self.late or name in self.cluster.agents.not_ready:
                 continue
             text = scheduled_events.to_annotation(document, vm)
             if node.annotations.get(IMDS) != text and (IMDS in node.annotations or '"events":[]' not in text):
@@ -77,7 +77,7 @@ class Azure(History):
         """What the agents of the nodes are told to acknowledge."""
         return {
             name: json.loads(node.annotations[ACKNOWLEDGE])
-            for name, node in self.cluster.objects.items()
+            for name, node in self.cluster.nodes.items()
             if ACKNOWLEDGE in node.annotations
         }
 
@@ -103,9 +103,9 @@ class Azure(History):
                 for one in json.loads(node.annotations.get(IMDS, '{"events":[]}'))["events"]
                 if one["EventId"].casefold() == event_id.casefold()
             ]
-            for name, node in self.cluster.objects.items()
+            for name, node in self.cluster.nodes.items()
             # What a blind agent said once is nobody's word now.
-            if name not in self.cluster.daemonset.not_ready
+            if name not in self.cluster.agents.not_ready
         }
         named = {str(vm).casefold() for some in published.values() for one in some for vm in one["Resources"]}
         if not named:
@@ -113,7 +113,7 @@ class Azure(History):
         for vm in sorted(named):
             nodes = [
                 node
-                for node in self.cluster.objects.values()
+                for node in self.cluster.nodes.values()
                 if (scheduled_events.vm_name(node.provider_id) or "").casefold() == vm
             ]
             if len(nodes) != 1:
@@ -139,7 +139,7 @@ class Azure(History):
         if record.drain is None or record.drain.done is None:
             return "is not drained"
         options = drain_options(record.events, self.settings, node.labels)
-        left = survey(self.cluster.pods(node.name), options, now=self.now)
+        left = survey(self.cluster.pods_on(node.name), options, now=self.now)
         return "" if left.drained else f"still has {[one.pod.key for one in (*left.to_go, *left.waiting)]}"
 
 
@@ -180,9 +180,9 @@ def _pod_comes(name: str, number: int) -> Happening:
     """No scheduler puts a pod on a closed node: one comes where nothing is closed, or to a DaemonSet."""
 
     def happen(history: Azure) -> None:
-        if name not in history.cluster.objects:
+        if name not in history.cluster.nodes:
             return
-        closed = history.cluster.objects[name].unschedulable
+        closed = history.cluster.nodes[name].unschedulable
         fresh = builders.pod(
             f"pod-{name}-{number}",
             name,
@@ -190,30 +190,30 @@ def _pod_comes(name: str, number: int) -> Happening:
             empty_dir=number % 2 == 0,
             deleting_until=history.now + minutes(2) if number == 3 else None,
         )
-        pods = history.cluster.pods_on.setdefault(name, [])
-        pods[:] = [*(one for one in pods if one.uid != fresh.uid), fresh]
+        history.cluster.add_pod(fresh)
 
     return happen
 
 
 def _pods_end(history: Azure) -> None:
-    for name, pods in history.cluster.pods_on.items():
-        history.cluster.pods_on[name] = [one for one in pods if one.deleting_until is None]
+    for pod in list(history.cluster.pods.values()):
+        if pod.deleting_until is not None:
+            history.cluster.drop_pod(pod.uid)
 
 
 def _twin_comes(name: str) -> Happening:
     def happen(history: Azure) -> None:
-        if name in history.cluster.objects:
-            place = history.cluster.objects[name].provider_id
+        if name in history.cluster.nodes:
+            place = history.cluster.nodes[name].provider_id
             twin = builders.node("twin")
-            history.cluster.put(builders.on_vm(twin, int(place.rpartition("/")[2])))
+            history.cluster.replace_node(builders.on_vm(twin, int(place.rpartition("/")[2])))
 
     return happen
 
 
 def _twin_goes(history: Azure) -> None:
-    history.cluster.objects.pop("twin", None)
-    history.cluster.pods_on.pop("twin", None)
+    if "twin" in history.cluster.nodes:
+        history.cluster.delete_node("twin")
 
 
 ids = st.sampled_from(("A1", "B2"))
@@ -252,7 +252,7 @@ def three_nodes(policy: Settings) -> Azure:
     """Three nodes of one scale set, each with a pod that may go at once."""
     nodes = [builders.on_vm(builders.node(name), number) for number, name in enumerate(NAMES)]
     pods = [builders.pod(f"web-{name}", name) for name in NAMES]
-    return Azure(cluster_of(nodes, pods), policy)
+    return Azure(world_of(nodes, pods), policy)
 
 
 @settings(max_examples=400)
@@ -312,21 +312,21 @@ def test_an_event_of_drained_nodes_is_acknowledged_on_each_of_them_and_told_of_o
     assert set(history.acknowledged()) == (named if fits else set())
     spoken = [
         write.node
-        for write in history.cluster.writes
-        if isinstance(write.what, Notice) and write.what.reason == "MaintenanceAcknowledged"
+        for write in history.api.done
+        if isinstance(write.content, Notice) and write.content.reason == "MaintenanceAcknowledged"
     ]
     assert sorted(spoken) == (sorted(named) if fits else [])
     assert history.wrongs() == []
 
 
 def _opens(name: str) -> Happening:
-    return lambda history: history.cluster.change(name, unschedulable=False)
+    return lambda history: history.cluster.cordon(name, on=False)
 
 
 def _comes_back_as_new(name: str) -> Happening:
     def happen(history: Azure) -> None:
-        place = history.cluster.objects[name].provider_id
-        history.cluster.put(replace(builders.node(name, uid="another"), provider_id=place))
+        place = history.cluster.nodes[name].provider_id
+        history.cluster.replace_node(replace(builders.node(name, uid="another"), provider_id=place))
 
     return happen
 
@@ -335,7 +335,7 @@ def _has_to_go_on_draining(name: str) -> Happening:
     """A second event lets more pods go than the first."""
 
     def happen(history: Azure) -> None:
-        history.cluster.pods_on[name] = [builders.pod("cache", name, empty_dir=True)]
+        history.cluster.clear_node(name, builders.pod("cache", name, empty_dir=True))
         history.cluster.annotate(name, REQUEST, '{"kind":"Preempt"}')
 
     return happen
@@ -343,7 +343,7 @@ def _has_to_go_on_draining(name: str) -> Happening:
 
 def _goes_blind(name: str) -> Happening:
     def happen(history: Azure) -> None:
-        history.cluster.daemonset = Agents(installed=True, not_ready=frozenset((name,)))
+        history.cluster.agents = Agents(installed=True, not_ready=frozenset((name,)))
 
     return happen
 
@@ -365,7 +365,7 @@ def _only_told_to(name: str, change: Happening) -> Happening:
 AMISS = {
     "a node is opened": _opens("n1"),
     "a node is another one": _comes_back_as_new("n1"),
-    "a node vanishes": lambda history: history.cluster.objects.pop("n1"),
+    "a node vanishes": lambda history: history.cluster.delete_node("n1"),
     "a node is drained anew": _has_to_go_on_draining("n1"),
     "an agent goes blind": _goes_blind("n1"),
     "it names a stranger": _names(0, 1, extra=(STRANGER,)),
@@ -406,11 +406,11 @@ def test_it_is_never_given_where_it_was_so_from_the_beginning(what: str) -> None
 
 def test_a_node_that_is_not_empty_yet_keeps_the_others_waiting() -> None:
     history = three_nodes(builders.settings(TRUSTING))
-    history.cluster.pods_on["n1"] = [builders.pod("slow", "n1", deleting_until=NOW + minutes(9))]
+    history.cluster.clear_node("n1", builders.pod("slow", "n1", deleting_until=NOW + minutes(9)))
     history.events["A1"] = told(0, 1)
     history.go_on(passes=4)
     assert history.acknowledged() == {}
-    history.cluster.pods_on["n1"] = []
+    history.cluster.clear_node("n1")
     history.go_on(passes=3)
 
     assert history.acknowledged() == {"n0": ["A1"], "n1": ["A1"]}
@@ -437,7 +437,7 @@ def test_an_event_that_does_not_say_which_vms_it_is_about_is_not_acknowledged() 
     history.events["A1"] = {**told(0), "Resources": []}
     history.go_on(passes=4)
 
-    record = builders.case_of(history.cluster.objects["n0"])
+    record = builders.case_of(history.cluster.nodes["n0"])
     assert record.drain is not None
     assert record.drain.done is not None
     assert history.acknowledged() == {}

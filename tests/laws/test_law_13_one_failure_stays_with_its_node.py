@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -16,10 +17,12 @@ from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
+from reconciler.simulation.api import Call
+from reconciler.simulation.world import World
 from tests.laws.histories import MAIN
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, RECORD, REQUEST
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass
+from tests.support.worlds import look, world_of
 
 
 def _plans(plan: Plan) -> list[NodePlan]:
@@ -28,23 +31,22 @@ def _plans(plan: Plan) -> list[NodePlan]:
 
 @settings(max_examples=250)
 @given(
-    strategies.clusters(most=3),
+    strategies.worlds(most=3),
     strategies.policies(),
     st.sampled_from((RECORD, IMDS, REQUEST)),
     strategies.garbage,
 )
 def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_others(
-    cluster: FakeCluster, policy: Settings, key: str, garbage: str
+    world: World, policy: Settings, key: str, garbage: str
 ) -> None:
     # Where the settings drain for what can't be read, a broken request is one more drain in the queue.
     assume(not policy.event_policy(Kind.UNKNOWN, {}).drain)
     # The node is cordoned, so that it holds the same place whatever is on it.
-    cluster.put(builders.node("z", unschedulable=True))
-    healthy, broken = replace(cluster), replace(cluster, objects=dict(cluster.objects))
-    healthy.objects = dict(cluster.objects)
-    broken.annotate("z", key, garbage)
-    plan, _ = one_pass(healthy, FakeDrains(healthy), policy, NOW)
-    other, outcomes = one_pass(broken, FakeDrains(broken), policy, NOW)
+    world.cluster.add_node(builders.node("z", unschedulable=True))
+    broken = copy.deepcopy(world)
+    broken.cluster.annotate("z", key, garbage)
+    plan, _ = look(world, policy)
+    other, outcomes = look(broken, policy)
 
     assert [one.node for one in _plans(other)] == [one.node for one in _plans(plan)]
     for mine, theirs in zip(_plans(plan), _plans(other), strict=True):
@@ -56,35 +58,33 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
 
 
 @settings(max_examples=100)
-@given(strategies.clusters(most=3), strategies.policies(), st.text(max_size=60))
-def test_a_message_that_nobody_can_read_stops_nothing(
-    cluster: FakeCluster, policy: Settings, message: str
-) -> None:
-    cluster.put(builders.node("z", conditions=(builders.condition(MAIN, "True", message),)))
-    plan, _ = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+@given(strategies.worlds(most=3), strategies.policies(), st.text(max_size=60))
+def test_a_message_that_nobody_can_read_stops_nothing(world: World, policy: Settings, message: str) -> None:
+    world.cluster.add_node(builders.node("z", conditions=(builders.condition(MAIN, "True", message),)))
+    plan, _ = look(world, policy)
 
     assert "z" in {one.node for one in plan.nodes}
 
 
 @settings(max_examples=100)
 @given(
-    strategies.clusters(most=4),
+    strategies.worlds(most=4),
     strategies.policies(),
     st.sampled_from(("n0", "n1")),
     st.sampled_from((Conflict, NotFound, Forbidden, Unreachable, Rejected)),
 )
 def test_a_write_that_fails_is_told_and_the_others_are_made(
-    cluster: FakeCluster, policy: Settings, name: str, failure: type[ClusterError]
+    world: World, policy: Settings, name: str, failure: type[ClusterError]
 ) -> None:
-    def fail(write: Write) -> None:
-        if write.verb == "patch" and write.node == name:
+    def fail(write: Call) -> None:
+        if write.what == "patch_node" and write.node == name:
             raise failure("no")
 
-    cluster.before = fail
-    plan, outcomes = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+    world.api.before_write = fail
+    plan, outcomes = look(world, policy)
 
     wanted = {one.node for one in plan.nodes if one.write is not None}
-    assert {write.node for write in cluster.writes if write.verb == "patch"} == wanted - {name}
+    assert {write.node for write in world.api.done if write.what == "patch_node"} == wanted - {name}
     assert {one.node for one in outcomes if one.result is not Result.DONE} == wanted & {name}
 
 
@@ -94,25 +94,25 @@ def test_where_the_ledger_can_not_be_written_only_what_would_start_waits(
 ) -> None:
     over = builders.held_node(builders.record(quiet_since=NOW - builders.minutes(10)), "over")
     asking = builders.node("asking", annotations={REQUEST: builders.DRAIN_NOW})
-    cluster = cluster_of([asking, over, builders.node("third"), builders.node("fourth")])
+    world = world_of([asking, over, builders.node("third"), builders.node("fourth")])
 
-    def fail(write: Write) -> None:
-        if write.verb == "ledger":
+    def fail(write: Call) -> None:
+        if write.what == "write_ledger":
             raise failure("no")
 
-    cluster.before = fail
+    world.api.before_write = fail
     policy = builders.settings("budget: {maxUnavailable: 4, spacing: 10m}")
-    _, outcomes = one_pass(cluster, FakeDrains(cluster), policy, NOW)
+    _, outcomes = look(world, policy)
 
-    assert not cluster.objects["over"].unschedulable
-    assert not cluster.objects["asking"].unschedulable
+    assert not world.cluster.nodes["over"].unschedulable
+    assert not world.cluster.nodes["asking"].unschedulable
     assert [one.action for one in outcomes if one.result is Result.FAILED] == ["write ledger"]
 
 
 def test_half_a_surrogate_pair_in_a_request_does_not_break_the_report() -> None:
     text = '{"kind":"Freeze","reason":"\\ud800"}'
-    cluster = cluster_of([builders.node("z", annotations={REQUEST: text})])
-    plan, outcomes = one_pass(cluster, FakeDrains(cluster), builders.settings(), NOW)
+    world = world_of([builders.node("z", annotations={REQUEST: text})])
+    plan, outcomes = look(world, builders.settings())
     document = to_document(plan, outcomes, rehearsed=False)
 
     assert b"\\ud800" in as_text(document).encode("utf-8")

@@ -34,10 +34,11 @@ from reconciler.publishing.signs import (
 )
 from reconciler.release import conditions_off, release
 from reconciler.settings.schema import Settings
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_cluster, waits
+from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.world import World
+from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write
 
 ALL = "publish: [drainsafe, node-conditions, nodemaintenances]"
 ORDER = tuple(Drainsafe)
@@ -192,16 +193,16 @@ def test_a_published_condition_can_not_be_a_reason_to_drain() -> None:
 
 
 def test_releasing_takes_the_signs_off() -> None:
-    history = History(small_cluster(), builders.settings(ALL))
+    history = History(small_world(), builders.settings(ALL))
     history.cluster.annotate("n0", REQUEST, builders.DRAIN_NOW)
     history.until_still()
-    node = history.cluster.objects["n0"]
+    node = history.cluster.nodes["n0"]
     patch, conditions = release(node, PREFIX, reset=False), conditions_off(node, PREFIX)
     assert patch is not None
     assert conditions is not None
-    history.cluster.patch_node(patch)
-    history.cluster.patch_conditions(conditions)
-    after = history.cluster.objects["n0"]
+    history.api.patch_node(patch)
+    history.api.patch_conditions(conditions)
+    after = history.cluster.nodes["n0"]
 
     assert set(after.annotations) == {REQUEST}
     assert shown(after) == {}
@@ -223,7 +224,7 @@ def policies() -> st.SearchStrategy[Settings]:
 
 def agree(history: History, name: str) -> None:
     """See that both kinds of signs say what the record does."""
-    node = history.cluster.objects[name]
+    node = history.cluster.nodes[name]
     record = builders.case_of(node) if RECORD in node.annotations else CaseRecord()
     conditions, value = shown(node), node.annotations.get(DRAINSAFE_STATE)
     state, drain = record.state, record.drain
@@ -261,59 +262,60 @@ def allowed(before: str | None, after: str | None, *, anew: bool) -> bool:
 def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_its_order(
     policy: Settings, steps: list[tuple[Step, timedelta]]
 ) -> None:
-    cluster = small_cluster()
-    cluster.views = {}
-    history = History(cluster, policy.model_copy(update={"publish": builders.settings(ALL).publish}))
-    names = sorted(cluster.objects)
+    world = small_world()
+    world.cluster.maintenances = {}
+    history = History(world, policy.model_copy(update={"publish": builders.settings(ALL).publish}))
+    names = sorted(world.cluster.nodes)
     for happen, wait in steps:
         before = {
-            name: (node.uid, node.annotations.get(DRAINSAFE_STATE)) for name, node in cluster.objects.items()
+            name: (node.uid, node.annotations.get(DRAINSAFE_STATE))
+            for name, node in world.cluster.nodes.items()
         }
         happen(history)
         history.wait(wait)
-        count = len(cluster.writes)
+        count = len(world.api.done)
         history.look()
         for name in names:
             agree(history, name)
-            node = cluster.objects[name]
+            node = world.cluster.nodes[name]
             uid, value = before[name]
             anew = any(
                 write.node == name
-                and isinstance(write.what, NodeWrite)
-                and '"drain"' in (write.what.annotations.get(RECORD) or "")
-                for write in cluster.writes[count:]
+                and isinstance(write.content, NodeWrite)
+                and '"drain"' in (write.content.annotations.get(RECORD) or "")
+                for write in world.api.done[count:]
             )
             if uid == node.uid:
                 assert allowed(value, node.annotations.get(DRAINSAFE_STATE), anew=anew)
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-@given(strategies.clusters(), policies(), st.floats(0, 1, exclude_max=True))
+@given(strategies.worlds(), policies(), st.floats(0, 1, exclude_max=True))
 def test_publishing_comes_to_rest_and_stays_so_until_the_plan_says(
-    cluster: FakeCluster, policy: Settings, part: float
+    world: World, policy: Settings, part: float
 ) -> None:
-    cluster.views = {}
-    history = History(cluster, policy)
+    world.cluster.maintenances = {}
+    history = History(world, policy)
     plan = history.until_still(most=20)
     until = plan.next_change or NOW + timedelta(days=2)
     # Not until then: a part of 0.9999999999999999 would be rounded to the very moment.
-    history.now = max(NOW, min(NOW + (until - NOW) * part, until - timedelta.resolution))
-    writes = list(cluster.writes)
+    world.clock.advance(max(NOW, min(NOW + (until - NOW) * part, until - timedelta.resolution)))
+    writes = list(world.api.done)
     history.look()
 
-    assert cluster.writes == writes
+    assert world.api.done == writes
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-@given(strategies.clusters(), policies())
-def test_what_is_switched_off_leaves_nothing_behind(cluster: FakeCluster, policy: Settings) -> None:
-    cluster.views = {}
-    history = History(cluster, policy)
+@given(strategies.worlds(), policies())
+def test_what_is_switched_off_leaves_nothing_behind(world: World, policy: Settings) -> None:
+    world.cluster.maintenances = {}
+    history = History(world, policy)
     history.until_still(most=20)
     history.settings = policy.model_copy(update={"publish": ()})
     history.until_still(most=20)
 
-    for node in cluster.objects.values():
+    for node in world.cluster.nodes.values():
         assert shown(node) == {}
         assert DRAINSAFE_STATE not in node.annotations
 
@@ -323,34 +325,34 @@ def test_what_is_switched_off_leaves_nothing_behind(cluster: FakeCluster, policy
 
 def story(kill_at: int) -> tuple[int, object]:
     """Cases from request to end, killed at one write; how many writes there were, and what is left."""
-    cluster = small_cluster()
-    cluster.views = {}
-    history = History(cluster, builders.settings(f"{ALL}\nbudget: {{maxUnavailable: 1}}"))
+    world = small_world()
+    world.cluster.maintenances = {}
+    history = History(world, builders.settings(f"{ALL}\nbudget: {{maxUnavailable: 1}}"))
     count = 0
 
-    def maybe(write: Write) -> None:
+    def maybe(write: Call) -> None:
         nonlocal count
         del write
         count += 1
         if count == kill_at:
             raise Killed
 
-    cluster.after = maybe
+    world.api.after_write = maybe
     for happen in (builders.DRAIN_NOW, None):
         for name in ("n0", "n1"):
-            cluster.annotate(name, REQUEST, happen)
+            world.cluster.annotate(name, REQUEST, happen)
         for _ in range(4):
             try:
                 history.look()
             except Killed:
-                history.drains = FakeDrains(cluster)
+                world.restart()
                 history.look()
             history.wait(minutes(3))
     left = {
         name: (dict(node.annotations), shown(node), node.unschedulable)
-        for name, node in cluster.objects.items()
+        for name, node in world.cluster.nodes.items()
     }
-    views = sorted((one.node, one.state, one.name) for one in cluster.views.values())
+    views = sorted((one.node, one.state, one.name) for one in world.cluster.maintenances.values())
     return count, (left, views)
 
 

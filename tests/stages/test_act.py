@@ -12,34 +12,35 @@ from reconciler.model.actions import outcome_name
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, State
+from reconciler.simulation.api import Call
+from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, minutes
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Write, cluster_of, one_pass, outside_of
+from tests.support.worlds import look, world_of
 
 TWO = "budget: {maxUnavailable: 2}"
 SPACED = "budget: {maxUnavailable: 2, spacing: 1s, exempt: [Reboot]}"
 
 
-def _asking(*names: str) -> FakeCluster:
-    return cluster_of([builders.node(name, annotations={REQUEST: builders.DRAIN_NOW}) for name in names])
+def _asking(*names: str) -> World:
+    return world_of([builders.node(name, annotations={REQUEST: builders.DRAIN_NOW}) for name in names])
 
 
-def _act(cluster: FakeCluster, drains: FakeDrains, text: str = TWO) -> tuple[Outcome, ...]:
-    return one_pass(cluster, drains, builders.settings(text), NOW)[1]
+def _act(world: World, text: str = TWO) -> tuple[Outcome, ...]:
+    return look(world, builders.settings(text))[1]
 
 
-def _failing(name: str, error: Exception, verb: str = "patch") -> Callable[[Write], None]:
-    def fail(write: Write) -> None:
-        if (write.verb, write.node) == (verb, name):
+def _failing(name: str, error: Exception, what: str = "patch_node") -> Callable[[Call], None]:
+    def fail(write: Call) -> None:
+        if (write.what, write.node) == (what, name):
             raise error
 
     return fail
 
 
 def test_every_node_is_cordoned_before_the_first_is_drained() -> None:
-    cluster = _asking("a", "b")
-    drains = FakeDrains(cluster)
-    outcomes = _act(cluster, drains)
+    world = _asking("a", "b")
+    outcomes = _act(world)
 
     assert [(one.node, one.action, one.result) for one in outcomes] == [
         ("a", "cordon", Result.DONE),
@@ -47,14 +48,20 @@ def test_every_node_is_cordoned_before_the_first_is_drained() -> None:
         ("a", "drain", Result.DONE),
         ("b", "drain", Result.DONE),
     ]
-    assert sorted(drains.orders) == ["a", "b"]
+    assert sorted(world.drainer.orders) == ["a", "b"]
 
 
 def test_the_ledger_is_written_before_the_start_that_it_speaks_of() -> None:
-    cluster = _asking("a", "b")
-    _act(cluster, FakeDrains(cluster), SPACED)
+    world = _asking("a", "b")
+    _act(world, SPACED)
 
-    assert [write.verb for write in cluster.writes] == ["ledger", "patch", "patch", "event", "event"]
+    assert [write.what for write in world.api.done] == [
+        "write_ledger",
+        "patch_node",
+        "patch_node",
+        "notify",
+        "notify",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,72 +76,68 @@ def test_the_ledger_is_written_before_the_start_that_it_speaks_of() -> None:
 def test_a_node_that_could_not_be_written_is_not_drained_and_not_told_of(
     error: ClusterError, result: Result
 ) -> None:
-    cluster = _asking("a", "b")
-    cluster.before = _failing("a", error)
-    drains = FakeDrains(cluster)
-    outcomes = _act(cluster, drains)
+    world = _asking("a", "b")
+    world.api.before_write = _failing("a", error)
+    outcomes = _act(world)
 
     assert outcomes[0] == Outcome("a", "cordon", result, str(error))
-    assert list(drains.orders) == ["b"]
-    assert [write.node for write in cluster.writes if write.verb == "event"] == ["b"]
+    assert list(world.drainer.orders) == ["b"]
+    assert [write.node for write in world.api.done if write.what == "notify"] == ["b"]
 
 
 def test_a_lost_lock_ends_everything_at_once() -> None:
-    cluster = _asking("a", "b")
-    cluster.before = _failing("a", LockLost("not renewed"))
-    drains = FakeDrains(cluster)
+    world = _asking("a", "b")
+    world.api.before_write = _failing("a", LockLost("not renewed"))
 
     with pytest.raises(LockLost):
-        _act(cluster, drains)
-    assert (cluster.writes, drains.orders) == ([], {})
+        _act(world)
+    assert (world.api.done, world.drainer.orders) == ([], {})
 
 
 def test_without_the_ledger_nothing_starts() -> None:
-    cluster = _asking("a", "b")
-    cluster.before = _failing("", Forbidden("no"), "ledger")
-    drains = FakeDrains(cluster)
+    world = _asking("a", "b")
+    world.api.before_write = _failing("", Forbidden("no"), "write_ledger")
 
-    assert _act(cluster, drains, SPACED) == (Outcome("", "write ledger", Result.FAILED, "no"),)
-    assert (cluster.writes, drains.orders) == ([], {})
+    assert _act(world, SPACED) == (Outcome("", "write ledger", Result.FAILED, "no"),)
+    assert (world.api.done, world.drainer.orders) == ([], {})
 
 
 def test_a_node_changed_since_it_was_seen_is_left_to_the_next_pass() -> None:
-    cluster = _asking("a", "b")
+    world = _asking("a", "b")
 
-    def uncordon(write: Write) -> None:
-        if write.verb == "patch":
-            cluster.change(write.node, unschedulable=True)
+    def uncordon(write: Call) -> None:
+        if write.what == "patch_node":
+            world.cluster.cordon(write.node)
 
-    cluster.before = uncordon
-    outcomes = _act(cluster, FakeDrains(cluster))
+    world.api.before_write = uncordon
+    outcomes = _act(world)
 
     assert {one.result for one in outcomes} == {Result.LATER}
 
 
 def test_a_node_that_somebody_else_wrote_in_what_is_not_ours_is_written_all_the_same() -> None:
-    cluster = _asking("a", "b")
-    cluster.before = lambda write: (
-        cluster.annotate(write.node, "example.com/x", "y") if write.verb == "patch" else None
+    world = _asking("a", "b")
+    world.api.before_write = lambda write: (
+        world.cluster.annotate(write.node, "example.com/x", "y") if write.what == "patch_node" else None
     )
-    outcomes = _act(cluster, FakeDrains(cluster))
+    outcomes = _act(world)
 
     assert {one.result for one in outcomes} == {Result.DONE}
 
 
 def test_drains_are_stopped_before_anything_is_written() -> None:
     held = builders.record(drain=DrainRecord(NOW - minutes(1)))
-    cluster = cluster_of([builders.held_node(held)])
-    drains = FakeDrains(cluster)
+    world = world_of([builders.held_node(held)])
     order = builders.plan_of(
         builders.planned(
-            builders.snapshot(*cluster.objects.values(), readings={"a": builders.told(builders.signal())})
+            builders.snapshot(*world.cluster.nodes.values(), readings={"a": builders.told(builders.signal())})
         )
     ).drain
     assert order is not None
-    drains.start(order)
+    world.drainer.start(order)
     running: list[bool] = []
-    cluster.before = lambda write: running.append("a" in drains.orders)
-    outcomes = _act(cluster, drains)
+    world.api.before_write = lambda write: running.append("a" in world.drainer.orders)
+    outcomes = _act(world)
 
     assert [(one.action, one.result) for one in outcomes] == [
         ("stop drain", Result.DONE),
@@ -144,10 +147,10 @@ def test_drains_are_stopped_before_anything_is_written() -> None:
 
 
 def test_an_empty_plan_writes_nothing() -> None:
-    cluster = FakeCluster()
+    world = world_of()
 
-    assert act(Plan(NOW, "Enforce"), outside_of(cluster, FakeDrains(cluster))) == ()
-    assert cluster.writes == []
+    assert act(Plan(NOW, "Enforce"), world.outside) == ()
+    assert world.api.done == []
 
 
 def test_nothing_to_write_has_no_name() -> None:
@@ -155,17 +158,18 @@ def test_nothing_to_write_has_no_name() -> None:
 
 
 def test_people_are_told_after_every_drain_has_begun() -> None:
-    cluster = _asking("a", "b")
-    drains = FakeDrains(cluster)
+    world = _asking("a", "b")
     begun: list[list[str]] = []
-    cluster.before = lambda write: begun.append(sorted(drains.orders)) if write.verb == "event" else None
-    _act(cluster, drains)
+    world.api.before_write = lambda write: (
+        begun.append(sorted(world.drainer.orders)) if write.what == "notify" else None
+    )
+    _act(world)
 
     assert begun == [["a", "b"], ["a", "b"]]
 
 
 def test_people_are_told_after_other_tools_were_shown() -> None:
-    cluster = _asking("a")
-    _act(cluster, FakeDrains(cluster), f"{TWO}\npublish: [node-conditions]")
+    world = _asking("a")
+    _act(world, f"{TWO}\npublish: [node-conditions]")
 
-    assert [write.verb for write in cluster.writes] == ["patch", "conditions", "event"]
+    assert [write.what for write in world.api.done] == ["patch_node", "patch_conditions", "notify"]

@@ -35,9 +35,10 @@ from reconciler.model.record import (
 from reconciler.model.record_text import to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, PREFIX, RECORD, REQUEST, STATE
-from tests.support.fakes.cluster import FakeCluster, cluster_of
+from tests.support.worlds import world_of
 
 ASKING = ("Reboot", "Redeploy", "Preempt", "Terminate")
 KINDS = (*ASKING, "Freeze")
@@ -220,28 +221,30 @@ def pods(draw: st.DrawFn, on: str) -> tuple[Pod, ...]:
     )
 
 
+_agents = st.sampled_from(
+    (
+        *(Agents(installed=True),) * 4,
+        Agents(installed=True, not_ready=frozenset(("n0",))),
+        Agents(),
+        Agents(problem="403"),
+    )
+)
+_remediators = st.sampled_from((Remediator(), Remediator(), Remediator(True, on_freeze=True)))
+
+
 @st.composite
-def clusters(draw: st.DrawFn, *, most: int = 5, fresh: bool = False) -> FakeCluster:
-    """A cluster behind the ports."""
+def worlds(draw: st.DrawFn, *, most: int = 5, fresh: bool = False) -> World:
+    """A simulated world whose cluster is in any state."""
     names = [f"n{number}" for number in range(draw(st.integers(1, most)))]
-    cluster = cluster_of(
+    world = world_of(
         [draw(nodes(name, fresh=fresh)) for name in names],
         [pod for name in names for pod in draw(pods(name))],
     )
-    cluster.daemonset = draw(
-        st.sampled_from(
-            (
-                *(Agents(installed=True),) * 4,
-                Agents(installed=True, not_ready=frozenset(("n0",))),
-                Agents(),
-                Agents(problem="403"),
-            )
-        )
-    )
-    cluster.config = draw(st.sampled_from((Remediator(), Remediator(), Remediator(True, on_freeze=True))))
-    cluster.configmap = Ledger(draw(st.none() | past))
-    cluster.views = {} if draw(st.booleans()) else None
-    return cluster
+    world.cluster.agents = draw(_agents)
+    world.cluster.remediator = draw(_remediators)
+    world.cluster.ledger = Ledger(draw(st.none() | past))
+    world.cluster.maintenances = {} if draw(st.booleans()) else None
+    return world
 
 
 WINDOWS = (
