@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from reconciler.errors import ClusterError
 from reconciler.machines.registry import ANNOTATIONS, machine_of
-from reconciler.model.aws import AwsMemory
-from reconciler.model.azure import CloudMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine
@@ -17,15 +15,17 @@ from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
-from reconciler.model.ports import ClusterReader, MachineReader, SourceClient
+from reconciler.model.polling import AnyMemory, Memory
+from reconciler.model.ports import ClusterReader, MachineReader
 from reconciler.model.record import Record
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
-from reconciler.model.snapshot import Agents, Remediator, Snapshot
+from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
 from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.others import Sign
-from reconciler.sources import arm, aws, node_condition, published, request
+from reconciler.sources import registry
+from reconciler.sources.source import SourceContext
 
 
 def observe(
@@ -45,19 +45,19 @@ def observe(
     """
     reader = outside.reader
     nodes = reader.nodes(wanted(settings, capacity=capacity))
-    agents = reader.agents() if settings.sources.imds.enabled else Agents()
-    remediator = reader.remediator() if settings.sources.node_conditions.enabled else Remediator()
+    needed = registry.wants(settings)
+    agents = reader.agents() if needed.agents else Agents()
+    remediator = reader.remediator() if needed.remediator else Remediator()
     prefix = settings.keys.prefix
     records = {node.name: found for node in nodes if (found := record_of(node, prefix)) is not None}
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     maintenances, problems = _maintenances(reader, settings)
     ledger = reader.ledger()
-    asked = {name for name, one in readable.items() if one.self_service}
-    planned = _ask(outside.clients.get(arm.SOURCE), nodes, ledger.arm, asked, settings, now)
-    scheduled = _ask_ec2(outside.clients.get(aws.SOURCE), nodes, ledger.aws, settings, now)
+    memories = _poll(outside, nodes, ledger, readable, settings, now)
+    context = SourceContext(settings, now, agents, memories)
+    on = registry.switched_on(settings)
     readings = {
-        node.name: (*_read(node, settings, agents), *_read_clouds(node, settings, planned, scheduled, now))
-        for node in nodes
+        node.name: tuple(reading for source in on for reading in source.read(node, context)) for node in nodes
     }
     return Snapshot(
         nodes=nodes,
@@ -69,8 +69,7 @@ def observe(
         remediator=remediator,
         drains=dict(drains or {}),
         ledger=ledger,
-        arm=planned,
-        aws=scheduled,
+        memories=memories,
         skew=reader.skew(),
         own_node=outside.itself.node,
         own_pod=outside.itself.pod,
@@ -82,14 +81,15 @@ def observe(
 
 def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
     """Return which parts of a node these settings need; where pods could go, any label may decide."""
+    of_sources = registry.wants(settings)
     return Wanted(
         # Signs of ours are seen also when they are no longer published: they are to be taken away.
-        conditions=node_condition.CONDITIONS | settings.condition_types() | {"Ready", *LIFECYCLE},
+        conditions=of_sources.conditions | {"Ready", *LIFECYCLE},
         annotation_prefix=settings.keys.prefix,
         # Whose the machine is matters to a case that was begun, whatever the settings say by now.
-        annotations=DRAINSAFE_KEYS | ANNOTATIONS,
+        annotations=of_sources.annotations | DRAINSAFE_KEYS | ANNOTATIONS,
         capacity=capacity,
-        labels=None if capacity else READ_LABELS | settings.label_keys(),
+        labels=None if capacity else of_sources.labels | READ_LABELS | settings.label_keys(),
     )
 
 
@@ -124,52 +124,28 @@ def _maintenances(
         return None, (f"NodeMaintenance objects can't be read, and are left as they are: {error}",)
 
 
-def _ask(
-    client: SourceClient | None,
+def _poll(
+    outside: Outside,
     nodes: tuple[Node, ...],
-    memory: CloudMemory,
-    self_service: Collection[str],
+    ledger: Ledger,
+    records: Mapping[str, Record],
     settings: Settings,
     now: datetime,
-) -> CloudMemory | None:
-    """Return what is in force of ARM's answers, after asking for what is due; None where it is no source."""
-    if not settings.sources.arm.enabled:
-        return None
-    fleet = tuple(node for node in nodes if settings.looks_after(node.labels))
-    followed = {node.name for node in fleet if node.name in self_service}
-    scopes = arm.due(fleet, memory, now, followed=followed)
-    listings = client.ask(scopes) if client is not None and scopes else ()
-    return arm.remembered(memory, listings, fleet, settings.sources.arm.every, now)
-
-
-def _ask_ec2(
-    client: SourceClient | None,
-    nodes: tuple[Node, ...],
-    memory: AwsMemory,
-    settings: Settings,
-    now: datetime,
-) -> AwsMemory | None:
-    """Return what is in force of EC2's answers, after asking for what is due; None where it is no source."""
-    if not settings.sources.aws.enabled:
-        return None
-    fleet = tuple(node for node in nodes if settings.looks_after(node.labels))
-    asked = aws.due(fleet, memory, now)
-    listings = client.ask(asked) if client is not None and asked else ()
-    return aws.remembered(memory, listings, fleet, settings.sources.aws.every, now)
-
-
-def _read_clouds(
-    node: Node,
-    settings: Settings,
-    planned: CloudMemory | None,
-    scheduled: AwsMemory | None,
-    now: datetime,
-) -> tuple[Reading, ...]:
-    if not settings.looks_after(node.labels):
-        return ()
-    of_arm = arm.read(node, planned, now) if planned is not None else None
-    of_aws = aws.read(node, scheduled, now) if scheduled is not None else None
-    return tuple(reading for reading in (of_arm, of_aws) if reading is not None)
+) -> dict[str, AnyMemory]:
+    """Return the answers in force of each polled source that is on, after asking for what is due."""
+    managed = tuple(node for node in nodes if settings.looks_after(node.labels))
+    memories: dict[str, AnyMemory] = {}
+    for source in registry.polled():
+        if not source.enabled(settings):
+            continue
+        memory = ledger.memories.get(source.name, Memory())
+        followed = {name for name, record in records.items() if source.follows(record)}
+        scopes = source.due(managed, memory, now, followed=followed)
+        client = outside.clients.get(source.name)
+        listings = client.ask(scopes) if client is not None and scopes else ()
+        every = source.section(settings).every
+        memories[source.name] = source.remembered(memory, listings, managed, every, now)
+    return memories
 
 
 def _machines(
@@ -210,18 +186,3 @@ def _may_be_replaced(
 def _asks_for_namespaces(settings: Settings) -> bool:
     chosen = [rule.namespaces for rule in settings.drain.rules]
     return any(isinstance(one, LabelSelector) and not one.selects_all for one in chosen)
-
-
-def _read(node: Node, settings: Settings, agents: Agents) -> tuple[Reading, ...]:
-    sources, prefix = settings.sources, settings.keys.prefix
-    readings: list[Reading] = []
-    if sources.node_conditions.enabled:
-        readings += node_condition.read(node)
-    if sources.imds.enabled:
-        readings.append(published.read(node, prefix, agents))
-    if sources.requests.enabled:
-        readings.append(request.read(node, prefix))
-    named = settings.condition_types()
-    if named:
-        readings += node_condition.read_named(node, named)
-    return tuple(readings)

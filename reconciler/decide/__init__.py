@@ -11,7 +11,6 @@ from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_hand
 from reconciler.decide.seen import in_hand, look, queue_key
 from reconciler.decide.telling import (
-    asked_again,
     moments,
     notes,
     show_maintenances,
@@ -23,8 +22,10 @@ from reconciler.engine.budget import count_places, still_missing
 from reconciler.model.assessment import Assessment
 from reconciler.model.keys import OwnKeys
 from reconciler.model.plan import Plan
+from reconciler.model.polling import Memory
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
+from reconciler.sources.registry import changes
 
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
@@ -54,10 +55,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     # Nodes in our hands first: what they hold is known before anybody new asks for a place or a slot.
     for one in sorted(queue, key=lambda one: not in_hand(one.record)):
         progress.plans.append(decide_node(one, snapshot, settings, progress, now))
-    if snapshot.arm is not None:
-        progress.ledger = replace(progress.ledger, arm=snapshot.arm)
-    if snapshot.aws is not None:
-        progress.ledger = replace(progress.ledger, aws=snapshot.aws)
+    asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
+    progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
     order = {one.node.name: position for position, one in enumerate(queue)}
     plans = (
         *sorted((plan for plan in progress.plans if worth_telling(plan)), key=lambda plan: order[plan.node]),
@@ -76,7 +75,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             (
                 *moments(plans),
                 *silences(seen, settings),
-                *asked_again(snapshot, now),
+                *changes(snapshot.memories, now),
                 *(one.at + settings.budget.ignore.not_ready_for for one in progress.ledger.replaced),
                 *ends,
             ),

@@ -21,7 +21,7 @@ from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
-from reconciler.sources import arm, aws, imds, node_condition, request
+from reconciler.sources.registry import reading_names
 from reconciler.triggers import TRIGGERS
 
 _PROFILE = builtin(DEFAULT, CHECKS, TRIGGERS)
@@ -44,7 +44,7 @@ def decide_node(
             progress=drained,
         )
     judged = cases.not_dismissed(one.case, one.judged)
-    switched_on = _switched_on(settings)
+    switched_on = reading_names(settings).__contains__
     record = _prune_dismissed(one.case, one, switched_on)
     view = cases.view(record, judged, one.assessment, switched_on)
     begun = record.state is State.IN_MAINTENANCE
@@ -115,24 +115,3 @@ def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedO
         or any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
     )
     return replace(record, dismissed=kept)
-
-
-def _switched_on(settings: Settings) -> cases.SwitchedOn:
-    """Return the answer to: is this source on, so that its silence means unknown?"""
-    sources, named = settings.sources, settings.condition_types()
-
-    def is_on(source: str) -> bool:
-        if source == imds.SOURCE:
-            return sources.imds.enabled
-        if source == request.SOURCE:
-            return sources.requests.enabled
-        if source == arm.SOURCE:
-            return sources.arm.enabled
-        if source == aws.SOURCE:
-            return sources.aws.enabled
-        condition = source.removeprefix(node_condition.PREFIX)
-        if condition in node_condition.CONDITIONS:
-            return sources.node_conditions.enabled
-        return condition in named
-
-    return is_on

@@ -17,7 +17,6 @@ from reconciler.model.record import State
 from reconciler.model.snapshot import Snapshot
 from reconciler.publishing.maintenances import maintenances
 from reconciler.settings.schema import Settings
-from reconciler.sources import aws
 
 
 def worth_telling(plan: NodePlan) -> bool:
@@ -41,16 +40,6 @@ def silences(seen: Iterable[Seen], settings: Settings) -> Iterable[datetime]:
             for reading in one.assessment.readings:
                 if reading.as_of is not None and reading.answer is not Answer.UNKNOWN:
                     yield reading.as_of + settings.sources.node_conditions.stale_after + timedelta.resolution
-
-
-def asked_again(snapshot: Snapshot, now: datetime) -> Iterable[datetime]:
-    """Yield when a cloud is asked again: whatever it says then may change the plan."""
-    if snapshot.arm is not None:
-        patience = snapshot.arm.not_before
-        again = (max(one.again, patience) if patience else one.again for one in snapshot.arm.answers)
-        yield from (moment for moment in again if moment > now)
-    if snapshot.aws is not None:
-        yield from aws.moments(snapshot.aws, now)
 
 
 def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:

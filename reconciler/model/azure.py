@@ -1,4 +1,4 @@
-"""What Azure Resource Manager says of the VMs behind our nodes, and when it may be asked again."""
+"""What Azure Resource Manager says of the VMs behind our nodes."""
 
 from __future__ import annotations
 
@@ -50,51 +50,6 @@ class Planned:
     start: datetime | None = None
     end: datetime | None = None
     result: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What one list came to.
-
-    `planned` are the VMs with planned maintenance, by name; `unseen` those whose state the list did not
-    tell though it should have. `problem` is set where there was no whole answer. `wait` is the cloud's wish
-    in seconds; `asked` False means that the request was not sent, since others had to wait already.
-    """
-
-    scope: Scope
-    planned: tuple[tuple[str, Planned], ...] = ()
-    seen: frozenset[str] = frozenset()
-    problem: str = ""
-    wait: float | None = None
-    asked: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeAnswer:
-    """The answer for one scope that was `asked` for last, in force until it is asked for `again` (UTC).
-
-    `unseen` are VMs behind nodes of ours that the answer did not hold. With a `problem` nothing is known of
-    any VM in the scope.
-    """
-
-    scope: Scope
-    asked: datetime
-    again: datetime
-    planned: tuple[tuple[str, Planned], ...] = ()
-    unseen: tuple[str, ...] = ()
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CloudMemory:
-    """All answers in force; `not_before` (UTC) is until when the cloud asked not to be asked at all."""
-
-    answers: tuple[ScopeAnswer, ...] = ()
-    not_before: datetime | None = None
-
-    def of(self, scope: Scope) -> ScopeAnswer | None:
-        """The answer for a scope, None where it was never asked for."""
-        return next((one for one in self.answers if one.scope == scope), None)
 
 
 @dataclass(frozen=True, slots=True)

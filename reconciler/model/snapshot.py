@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from reconciler.model.aws import AwsMemory
-from reconciler.model.azure import CloudMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.polling import AnyMemory
 from reconciler.model.record import Record, Unreadable
 
 
@@ -62,13 +61,13 @@ class Replaced:
 class Ledger:
     """What belongs to no node, kept in one ConfigMap.
 
-    `last_start` (UTC) is for spacing; `arm` and `aws` are what Azure's ARM and AWS's EC2 said last, and when
-    they may be asked again. `replaced` are the nodes whose replacements may still be on their way.
+    `last_start` (UTC) is for spacing. `memories` are what the services of polled sources said last and when
+    they may be asked again, by the source's name; an empty memory is left out. `replaced` are the nodes
+    whose replacements may still be on their way.
     """
 
     last_start: datetime | None = None
-    arm: CloudMemory = CloudMemory()
-    aws: AwsMemory = AwsMemory()
+    memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
 
 
@@ -79,10 +78,10 @@ class Snapshot:
     `readings` are by node name, and so are `records`: a node without a record of its own UID has none.
     `pods` are there for the nodes whose pods matter to this pass. `skew` is our clock minus the API
     server's (positive: ours is ahead), None where it could not be told. `own_node` and `own_pod` are
-    where we run, None outside of a cluster. `arm` is what is in force of ARM's answers, this pass's own
-    included, and `aws` of EC2's; None where it is not a source. `maintenances` are the NodeMaintenance
-    objects, None where they are not published or the CRD is not installed. `machines` are what owns the
-    VMs behind the nodes that may be replaced, by node.
+    where we run, None outside of a cluster. `memories` are the answers in force of each polled source that
+    is switched on, this pass's own included. `maintenances` are the NodeMaintenance objects, None where
+    they are not published or the CRD is not installed. `machines` are what owns the VMs behind the nodes
+    that may be replaced, by node.
     """
 
     nodes: tuple[Node, ...]
@@ -98,8 +97,7 @@ class Snapshot:
     skew: timedelta | None = None
     own_node: str | None = None
     own_pod: str | None = None
-    arm: CloudMemory | None = None
-    aws: AwsMemory | None = None
+    memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     maintenances: tuple[Maintenance, ...] | None = None
     problems: tuple[str, ...] = ()
     machines: Mapping[str, Machine] = field(default_factory=dict)

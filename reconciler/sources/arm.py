@@ -9,31 +9,26 @@ changed would be another event. Azure gives no id, so events are told apart by t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from reconciler.model.azure import CloudMemory, Listing, Planned, Scope, ScopeAnswer, vm_of
-from reconciler.model.event import Answer as Said
-from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
+from reconciler.model.azure import Planned, Scope, vm_of
+from reconciler.model.event import Initiator, Kind, PlatformPlan, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
+from reconciler.model.polling import Listing
+from reconciler.model.record import Record
+from reconciler.settings.schema import Settings
+from reconciler.settings.sections.sources import ArmSource
+from reconciler.sources.polled import PolledSource, moment_in
 
 SOURCE = "arm"
 
-FOLLOW = timedelta(minutes=2)
-"""How often a scope is asked for while a maintenance that we started runs in it."""
-
-RETRY = timedelta(minutes=5)
-"""How soon a scope is asked for again after a failure, unless Azure wishes for more."""
-
-SPARE = timedelta(minutes=1)
-"""How soon a scope is asked for that was left out since few calls were left."""
-
-_LONGEST_WAIT = timedelta(hours=6)
 _COMPLETED = "maintenancecompleted"
 
 
-def listing(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing:
+def listing(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing[Scope, Planned]:
     """Return what a list of VMs says, each as ARM's JSON has it."""
     seen: set[str] = set()
     planned: list[tuple[str, Planned]] = []
@@ -93,107 +88,80 @@ def _moment(value: object) -> datetime | None:
     return moment.replace(microsecond=0)
 
 
-def scopes(nodes: Iterable[Node]) -> dict[Scope, set[str]]:
-    """Return the lists that answer for these nodes, with the names of their VMs in each."""
-    found: dict[Scope, set[str]] = {}
-    for node in nodes:
+class ArmPlans(PolledSource[Scope, Planned]):
+    """Reboots that Azure plans weeks ahead; one list for each scale set, one for all other VMs."""
+
+    name = SOURCE
+
+    def section(self, settings: Settings) -> ArmSource:
+        """Return `sources.arm`."""
+        return settings.sources.arm
+
+    def locate(self, node: Node) -> tuple[Scope, str] | None:
+        """Return the list that holds the node's VM, None where the node is not Azure's."""
         vm = vm_of(node.provider_id)
-        if vm is not None:
-            found.setdefault(vm.scope, set()).add(vm.name)
-    return found
+        return None if vm is None else (vm.scope, vm.name)
 
+    def signals(self, name: str, facts: Sequence[Planned], now: datetime) -> tuple[Signal, ...]:
+        """Return the planned maintenance of a VM, unless its time is over and nothing is offered.
 
-def due(
-    nodes: Iterable[Node], memory: CloudMemory, now: datetime, *, followed: Collection[str] = ()
-) -> tuple[Scope, ...]:
-    """Return what is to be asked for now; `followed` are the nodes on which a maintenance of ours runs."""
-    nodes = tuple(nodes)
-    if memory.not_before is not None and now < memory.not_before:
-        return ()
-    soon = scopes(node for node in nodes if node.name in followed)
-    return tuple(scope for scope in sorted(scopes(nodes)) if _is_due(memory.of(scope), now, scope in soon))
+        Azure may leave such a status for ever, and the node would never come back.
+        """
+        return tuple(
+            _signal(found, name) for found in facts if found.offered or found.end is None or found.end > now
+        )
 
+    def follows(self, record: Record) -> bool:
+        """Whether a maintenance that we started runs on the node."""
+        return record.self_service is not None
 
-def _is_due(answer: ScopeAnswer | None, now: datetime, followed: bool) -> bool:
-    if answer is None or now >= answer.again:
-        return True
-    # A clock that was ahead when it was written must not silence us.
-    if answer.asked > now + SPARE:
-        return True
-    return followed and not answer.problem and now >= answer.asked + FOLLOW
+    def write_scope(self, scope: Scope) -> list[str]:
+        """Return its parts."""
+        return [scope.subscription, scope.group, scope.scale_set]
 
+    def read_scope(self, document: list[str]) -> Scope:
+        """Read its parts."""
+        subscription, group, scale_set = (str(part) for part in document)
+        return Scope(subscription, group, scale_set)
 
-def remembered(
-    memory: CloudMemory,
-    listings: Collection[Listing],
-    nodes: Iterable[Node],
-    every: timedelta,
-    now: datetime,
-) -> CloudMemory:
-    """Return what is in force once these lists have been asked for; without any, what was before."""
-    if not listings:
-        return memory
-    now = now.replace(microsecond=0)
-    expected = scopes(nodes)
-    wishes = [one.wait for one in listings if one.wait is not None]
-    patience = min(timedelta(seconds=max(wishes)), _LONGEST_WAIT) if wishes else None
-    not_before = now + patience if patience else None
-    fresh = {one.scope: one for one in listings}
-    answers = []
-    for scope in sorted(expected):
-        before, told = memory.of(scope), fresh.get(scope)
-        if told is not None:
-            answers.append(_answer(told, before, expected[scope], every, now, not_before))
-        elif before is not None:
-            answers.append(before)
-    return CloudMemory(tuple(answers), not_before)
+    def write_fact(self, fact: Planned) -> dict[str, object]:
+        """Return what is known of the plan."""
+        told = {
+            "offered": fact.offered or None,
+            "offerStart": to_text(fact.offer_start) if fact.offer_start else None,
+            "offerEnd": to_text(fact.offer_end) if fact.offer_end else None,
+            "start": to_text(fact.start) if fact.start else None,
+            "end": to_text(fact.end) if fact.end else None,
+            "result": fact.result or None,
+        }
+        return {key: value for key, value in told.items() if value is not None}
 
+    def read_fact(self, document: dict[str, Any]) -> Planned:
+        """Read what is known of the plan."""
+        return Planned(
+            offered=document.get("offered", False) is True,
+            offer_start=moment_in(document, "offerStart"),
+            offer_end=moment_in(document, "offerEnd"),
+            start=moment_in(document, "start"),
+            end=moment_in(document, "end"),
+            result=str(document.get("result", "")),
+        )
 
-def _answer(
-    told: Listing,
-    before: ScopeAnswer | None,
-    expected: Collection[str],
-    every: timedelta,
-    now: datetime,
-    not_before: datetime | None,
-) -> ScopeAnswer:
-    scope = told.scope
-    if told.problem:
-        again = max(now + min(every, RETRY), not_before or now)
-        return ScopeAnswer(scope, now, again, problem=told.problem)
-    if not told.asked:
-        if before is not None and not before.problem:
-            return ScopeAnswer(scope, before.asked, now + SPARE, before.planned, before.unseen)
-        return ScopeAnswer(scope, now, now + SPARE, problem="few calls are left: it is asked a minute later")
-    ours = tuple(pair for pair in told.planned if pair[0] in expected)
-    unseen = tuple(sorted(set(expected) - told.seen))
-    return ScopeAnswer(scope, now, now + every, ours, unseen)
-
-
-def read(node: Node, memory: CloudMemory, now: datetime) -> Reading | None:
-    """Return what ARM says of the node's VM, None where the node is not Azure's."""
-    vm = vm_of(node.provider_id)
-    if vm is None:
-        return None
-    answer = memory.of(vm.scope)
-    if answer is None:
-        return _unknown(f"{vm.scope} has not been asked for yet")
-    if answer.problem:
-        return _unknown(answer.problem)
-    if now >= answer.again:
-        patience = f"; asked again at {to_text(memory.not_before)}" if memory.not_before else ""
-        return _unknown(f"the last answer for {vm.scope} is of {to_text(answer.asked)}{patience}")
-    if vm.name in answer.unseen:
-        return _unknown(f"the list of {vm.scope} does not tell of {vm.name}")
-    found = next((planned for name, planned in answer.planned if name == vm.name), None)
-    # Where Azure leaves a status whose time is long over, nobody would ever get the node back.
-    if found is None or (found.end is not None and found.end <= now and not found.offered):
-        return Reading(SOURCE, Said.NO_EVENT)
-    return Reading(SOURCE, Said.EVENT, (_signal(found, vm.name),))
-
-
-def _unknown(because: str) -> Reading:
-    return Reading(SOURCE, Said.UNKNOWN, because=because)
+    def upgraded(self, document: Any) -> Any:
+        """Read the form of version 0.1, which called `found` and `of` by names of its own."""
+        answers = [
+            {
+                **answer,
+                "found": [
+                    {**{key: value for key, value in one.items() if key != "vms"}, "of": one["vms"]}
+                    for one in answer["planned"]
+                ],
+            }
+            if "planned" in answer
+            else answer
+            for answer in document["answers"]
+        ]
+        return {**document, "answers": answers}
 
 
 def _signal(found: Planned, name: str) -> Signal:

@@ -8,13 +8,18 @@ when AWS lists it no more, or lists it as completed or cancelled.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from reconciler.model.aws import AwsMemory, InstanceEvent, RegionAnswer, RegionListing
-from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
+from reconciler.model.aws import InstanceEvent
+from reconciler.model.event import Initiator, Kind, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
+from reconciler.model.polling import Listing
+from reconciler.settings.schema import Settings
+from reconciler.settings.sections.sources import AwsSource
+from reconciler.sources.polled import PolledSource, moment_in
 
 SOURCE = "aws"
 
@@ -30,16 +35,11 @@ CODES: Mapping[str, Kind] = {
     "instance-retirement": Kind.TERMINATE,
 }
 
-RETRY = timedelta(minutes=2)
-"""How soon a region is asked for again after a failure."""
-
 _PROVIDER_ID = re.compile(r"^aws:///([a-z0-9-]+)/(i-[0-9a-f]+)$", re.IGNORECASE)
 # `eu-west-1a`, but also the local zone `us-west-2-lax-1a` and `us-gov-west-1b`: up to the first number.
 _REGION = re.compile(r"^[a-z]+(?:-[a-z]+)+?-\d+", re.IGNORECASE)
 # AWS keeps what is over in the list for up to a week, and says so in the description's first word.
 _OVER = re.compile(r"^\s*\[(completed|cancell?ed)\]", re.IGNORECASE)
-# A clock that was ahead when an answer was written must not silence us.
-_SPARE = timedelta(minutes=1)
 
 
 def instance_of(provider_id: str) -> tuple[str, str] | None:
@@ -49,24 +49,23 @@ def instance_of(provider_id: str) -> tuple[str, str] | None:
     return (region[0].casefold(), found[2].casefold()) if found and region else None
 
 
-def listing(region: str, statuses: Iterable[Mapping[str, object]]) -> RegionListing:
+def listing(region: str, statuses: Iterable[Mapping[str, object]]) -> Listing[str, InstanceEvent]:
     """Return what DescribeInstanceStatus says (the items of its InstanceStatuses), but for what is over."""
-    found: list[InstanceEvent] = []
+    found: list[tuple[str, InstanceEvent]] = []
     for status in statuses:
         instance = str(status.get("InstanceId") or "").casefold()
         events = status.get("Events")
         found += [
-            _event(instance, event)
+            (instance, _event(event))
             for event in (events if isinstance(events, list) else ())
             if isinstance(event, Mapping) and not _OVER.match(str(event.get("Description") or ""))
         ]
-    return RegionListing(region, tuple(sorted(found, key=lambda one: (one.instance, one.id, one.code))))
+    return Listing(region, tuple(found))
 
 
-def _event(instance: str, event: Mapping[str, object]) -> InstanceEvent:
+def _event(event: Mapping[str, object]) -> InstanceEvent:
     not_before, unreadable = _moment(event.get("NotBefore"))
     return InstanceEvent(
-        instance=instance,
         id=str(event.get("InstanceEventId") or ""),
         code=str(event.get("Code") or ""),
         description=" ".join(str(event.get("Description") or "").split()),
@@ -88,72 +87,83 @@ def _moment(value: object) -> tuple[datetime | None, bool]:
     return found.astimezone(UTC).replace(microsecond=0), False
 
 
-def regions(nodes: Iterable[Node]) -> dict[str, set[str]]:
-    """Return the regions of these nodes, with their instances."""
-    found: dict[str, set[str]] = {}
-    for node in nodes:
-        if (known := instance_of(node.provider_id)) is not None:
-            found.setdefault(known[0], set()).add(known[1])
-    return found
+class Ec2Events(PolledSource[str, InstanceEvent]):
+    """Scheduled events of EC2 instances; one list for each region."""
+
+    name = SOURCE
+    retry = timedelta(minutes=2)
+    # EC2 lists the instances with an event, and no others.
+    complete = False
+
+    def section(self, settings: Settings) -> AwsSource:
+        """Return `sources.aws`."""
+        return settings.sources.aws
+
+    def locate(self, node: Node) -> tuple[str, str] | None:
+        """Return region and instance, None where the node is no EC2 instance."""
+        return instance_of(node.provider_id)
+
+    def describe(self, scope: str) -> str:
+        """Return the region in words."""
+        return f"region {scope}"
+
+    def signals(self, name: str, facts: Sequence[InstanceEvent], now: datetime) -> tuple[Signal, ...]:
+        """Return every event of the instance."""
+        return tuple(_signal(event, name, now) for event in facts)
+
+    def moments(self, fact: InstanceEvent) -> Iterable[datetime | None]:
+        """Yield when the event starts."""
+        yield fact.not_before
+
+    def write_scope(self, scope: str) -> str:
+        """Return the region."""
+        return scope
+
+    def read_scope(self, document: object) -> str:
+        """Read the region."""
+        return str(document)
+
+    def write_fact(self, fact: InstanceEvent) -> dict[str, object]:
+        """Return what is known of the event."""
+        told = {
+            "id": fact.id,
+            "code": fact.code,
+            "description": fact.description,
+            "notBefore": to_text(fact.not_before) if fact.not_before else "",
+            "notAfter": to_text(fact.not_after) if fact.not_after else "",
+            "latest": to_text(fact.latest) if fact.latest else "",
+            "unreadable": fact.unreadable,
+        }
+        return {key: value for key, value in told.items() if value}
+
+    def read_fact(self, document: dict[str, Any]) -> InstanceEvent:
+        """Read what is known of the event."""
+        return InstanceEvent(
+            id=str(document.get("id", "")),
+            code=str(document.get("code", "")),
+            description=str(document.get("description", "")),
+            not_before=moment_in(document, "notBefore"),
+            not_after=moment_in(document, "notAfter"),
+            latest=moment_in(document, "latest"),
+            unreadable=document.get("unreadable", False) is True,
+        )
+
+    def upgraded(self, document: Any) -> Any:
+        """Read the form of version 0.1: a list of regions, the instance inside of each event."""
+        if not isinstance(document, list):
+            return document
+        answers = [
+            {
+                **answer,
+                "scope": answer["region"],
+                "found": [{**event, "of": [event["instance"]]} for event in answer.get("events", ())],
+            }
+            for answer in document
+        ]
+        return {"answers": answers}
 
 
-def due(nodes: Iterable[Node], memory: AwsMemory, now: datetime) -> tuple[str, ...]:
-    """Return the regions that are to be asked for now."""
-    return tuple(region for region in sorted(regions(nodes)) if _is_due(memory.of(region), now))
-
-
-def _is_due(answer: RegionAnswer | None, now: datetime) -> bool:
-    return answer is None or now >= answer.again or answer.asked > now + _SPARE
-
-
-def remembered(
-    memory: AwsMemory,
-    listings: Collection[RegionListing],
-    nodes: Iterable[Node],
-    every: timedelta,
-    now: datetime,
-) -> AwsMemory:
-    """Return what is in force once these regions have been asked for; without any, what was before."""
-    if not listings:
-        return memory
-    now = now.replace(microsecond=0)
-    fresh = {one.region: one for one in listings}
-    answers = []
-    for region, instances in sorted(regions(nodes).items()):
-        told, before = fresh.get(region), memory.of(region)
-        if told is None:
-            if before is not None:
-                answers.append(before)
-        elif told.problem:
-            answers.append(RegionAnswer(region, now, now + min(every, RETRY), problem=told.problem))
-        else:
-            ours = tuple(event for event in told.events if event.instance in instances)
-            answers.append(RegionAnswer(region, now, now + every, ours))
-    return AwsMemory(tuple(answers))
-
-
-def read(node: Node, memory: AwsMemory, now: datetime) -> Reading | None:
-    """Return what AWS says of the node's instance, None where it is none of AWS's."""
-    known = instance_of(node.provider_id)
-    if known is None:
-        return None
-    region, instance = known
-    answer = memory.of(region)
-    if answer is None:
-        return _unknown(f"region {region} has not been asked for yet")
-    if answer.problem:
-        return _unknown(answer.problem)
-    if now >= answer.again:
-        return _unknown(f"the last answer for region {region} is of {to_text(answer.asked)}")
-    signals = tuple(_signal(event, now) for event in answer.events if event.instance == instance)
-    return Reading(SOURCE, Answer.EVENT, signals) if signals else Reading(SOURCE, Answer.NO_EVENT)
-
-
-def _unknown(because: str) -> Reading:
-    return Reading(SOURCE, Answer.UNKNOWN, because=because)
-
-
-def _signal(event: InstanceEvent, now: datetime) -> Signal:
+def _signal(event: InstanceEvent, instance: str, now: datetime) -> Signal:
     words = [f"{event.code}: {event.description}".removesuffix(": ")]
     if event.not_after:
         words.append(f"until {to_text(event.not_after)}")
@@ -168,16 +178,6 @@ def _signal(event: InstanceEvent, now: datetime) -> Signal:
         id=event.id,
         description="; ".join(words),
         initiator=Initiator.PLATFORM,
-        resources=(event.instance,),
+        resources=(instance,),
         date_unreadable=event.unreadable,
     )
-
-
-def moments(memory: AwsMemory, now: datetime) -> Iterable[datetime]:
-    """Yield when what is said may change: a region is asked again, an event's time comes."""
-    for answer in memory.answers:
-        yield from (
-            moment
-            for moment in (answer.again, *(event.not_before for event in answer.events))
-            if moment is not None and moment > now
-        )

@@ -8,12 +8,14 @@ that one that is Unknown is not hidden by another that is True.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
+from reconciler.settings.schema import Settings
+from reconciler.sources.source import Source, SourceContext, Wants
 
 PREFIX = "condition:"
 MAIN = "VMEventScheduled"
@@ -43,6 +45,53 @@ _MORE = re.compile(r"For more information, see \S+", re.IGNORECASE)
 _LIVE_MIGRATION = "memory-preserving live migration"
 _BY_USER = "requested by authorized user"
 _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
+
+
+class AksConditions(Source):
+    """The conditions that AKS's node-problem-detector sets for scheduled events."""
+
+    name = "nodeConditions"
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether `sources.nodeConditions` is on."""
+        return settings.sources.node_conditions.enabled
+
+    def reading_names(self, settings: Settings) -> Collection[str]:
+        """Return a name for each of AKS's conditions."""
+        del settings
+        return [PREFIX + one for one in CONDITIONS]
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return AKS's conditions, and AKS's remediator, which acts on some of them."""
+        del settings
+        return Wants(conditions=CONDITIONS, remediator=True)
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return a reading per condition."""
+        del context
+        return read(node)
+
+
+class NamedConditions(Source):
+    """Conditions that the settings name, such as `KernelDeadlock`."""
+
+    name = "conditions"
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether the settings name any."""
+        return bool(settings.condition_types())
+
+    def reading_names(self, settings: Settings) -> Collection[str]:
+        """Return a name for each named condition, but for AKS's: without those, AKS's source decides."""
+        return [PREFIX + one for one in settings.condition_types() - CONDITIONS]
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return the named conditions."""
+        return Wants(conditions=settings.condition_types())
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return a reading per named condition that the node has."""
+        return read_named(node, context.settings.condition_types())
 
 
 def parse_message(source: str, message: str) -> Signal:

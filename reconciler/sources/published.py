@@ -1,7 +1,7 @@
 """What the node agent published of IMDS, as a source: the annotation `<prefix>/imds`, and the agent's health.
 
-There is no heartbeat on the node; whether an agent lives is told by its pod's readiness. Without the
-DaemonSet an annotation is taken at its word, since somebody runs the agent in another way.
+The node has no heartbeat of the agent, so the readiness of its pod says whether it works. Without the
+DaemonSet an annotation is believed, because somebody may run the agent in another way.
 """
 
 from __future__ import annotations
@@ -11,13 +11,34 @@ from reconciler.model.event import Answer, Reading
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
+from reconciler.settings.schema import Settings
 from reconciler.sources import imds
+from reconciler.sources.source import Source, SourceContext, Wants
 
 _NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
 _ABSENT = Reading(imds.SOURCE, Answer.UNKNOWN, because="no node agent is installed", installed=False)
 _WINDOWS = Reading(
     imds.SOURCE, Answer.UNKNOWN, because="Windows nodes are not covered by the agent", installed=False
 )
+
+
+class PublishedEvents(Source):
+    """Scheduled events of Azure's instance metadata service, from the node agent's annotation."""
+
+    name = imds.SOURCE
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether `sources.imds` is on."""
+        return settings.sources.imds.enabled
+
+    def wants(self, settings: Settings) -> Wants:
+        """Return that the agents' state matters; the annotation is one of ours."""
+        del settings
+        return Wants(agents=True)
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return what IMDS said, or why that is unknown."""
+        return (read(node, context.settings.keys.prefix, context.agents),)
 
 
 def read(node: Node, prefix: str, agents: Agents) -> Reading:

@@ -14,6 +14,8 @@ from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Statu
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
+from reconciler.settings.schema import Settings
+from reconciler.sources.source import Source, SourceContext
 
 SOURCE = REQUEST
 KEYS = ("kind", "notBefore", "duration", "id", "reason")
@@ -21,6 +23,20 @@ _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNO
 # Digits and unit of a duration: more of them are a slip, and would leave what `timedelta` can hold.
 _LONGEST = 9
 _NONE = Reading(SOURCE, Answer.NO_EVENT)
+
+
+class Requests(Source):
+    """Requests in an annotation of the node."""
+
+    name = SOURCE
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether `sources.requests` is on."""
+        return settings.sources.requests.enabled
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return the request, or that there is none."""
+        return (read(node, context.settings.keys.prefix),)
 
 
 def read(node: Node, prefix: str) -> Reading:

@@ -11,16 +11,17 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from reconciler.clients.azure import cloud_memory
 from reconciler.clients.azure.arm import Arm
-from reconciler.model.azure import CloudMemory
+from reconciler.model.azure import Planned, Scope
 from reconciler.model.node import Node
-from reconciler.sources import arm as source
+from reconciler.model.polling import Memory
+from reconciler.sources.arm import ArmPlans
 from tests.support import builders
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes.arm import FakeArm, compute, provider_id, status
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ARM = ArmPlans()
 EVERY = timedelta(minutes=15)
 
 
@@ -46,7 +47,8 @@ def cluster(azure: FakeArm, nodes: int, scale_sets: int) -> list[Node]:
 
 def measure(nodes: int, scale_sets: int, hours: float) -> str:
     """Run the passes; the row as Markdown."""
-    memory, asking = CloudMemory(), []
+    memory: Memory[Scope, Planned] = Memory()
+    asking = []
     with FakeArm() as azure:
         fleet = cluster(azure, nodes, scale_sets)
         passes = int(hours * 60)
@@ -54,19 +56,17 @@ def measure(nodes: int, scale_sets: int, hours: float) -> str:
             now = START + timedelta(minutes=minute)
             began = time.perf_counter()
             client = Arm(compute(azure))
-            scopes = source.due(fleet, memory, now)
+            scopes = ARM.due(fleet, memory, now)
             listings = client.ask(scopes) if scopes else ()
-            memory = cloud_memory.load(
-                cloud_memory.dump(source.remembered(memory, listings, fleet, EVERY, now))
-            )
+            memory = ARM.load(ARM.dump(ARM.remembered(memory, listings, fleet, EVERY, now)))
             events = sum(
-                1 for node in fleet if (reading := source.read(node, memory, now)) and reading.signals
+                1 for node in fleet if (reading := ARM.reading(node, memory, now)) and reading.signals
             )
             if scopes:
                 asking.append(time.perf_counter() - began)
         assert azure.violations == []
         lists, pages, rounds = len(azure.lists), azure.pages, len(asking)
-    size = len(cloud_memory.dump(memory)) / 1024
+    size = len(ARM.dump(memory)) / 1024
     return (
         f"| {nodes} | {scale_sets} | {passes} | {lists} ({lists / rounds:g} an interval) | "
         f"{pages} ({pages / rounds:g}) | {events} | {max(asking):.2f} | {size:.1f} |"

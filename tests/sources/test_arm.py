@@ -10,14 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.clients.azure import cloud_memory
-from reconciler.model.azure import CloudMemory, Listing, Planned, Scope, ScopeAnswer, Vm, vm_of
+from reconciler.clients.kubernetes import ledger
+from reconciler.model.azure import Planned, Scope, Vm, vm_of
 from reconciler.model.event import Answer as Said
 from reconciler.model.event import Initiator, Kind, Status
+from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.sources import arm
+from reconciler.sources.polled import SPARE
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 
+Remembered = Memory[Scope, Planned]
+NONE: Remembered = Memory()
+ARM = arm.ArmPlans()
 DAY = timedelta(days=1)
 EVERY = timedelta(minutes=15)
 SUB = "0b1f6471-1bf0-4dda-aec3-cb9272f09590"
@@ -49,7 +54,7 @@ def document(instance: str, /, **status: object) -> dict[str, object]:
 def one(**status: object) -> Planned | None:
     found = arm.listing(SET, [document("7", **status)])
     assert found.seen == {"7"}
-    return dict(found.planned).get("7")
+    return dict(found.found).get("7")
 
 
 @pytest.mark.parametrize(
@@ -80,13 +85,13 @@ def one(**status: object) -> Planned | None:
 )
 def test_the_vm_of_a_node_is_told_by_its_provider_id_alone(provider_id: str, vm: Vm | None) -> None:
     assert vm_of(provider_id) == vm
-    assert (arm.read(node(provider_id), CloudMemory(), NOW) is None) == (vm is None)
+    assert (ARM.reading(node(provider_id), NONE, NOW) is None) == (vm is None)
 
 
 def test_a_thousand_nodes_in_five_scale_sets_are_five_lists() -> None:
     nodes = [node(UNIFORM.replace("np", f"np{n % 5}") + str(n), f"n{n}") for n in range(1000)]
 
-    assert len(arm.due(nodes, CloudMemory(), NOW)) == 5
+    assert len(ARM.due(nodes, NONE, NOW)) == 5
 
 
 def test_a_status_is_read_with_both_windows_and_seven_digits() -> None:
@@ -133,10 +138,10 @@ def test_what_is_no_maintenance_is_none(status: dict[str, object]) -> None:
 @pytest.mark.parametrize("name", ["maintenanceWindowStartTime", "preMaintenanceWindowEndTime"])
 def test_a_status_that_cannot_be_read_is_unknown_and_not_nothing(name: str) -> None:
     listing = arm.listing(SET, [document("7", **{name: "next week"}), document("8")])
-    memory = arm.remembered(CloudMemory(), [listing], [node(UNIFORM + "7")], EVERY, NOW)
+    memory = ARM.remembered(NONE, [listing], [node(UNIFORM + "7")], EVERY, NOW)
 
     assert listing.seen == {"8"}
-    reading = arm.read(node(UNIFORM + "7"), memory, NOW)
+    reading = ARM.reading(node(UNIFORM + "7"), memory, NOW)
     assert reading is not None
     assert reading.answer is Said.UNKNOWN
 
@@ -159,9 +164,9 @@ def test_whatever_azure_answers_the_pass_goes_on(status: object, view: object) -
 
 
 def test_a_plan_becomes_a_redeploy_that_begins_with_azures_own_window() -> None:
-    memory = CloudMemory((ScopeAnswer(SET, NOW, NOW + EVERY, (("7", PLANNED),)),))
+    memory = Memory((ScopeAnswer(SET, NOW, NOW + EVERY, (("7", PLANNED),)),))
 
-    reading = arm.read(node(UNIFORM + "7"), memory, NOW)
+    reading = ARM.reading(node(UNIFORM + "7"), memory, NOW)
 
     assert reading is not None
     assert reading.source == "arm"
@@ -188,8 +193,8 @@ def test_a_plan_becomes_a_redeploy_that_begins_with_azures_own_window() -> None:
     ],
 )
 def test_an_offer_stands_in_its_window(moment: datetime, offered: bool) -> None:
-    memory = CloudMemory((ScopeAnswer(SET, moment, moment + EVERY, (("7", PLANNED),)),))
-    reading = arm.read(node(UNIFORM + "7"), memory, moment)
+    memory = Memory((ScopeAnswer(SET, moment, moment + EVERY, (("7", PLANNED),)),))
+    reading = ARM.reading(node(UNIFORM + "7"), memory, moment)
 
     assert reading is not None
     plan = reading.signals[0].plan
@@ -201,23 +206,26 @@ def test_an_offer_stands_in_its_window(moment: datetime, offered: bool) -> None:
 def test_a_status_whose_window_is_over_is_history() -> None:
     later = WINDOW[1]
     planned = replace(PLANNED, offered=False)
-    memory = CloudMemory((ScopeAnswer(SET, later, later + EVERY, (("7", planned),)),))
+    memory = Memory((ScopeAnswer(SET, later, later + EVERY, (("7", planned),)),))
 
-    reading = arm.read(node(UNIFORM + "7"), memory, later)
+    reading = ARM.reading(node(UNIFORM + "7"), memory, later)
 
     assert reading is not None
     assert reading.answer is Said.NO_EVENT
 
 
 def ask(
-    memory: CloudMemory, *listings: Listing, at: datetime = NOW, nodes: tuple[str, ...] = (UNIFORM + "7",)
-) -> CloudMemory:
+    memory: Remembered,
+    *listings: Listing[Scope, Planned],
+    at: datetime = NOW,
+    nodes: tuple[str, ...] = (UNIFORM + "7",),
+) -> Remembered:
     found = [node(text, f"n{number}") for number, text in enumerate(nodes)]
-    return arm.remembered(memory, listings, found, EVERY, at)
+    return ARM.remembered(memory, listings, found, EVERY, at)
 
 
-def told(memory: CloudMemory, at: datetime = NOW, provider_id: str = UNIFORM + "7") -> Said | None:
-    reading = arm.read(node(provider_id), memory, at)
+def told(memory: Remembered, at: datetime = NOW, provider_id: str = UNIFORM + "7") -> Said | None:
+    reading = ARM.reading(node(provider_id), memory, at)
     return reading.answer if reading else None
 
 
@@ -226,86 +234,84 @@ GOOD = Listing(SET, (("7", PLANNED),), frozenset({"7"}))
 
 def test_an_answer_is_in_force_for_the_interval_and_then_asked_for_again() -> None:
     nodes = [node(UNIFORM + "7")]
-    memory = ask(CloudMemory(), GOOD)
+    memory = ask(NONE, GOOD)
 
     assert told(memory, NOW + EVERY - minutes(1)) is Said.EVENT
-    assert arm.due(nodes, memory, NOW + EVERY - minutes(1)) == ()
-    assert arm.due(nodes, memory, NOW + EVERY) == (SET,)
+    assert ARM.due(nodes, memory, NOW + EVERY - minutes(1)) == ()
+    assert ARM.due(nodes, memory, NOW + EVERY) == (SET,)
     # Nobody asked though it was time: nothing is known any more.
     assert told(memory, NOW + EVERY) is Said.UNKNOWN
 
 
 def test_a_failure_makes_unknown_and_is_tried_again_soon() -> None:
-    memory = ask(ask(CloudMemory(), GOOD), Listing(SET, problem="500"), at=NOW + EVERY)
+    memory = ask(ask(NONE, GOOD), Listing(SET, problem="500"), at=NOW + EVERY)
 
     assert told(memory, NOW + EVERY) is Said.UNKNOWN
-    assert arm.due([node(UNIFORM + "7")], memory, NOW + EVERY + arm.RETRY - minutes(1)) == ()
-    assert arm.due([node(UNIFORM + "7")], memory, NOW + EVERY + arm.RETRY) == (SET,)
+    assert ARM.due([node(UNIFORM + "7")], memory, NOW + EVERY + ARM.retry - minutes(1)) == ()
+    assert ARM.due([node(UNIFORM + "7")], memory, NOW + EVERY + ARM.retry) == (SET,)
 
 
 def test_a_throttled_azure_is_asked_nothing_at_all_until_its_time_has_come() -> None:
     nodes = (UNIFORM + "7", BATCH + "1", SINGLE + "x")
     found = [node(text, text) for text in nodes]
-    throttled = Listing(SET, problem="429", wait=1200)
-    memory = ask(CloudMemory(), throttled, Listing(OTHER, problem="429", asked=False), nodes=nodes)
+    throttled: Listing[Scope, Planned] = Listing(SET, problem="429", wait=1200)
+    memory = ask(NONE, throttled, Listing(OTHER, problem="429", asked=False), nodes=nodes)
 
-    assert arm.due(found, memory, NOW + minutes(19)) == ()
-    assert arm.due(found, memory, NOW + minutes(20)) == (SINGLES, OTHER, SET)
+    assert ARM.due(found, memory, NOW + minutes(19)) == ()
+    assert ARM.due(found, memory, NOW + minutes(20)) == (SINGLES, OTHER, SET)
     assert {told(memory, NOW, one) for one in nodes} == {Said.UNKNOWN}
 
 
 def test_a_wish_beyond_reason_is_cut() -> None:
-    memory = ask(CloudMemory(), Listing(SET, problem="429", wait=1e12))
+    memory = ask(NONE, Listing(SET, problem="429", wait=1e12))
 
     assert memory.not_before == NOW + timedelta(hours=6)
 
 
 def test_what_was_left_out_for_want_of_calls_stays_in_force() -> None:
-    before = ask(CloudMemory(), GOOD)
-    left = Listing(SET, asked=False)
+    before = ask(NONE, GOOD)
+    left: Listing[Scope, Planned] = Listing(SET, asked=False)
 
     assert told(ask(before, left, at=NOW + EVERY), NOW + EVERY) is Said.EVENT
-    assert arm.due([node(UNIFORM + "7")], ask(before, left, at=NOW + EVERY), NOW + EVERY + arm.SPARE) == (
-        SET,
-    )
-    assert told(ask(CloudMemory(), left)) is Said.UNKNOWN
+    assert ARM.due([node(UNIFORM + "7")], ask(before, left, at=NOW + EVERY), NOW + EVERY + SPARE) == (SET,)
+    assert told(ask(NONE, left)) is Said.UNKNOWN
 
 
 def test_a_vm_that_the_list_does_not_hold_is_unknown_and_one_without_a_plan_is_well() -> None:
     nodes = (UNIFORM + "7", UNIFORM + "8", UNIFORM + "9")
-    memory = ask(CloudMemory(), Listing(SET, (("7", PLANNED),), frozenset({"7", "8"})), nodes=nodes)
+    memory = ask(NONE, Listing(SET, (("7", PLANNED),), frozenset({"7", "8"})), nodes=nodes)
 
     assert [told(memory, NOW, one) for one in nodes] == [Said.EVENT, Said.NO_EVENT, Said.UNKNOWN]
 
 
 def test_vms_that_are_no_nodes_of_ours_are_not_kept() -> None:
-    memory = ask(CloudMemory(), Listing(SET, (("1", PLANNED), ("7", PLANNED)), frozenset({"1", "7"})))
+    memory = ask(NONE, Listing(SET, (("1", PLANNED), ("7", PLANNED)), frozenset({"1", "7"})))
 
-    assert [name for name, _ in memory.answers[0].planned] == ["7"]
+    assert [name for name, _ in memory.answers[0].found] == ["7"]
 
 
 def test_while_our_own_maintenance_runs_it_is_asked_sooner() -> None:
     nodes = [node(UNIFORM + "7")]
-    memory = ask(CloudMemory(), GOOD)
+    memory = ask(NONE, GOOD)
 
-    assert arm.due(nodes, memory, NOW + arm.FOLLOW, followed={"a"}) == (SET,)
-    assert arm.due(nodes, memory, NOW + minutes(1), followed={"a"}) == ()
+    assert ARM.due(nodes, memory, NOW + ARM.follow, followed={"a"}) == (SET,)
+    assert ARM.due(nodes, memory, NOW + minutes(1), followed={"a"}) == ()
 
 
 def test_an_answer_from_a_clock_that_was_ahead_silences_nobody() -> None:
-    memory = ask(CloudMemory(), GOOD, at=NOW + DAY)
+    memory = ask(NONE, GOOD, at=NOW + DAY)
 
-    assert arm.due([node(UNIFORM + "7")], memory, NOW) == (SET,)
+    assert ARM.due([node(UNIFORM + "7")], memory, NOW) == (SET,)
 
 
 def test_without_an_answer_nothing_changes_what_is_remembered() -> None:
-    memory = ask(CloudMemory(), GOOD)
+    memory = ask(NONE, GOOD)
 
     assert ask(memory, at=NOW + minutes(5), nodes=()) is memory
 
 
 def test_what_is_remembered_comes_back() -> None:
-    memory = CloudMemory(
+    memory = Memory(
         (
             ScopeAnswer(SINGLES, NOW, NOW + EVERY, problem="403 AuthorizationFailed"),
             ScopeAnswer(
@@ -318,21 +324,21 @@ def test_what_is_remembered_comes_back() -> None:
         ),
         NOW + minutes(20),
     )
-    text = cloud_memory.dump(memory)
+    text = ARM.dump(memory)
 
-    assert cloud_memory.load(text) == memory
+    assert ARM.load(text) == memory
     assert text.count("offerStart") == 1
-    assert cloud_memory.load(None) == cloud_memory.load("") == CloudMemory()
-    assert cloud_memory.dump(CloudMemory()) == ""
+    assert ARM.load("") == NONE
+    assert ARM.dump(NONE) == ""
 
 
 @given(st.text() | json_values.map(str))
 def test_a_memory_that_nobody_can_read_is_none(text: str) -> None:
-    assert isinstance(cloud_memory.load(text), CloudMemory)
+    assert set(ledger.from_data({"arm": text}).memories) <= {"arm"}
 
 
 def test_five_thousand_vms_of_one_wave_fit_into_a_config_map() -> None:
     planned = tuple(sorted((str(number), PLANNED) for number in range(5000)))
-    text = cloud_memory.dump(CloudMemory((ScopeAnswer(SET, NOW, NOW + EVERY, planned),)))
+    text = ARM.dump(Memory((ScopeAnswer(SET, NOW, NOW + EVERY, planned),)))
 
     assert len(text) < 50_000

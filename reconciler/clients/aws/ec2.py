@@ -7,13 +7,15 @@ it. Nothing is slept on: a region that fails or throttles is asked again by a la
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from reconciler import USER_AGENT
+from reconciler.clients.guard import Guard
 from reconciler.errors import CloudError
-from reconciler.model.aws import RegionListing
+from reconciler.model.aws import InstanceEvent
+from reconciler.model.polling import Listing
+from reconciler.settings.schema import Settings
 from reconciler.sources import aws
 
 log = logging.getLogger(__name__)
@@ -57,33 +59,24 @@ def connect() -> Ec2:
     return ec2
 
 
+def for_source(settings: Settings, guard: Guard | None) -> Aws:
+    """Return the client of the source `aws`; it only reads."""
+    del settings, guard
+    return Aws(connect())
+
+
 class Aws:
     """EC2 as SourceClient wants it."""
 
-    def __init__(self, ec2: Ec2, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take what makes clients; `clock` is in seconds.
-
-        What is told within `keep` seconds of an answer is that answer again, for a process that may write
-        nothing down; it is 0 at first.
-        """
-        self.keep = 0.0
+    def __init__(self, ec2: Ec2) -> None:
+        """Take what makes clients."""
         self._ec2 = ec2
-        self._clock = clock
-        self._kept: dict[str, tuple[float, RegionListing]] = {}
 
-    def ask(self, scopes: Sequence[str]) -> tuple[RegionListing, ...]:
+    def ask(self, scopes: Sequence[str]) -> tuple[Listing[str, InstanceEvent], ...]:
         """Ask for each region once; raises nothing."""
-        return tuple(self._one(region) for region in scopes)
+        return tuple(self._ask(region) for region in scopes)
 
-    def _one(self, region: str) -> RegionListing:
-        kept = self._kept.get(region)
-        if kept is not None and self._clock() - kept[0] < self.keep and not kept[1].problem:
-            return kept[1]
-        found = self._ask(region)
-        self._kept[region] = (self._clock(), found)
-        return found
-
-    def _ask(self, region: str) -> RegionListing:
+    def _ask(self, region: str) -> Listing[str, InstanceEvent]:
         try:
             client = self._ec2(region)
         except CloudError as error:
@@ -117,7 +110,7 @@ def _is_botos(error: Exception) -> bool:
     return isinstance(error, BotoCoreError | ClientError)
 
 
-def _failed(region: str, error: Exception) -> RegionListing:
+def _failed(region: str, error: Exception) -> Listing[str, InstanceEvent]:
     words = " ".join(str(error).split())[:_LONGEST_PROBLEM]
     log.warning("EC2 can't be asked: region=%s error=%s", region, words)
-    return RegionListing(region, problem=f"EC2 in {region} can't be asked: {words}")
+    return Listing(region, problem=f"EC2 in {region} can't be asked: {words}")

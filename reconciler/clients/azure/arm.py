@@ -10,14 +10,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reconciler import USER_AGENT
 from reconciler.clients.azure.access import ONCE, cloud_setting, credential, plain, status_of, wish
 from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError
-from reconciler.model.azure import Listing, PerformMaintenance, Scope
+from reconciler.model.azure import PerformMaintenance, Planned, Scope
+from reconciler.model.polling import Listing
+from reconciler.settings.schema import Settings
 from reconciler.sources import arm
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ PATIENCE = 90.0
 
 RESERVE = 10
 """With so few calls left of any limit nothing more is asked for: others in the subscription need them."""
-
-_KEPT_PROBLEM = 60.0
 
 Compute = Callable[[str], "ComputeManagementClient"]
 """Makes the client of a subscription."""
@@ -57,6 +56,11 @@ def connect(cloud: str = "Public") -> Compute:
     return compute
 
 
+def for_source(settings: Settings, guard: Guard | None) -> Arm:
+    """Return the client of the source `arm`."""
+    return Arm(connect(settings.sources.arm.cloud.value), guard=guard)
+
+
 class Arm:
     """ARM as SourceClient and MaintenanceStarter want it."""
 
@@ -70,27 +74,19 @@ class Arm:
     ) -> None:
         """Take what makes clients, and what raises LockLost where the lock is not ours; without it only read.
 
-        `clock` (seconds) is for ages and patience, `wall` (Unix time) for a Retry-After that is a date. What
-        is told within `keep` seconds of an answer is that answer again, for a process that may write nothing
-        down; it is 0 at first.
+        `clock` (seconds) is for ages and patience, `wall` (Unix time) for a Retry-After that is a date.
         """
-        self.keep = 0.0
-        self._kept: dict[Scope, tuple[float, Listing]] = {}
         self._compute = compute
         self._guard = guard or read_only
         self._clock = clock
         self._wall = wall
 
-    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
         """Ask for each scope once; whatever goes wrong is told in its listing."""
         ends = self._clock() + PATIENCE
-        done: list[Listing] = []
-        stopped: Listing | None = None
+        done: list[Listing[Scope, Planned]] = []
+        stopped: Listing[Scope, Planned] | None = None
         for scope in scopes:
-            until, kept = self._kept.get(scope, (0.0, None))
-            if kept is not None and self._clock() < until:
-                done.append(replace(kept, wait=None))
-                continue
             if stopped is None and self._clock() >= ends:
                 stopped = Listing(scope, problem=f"ARM took more than {PATIENCE:g} s for the lists before")
             if stopped is not None:
@@ -98,9 +94,6 @@ class Arm:
                 continue
             listing, goes_on = self._ask(scope, ends)
             done.append(listing)
-            if self.keep:
-                lasts = self.keep if not listing.problem else max(listing.wait or 0.0, _KEPT_PROBLEM)
-                self._kept[scope] = (self._clock() + min(lasts, self.keep), listing)
             if not goes_on:
                 stopped = listing
         return tuple(done)
@@ -127,7 +120,7 @@ class Arm:
                 retry_after=wish(error, self._wall),
             ) from error
 
-    def _ask(self, scope: Scope, ends: float) -> tuple[Listing, bool]:
+    def _ask(self, scope: Scope, ends: float) -> tuple[Listing[Scope, Planned], bool]:
         """Return what came of one scope, and whether the next is to be asked for."""
         from azure.core.exceptions import AzureError
 

@@ -10,16 +10,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
-from reconciler.clients.aws import memory as aws_memory
-from reconciler.clients.azure import cloud_memory
 from reconciler.clients.guard import Guard, read_only
-from reconciler.clients.kubernetes import maintenances, node_writing, objects, replaced_memory
+from reconciler.clients.kubernetes import ledger as ledgers
+from reconciler.clients.kubernetes import maintenances, node_writing, objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.wire.lists import list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
-from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -31,10 +29,6 @@ NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
 AGENT = "node-maintenance-agent"
 LEDGER = "node-maintenance-ledger"
-_LAST_START = "lastStart"
-_ARM = "arm"
-_AWS = "aws"
-_REPLACED = "replaced"
 _REMEDIATOR = "/api/v1/namespaces/kube-system/configmaps/remediator-config"
 
 
@@ -217,30 +211,16 @@ class Cluster:
             return None
 
     def _to_ledger(self, found: objects.ConfigMap) -> Ledger:
-        data = found.data or {}
-        text = data.get(_LAST_START)
-        told = Ledger(
-            arm=cloud_memory.load(data.get(_ARM)),
-            aws=aws_memory.load(data.get(_AWS)),
-            replaced=replaced_memory.load(data.get(_REPLACED)),
-        )
-        if not text:
-            return told
         try:
-            return replace(told, last_start=from_text(text))
+            return ledgers.from_data(found.data or {})
         except ValueError as error:
             place = f"ConfigMap {self._namespace}/{LEDGER}"
-            raise Rejected(f"{place}: {_LAST_START} can't be read ({error}); mend or delete it") from error
+            told = f"{place}: {ledgers.LAST_START} can't be read ({error}); mend or delete it"
+            raise Rejected(told) from error
 
     def _send_ledger(self, found: objects.ConfigMap | None, ledger: Ledger) -> None:
         place = f"/api/v1/namespaces/{self._namespace}/configmaps"
-        data = {_LAST_START: to_text(ledger.last_start)} if ledger.last_start else {}
-        if (memory := cloud_memory.dump(ledger.arm)) or (found and _ARM in (found.data or {})):
-            data[_ARM] = memory
-        if (of_aws := aws_memory.dump(ledger.aws)) or (found and _AWS in (found.data or {})):
-            data[_AWS] = of_aws
-        if (gone := replaced_memory.dump(ledger.replaced)) or (found and _REPLACED in (found.data or {})):
-            data[_REPLACED] = gone
+        data = ledgers.to_data(ledger, (found.data or {}) if found else {})
         if found is None:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
             self._connection.send(Request("POST", place, body=body))

@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.clients.azure import arm as client
 from reconciler.clients.azure.arm import Arm, connect
+from reconciler.clients.sources import Keeping
 from reconciler.errors import CloudError
 from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from tests.support.fakes import arm
@@ -52,7 +53,7 @@ def test_a_scale_set_of_many_pages_is_one_list(azure: FakeArm) -> None:
     assert len(azure.lists) == 1
     assert azure.pages == 3
     assert len(listing.seen) == 250
-    assert listing.planned == (("249", Planned(True, *OFFER, *WINDOW)),)
+    assert listing.found == (("249", Planned(True, *OFFER, *WINDOW)),)
 
 
 def test_single_vms_of_every_kind_are_one_list_of_the_subscription(azure: FakeArm) -> None:
@@ -64,7 +65,7 @@ def test_single_vms_of_every_kind_are_one_list_of_the_subscription(azure: FakeAr
 
     assert azure.lists == ["single VMs"]
     assert len(listing.seen) == 3
-    assert [name for name, _ in listing.planned] == [f"{GROUP}/aks-default-pb9ls".casefold()]
+    assert [name for name, _ in listing.found] == [f"{GROUP}/aks-default-pb9ls".casefold()]
 
 
 def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_left(azure: FakeArm) -> None:
@@ -189,8 +190,7 @@ def test_an_observer_that_may_write_nothing_down_keeps_the_answer_itself(azure: 
     azure.uniform(1)
     azure.refuse(THROTTLED)
     clock = {"seconds": 0.0}
-    asking = Arm(arm.compute(azure), clock=lambda: clock["seconds"])
-    asking.keep = 900
+    asking = Keeping(Arm(arm.compute(azure)), 900, clock=lambda: clock["seconds"])
 
     for clock["seconds"] in (0.0, 60.0, 239.0):
         assert asking.ask([SET])[0].problem

@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.assess import assess
-from reconciler.clients.aws import memory as aws_memory
 from reconciler.clients.aws.ec2 import PAGE, Aws, connect
+from reconciler.clients.kubernetes import ledger
 from reconciler.clients.kubernetes.cluster import LEDGER
 from reconciler.decide import decide
 from reconciler.errors import CloudError
-from reconciler.model.aws import AwsMemory, InstanceEvent, RegionAnswer
+from reconciler.model.aws import InstanceEvent
 from reconciler.model.event import Answer, Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.outside import Outside
+from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.observe import observe
 from reconciler.run import rehearse
 from reconciler.sources import aws
@@ -35,6 +36,8 @@ from tests.support.fakes.cluster import cluster_of
 
 Object = dict[str, Any]
 REGION = "eu-west-1"
+EC2 = aws.Ec2Events()
+NONE: Memory[str, InstanceEvent] = Memory()
 SETTINGS = "sources: {aws: {enabled: true}}\nuncordon: {settle: 0s}\nbudget: {maxUnavailable: 100%}\n"
 ASKED: Object = {
     "Filters": [
@@ -287,12 +290,12 @@ def test_what_is_over_is_no_event(word: str) -> None:
 
 def test_an_event_has_started_once_its_time_has_come_and_that_is_a_moment_of_change() -> None:
     memory = remembered([status(0, event(now=NOW, hours=0.05))])
-    before, after = (aws.read(on(), memory, NOW + minutes(count)) for count in (0, 3))
+    before, after = (EC2.reading(on(), memory, NOW + minutes(count)) for count in (0, 3))
 
     assert before is not None
     assert after is not None
     assert [one.status for one in (*before.signals, *after.signals)] == [Status.SCHEDULED, Status.STARTED]
-    assert NOW + minutes(3) in aws.moments(memory, NOW)
+    assert NOW + minutes(3) in EC2.changes(memory, NOW)
 
 
 def test_a_date_that_can_not_be_read_is_told_as_such() -> None:
@@ -303,7 +306,7 @@ def test_a_date_that_can_not_be_read_is_told_as_such() -> None:
 
 
 def test_an_answer_whose_time_is_over_is_unknown_where_nobody_asks_again() -> None:
-    stale = aws.read(on(), remembered([]), NOW + minutes(5))
+    stale = EC2.reading(on(), remembered([]), NOW + minutes(5))
 
     assert stale is not None
     assert stale.answer is Answer.UNKNOWN
@@ -331,7 +334,7 @@ def test_region_and_instance_stand_in_the_provider_id(
 def test_whatever_the_list_holds_it_is_read_without_an_exception() -> None:
     odd: list[Object] = [{}, {"InstanceId": None, "Events": "none"}, {"Events": [None, {}, {"Code": 7}]}]
 
-    assert len(aws.listing(REGION, odd).events) == 2
+    assert len(aws.listing(REGION, odd).found) == 2
 
 
 def test_a_client_without_boto3_or_without_the_net_is_a_problem_and_no_exception() -> None:
@@ -354,26 +357,11 @@ def test_the_real_client_neither_waits_nor_tries_twice() -> None:
     assert config.connect_timeout <= 5
 
 
-def test_who_may_write_nothing_down_keeps_what_was_told() -> None:
-    fake = FakeEc2()
-    fake.told(status(0))
-    fake.told(status(0))
-    times = iter((0.0, 60.0, 299.0, 301.0, 301.0))
-    client = Aws(fake.client, clock=lambda: next(times))
-    client.keep = 300.0
-    for _ in range(4):
-        client.ask([REGION])
-
-    assert len(fake.asked) == 2
-    fake.stubs[REGION].assert_no_pending_responses()
-
-
 # The memory.
 
 moments = st.integers(0, 10**6).map(lambda count: NOW + timedelta(seconds=count))
 events = st.builds(
     InstanceEvent,
-    instance=st.sampled_from(("i-0a", "i-0b")),
     id=st.text(max_size=5),
     code=st.sampled_from(tuple(aws.CODES)),
     description=st.text(max_size=9),
@@ -382,26 +370,26 @@ events = st.builds(
     latest=st.none() | moments,
     unreadable=st.booleans(),
 )
-answers = st.builds(
-    RegionAnswer,
-    region=st.sampled_from(("eu-west-1", "us-east-1")),
+answers: st.SearchStrategy[ScopeAnswer[str, InstanceEvent]] = st.builds(
+    ScopeAnswer,
+    scope=st.sampled_from(("eu-west-1", "us-east-1")),
     asked=moments,
     again=moments,
-    events=st.lists(events, max_size=3).map(tuple),
+    found=st.lists(st.tuples(st.sampled_from(("i-0a", "i-0b")), events), max_size=3).map(EC2.in_order),
     problem=st.text(max_size=9),
 )
 
 
-@given(st.lists(answers, max_size=2, unique_by=lambda one: one.region))
-def test_the_memory_comes_back_as_it_was(found: list[RegionAnswer]) -> None:
-    memory = AwsMemory(tuple(sorted(found, key=lambda one: one.region)))
+@given(st.lists(answers, max_size=2, unique_by=lambda one: one.scope))
+def test_the_memory_comes_back_as_it_was(found: list[ScopeAnswer[str, InstanceEvent]]) -> None:
+    memory = Memory(tuple(sorted(found, key=lambda one: one.scope)))
 
-    assert aws_memory.load(aws_memory.dump(memory)) == memory
+    assert EC2.load(EC2.dump(memory)) == memory
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "[{}]", '[{"region":1}]', "null", '"x"'])
 def test_a_memory_that_can_not_be_read_is_none(text: str) -> None:
-    assert aws_memory.load(text) == AwsMemory()
+    assert ledger.from_data({"aws": text}).memories == {}
 
 
 def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
@@ -415,7 +403,7 @@ def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
     plan = decide(seen, assess(seen, minutes(15), NOW), policy, NOW)
 
     assert plan.ledger is not None
-    assert plan.ledger.aws.answers[0].again == NOW + minutes(5)
+    assert plan.ledger.memories["aws"].answers[0].again == NOW + minutes(5)
     assert plan.next_change == NOW + minutes(5)
 
 
@@ -424,11 +412,11 @@ def on() -> Node:
     return Node(found.name, found.uid, "1", provider_id=f"aws:///eu-west-1a/{instance(0)}")
 
 
-def remembered(statuses: list[Object]) -> AwsMemory:
-    return aws.remembered(AwsMemory(), [aws.listing(REGION, statuses)], [on()], minutes(5), NOW)
+def remembered(statuses: list[Object]) -> Memory[str, InstanceEvent]:
+    return EC2.remembered(NONE, [aws.listing(REGION, statuses)], [on()], minutes(5), NOW)
 
 
 def read(statuses: list[Object]) -> Any:
-    reading = aws.read(on(), remembered(statuses), NOW)
+    reading = EC2.reading(on(), remembered(statuses), NOW)
     assert reading is not None
     return reading

@@ -11,7 +11,8 @@ import pytest
 from reconciler.act import act
 from reconciler.assess import assess
 from reconciler.decide import decide
-from reconciler.model.azure import Listing, PerformMaintenance, Planned, Scope
+from reconciler.model.azure import PerformMaintenance, Planned, Scope
+from reconciler.model.polling import Listing
 from reconciler.model.record import State
 from reconciler.observe import observe
 from tests.support.builders import NOW, minutes, pod
@@ -31,7 +32,7 @@ class FakeCloud:
     now: int = 0
     die: str = ""
 
-    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
         """Tell of the plan until it is done."""
         done = self.performed and self.now >= self.performed[0] + TAKES.seconds // 60
         planned = () if done else (("7", replace(OFFERED, offered=not self.performed)),)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reconciler.model.azure import Listing, Scope
+from reconciler.model.azure import Planned, Scope
+from reconciler.model.polling import Listing
 from reconciler.sources import arm
 
 
@@ -21,9 +22,9 @@ class ListedVms:
     problems: dict[str, str] = field(default_factory=dict)
     patience: float | None = None
 
-    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing, ...]:
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
         """Answer as ARM does at the moment."""
-        listings: list[Listing] = []
+        listings: list[Listing[Scope, Planned]] = []
         refused = ""
         for scope in scopes:
             if refused and self.patience is not None:

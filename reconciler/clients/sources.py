@@ -1,0 +1,83 @@
+"""The clients of polled sources: each is made when the settings first switch its source on.
+
+`reconciler.sources.registry.CLIENTS` names a client's module. It has one function for this place:
+
+    def for_source(settings: Settings, guard: Guard | None) -> SourceClient
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from reconciler.clients.guard import Guard
+from reconciler.model.polling import Listing
+from reconciler.model.ports import SourceClient
+from reconciler.settings.schema import Settings
+from reconciler.sources import registry
+from reconciler.sources.polled import PolledSection
+
+Factory = Callable[[Settings, Guard | None], SourceClient]
+
+KEPT_PROBLEM = 60.0
+"""For how many seconds a problem is kept, unless its service wishes for more."""
+
+
+class SourceClients:
+    """Makes each client once, and anew when its section of the settings changes; keeps its tokens else."""
+
+    def __init__(self, guard: Guard | None = None) -> None:
+        """Take what raises LockLost where the lock is not ours; without it the clients only read.
+
+        A process without a guard can't write the ledger, so its clients keep their answers themselves.
+        """
+        self._guard = guard
+        self._made: dict[str, tuple[PolledSection, SourceClient]] = {}
+
+    def of(self, settings: Settings) -> Mapping[str, SourceClient]:
+        """Return the clients of the polled sources that are switched on, by the source's name."""
+        for source in registry.polled():
+            section = source.section(settings)
+            if not section.enabled:
+                self._made.pop(source.name, None)
+            elif source.name not in self._made or self._made[source.name][0] != section:
+                client = factory(source.name)(settings, self._guard)
+                if self._guard is None:
+                    client = Keeping(client, section.every.total_seconds())
+                self._made[source.name] = (section, client)
+        return {name: client for name, (_, client) in self._made.items()}
+
+
+def factory(source: str) -> Factory:
+    """Return what makes the client of the source of this name."""
+    found: Factory = import_module(f"reconciler.clients.{registry.CLIENTS[source]}").for_source
+    return found
+
+
+class Keeping:
+    """A client that repeats what it was told for `seconds`, for a process that may write nothing down."""
+
+    def __init__(
+        self, client: SourceClient, seconds: float, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take the client that asks; `clock` is in seconds."""
+        self._client = client
+        self._seconds = seconds
+        self._clock = clock
+        self._kept: dict[Any, tuple[float, Listing[Any, Any]]] = {}
+
+    def ask(self, scopes: Sequence[Any], /) -> tuple[Listing[Any, Any], ...]:
+        """Ask for the scopes of which nothing is kept."""
+        now = self._clock()
+        kept = {scope: self._kept[scope][1] for scope in scopes if self._kept.get(scope, (now,))[0] > now}
+        asked = [scope for scope in scopes if scope not in kept]
+        fresh = {one.scope: one for one in (self._client.ask(asked) if asked else ())}
+        now = self._clock()
+        for scope, listing in fresh.items():
+            if listing.asked:
+                lasts = max(listing.wait or 0.0, KEPT_PROBLEM) if listing.problem else self._seconds
+                self._kept[scope] = (now + min(lasts, self._seconds), listing)
+        return tuple(replace(kept[scope], wait=None) if scope in kept else fresh[scope] for scope in scopes)

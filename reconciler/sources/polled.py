@@ -1,0 +1,297 @@
+"""What a source adds that asks a service of its own, such as a cloud's API.
+
+A pass asks for what is due and keeps every answer, in the snapshot and in the ledger, until its scope is
+asked for again. All polled sources share this logic; a source says only which scopes there are, how their
+facts become signals, and how scopes and facts are written as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Generic, Protocol
+
+from reconciler.errors import SourceError
+from reconciler.model.event import Answer, Reading, Signal
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.node import Node
+from reconciler.model.polling import F, Listing, Memory, S, ScopeAnswer
+from reconciler.model.record import Record
+from reconciler.settings.schema import Settings
+from reconciler.sources.source import Source, SourceContext
+
+SPARE = timedelta(minutes=1)
+"""How soon a scope is asked for that was left out because few calls were left."""
+
+_LONGEST_WAIT = timedelta(hours=6)
+
+Json = dict[str, Any]
+
+
+class PolledSection(Protocol):
+    """What the settings' section of every polled source holds; `every` is how often its service is asked."""
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def every(self) -> timedelta: ...
+
+
+class PolledSource(Source, Generic[S, F]):
+    """A source whose service is asked for scopes `S` and answers with facts `F`."""
+
+    name: str
+    """Also the key of its memory in the ledger's ConfigMap, so not one of the ledger's own keys."""
+
+    retry: ClassVar[timedelta] = timedelta(minutes=5)
+    """How soon a scope is asked for again after a failure, unless the service wishes for more."""
+
+    complete: ClassVar[bool] = True
+    """Whether an answer tells of every VM: then one that it misses is unknown, else it has no event."""
+
+    follow: ClassVar[timedelta] = timedelta(minutes=2)
+    """How often a scope is asked for that has a node which the source follows."""
+
+    # What each source says for itself.
+
+    @abstractmethod
+    def section(self, settings: Settings) -> PolledSection:
+        """Return its section of the settings."""
+
+    @abstractmethod
+    def locate(self, node: Node) -> tuple[S, str] | None:
+        """Return the scope that answers for the node, and its VM's name there; None: it has no VM there."""
+
+    @abstractmethod
+    def signals(self, name: str, facts: Sequence[F], now: datetime) -> tuple[Signal, ...]:
+        """Return what the facts about this VM mean now; nothing where they mean no event."""
+
+    @abstractmethod
+    def write_scope(self, scope: S) -> Any:
+        """Return the scope as JSON."""
+
+    @abstractmethod
+    def read_scope(self, document: Any) -> S:
+        """Read `write_scope`; may raise what a broken document makes Python raise."""
+
+    @abstractmethod
+    def write_fact(self, fact: F) -> Json:
+        """Return the fact as a JSON object without the key `of`."""
+
+    @abstractmethod
+    def read_fact(self, document: Json) -> F:
+        """Read `write_fact`; may raise what a broken document makes Python raise."""
+
+    def describe(self, scope: S) -> str:
+        """Return the scope in words for people."""
+        return str(scope)
+
+    def follows(self, record: Record) -> bool:
+        """Whether something runs on a node with this record for which the service is asked more often."""
+        del record
+        return False
+
+    def moments(self, fact: F) -> Iterable[datetime | None]:
+        """Yield the moments at which a fact comes to mean something else."""
+        del fact
+        return ()
+
+    def upgraded(self, document: Any) -> Any:
+        """Return a memory's JSON in today's form, from a form that an earlier version wrote."""
+        return document
+
+    # A source.
+
+    def enabled(self, settings: Settings) -> bool:
+        """Whether the settings switch it on."""
+        return self.section(settings).enabled
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return what the answers in force say of a managed node."""
+        if not context.settings.looks_after(node.labels):
+            return ()
+        found = self.reading(node, context.memories.get(self.name, Memory()), context.now)
+        return () if found is None else (found,)
+
+    # Polling.
+
+    def due(
+        self, nodes: Iterable[Node], memory: Memory[S, F], now: datetime, *, followed: Collection[str] = ()
+    ) -> tuple[S, ...]:
+        """Return the scopes to ask for now, sorted; `followed` are the names of nodes that it follows."""
+        nodes = tuple(nodes)
+        if memory.not_before is not None and now < memory.not_before:
+            return ()
+        soon = self.scopes(node for node in nodes if node.name in followed)
+        return tuple(
+            scope for scope in self.scopes(nodes) if self._is_due(memory.of(scope), now, scope in soon)
+        )
+
+    def _is_due(self, answer: ScopeAnswer[S, F] | None, now: datetime, followed: bool) -> bool:
+        if answer is None or now >= answer.again:
+            return True
+        # The clock was ahead when this was written: the answer would otherwise stay in force for too long.
+        if answer.asked > now + SPARE:
+            return True
+        return followed and not answer.problem and now >= answer.asked + self.follow
+
+    def remembered(
+        self,
+        memory: Memory[S, F],
+        listings: Collection[Listing[S, F]],
+        nodes: Iterable[Node],
+        every: timedelta,
+        now: datetime,
+    ) -> Memory[S, F]:
+        """Return what is in force after these answers; without any, the same memory.
+
+        Scopes without a node of ours are forgotten, and so are VMs that are no nodes of ours.
+        """
+        if not listings:
+            return memory
+        now = now.replace(microsecond=0)
+        wishes = [one.wait for one in listings if one.wait is not None]
+        patience = min(timedelta(seconds=max(wishes)), _LONGEST_WAIT) if wishes else None
+        not_before = now + patience if patience else None
+        fresh = {one.scope: one for one in listings}
+        answers = []
+        for scope, names in self.scopes(nodes).items():
+            before, told = memory.of(scope), fresh.get(scope)
+            if told is not None:
+                answers.append(self._answer(told, before, names, every, now, not_before))
+            elif before is not None:
+                answers.append(before)
+        return Memory(tuple(answers), not_before)
+
+    def _answer(
+        self,
+        told: Listing[S, F],
+        before: ScopeAnswer[S, F] | None,
+        names: Collection[str],
+        every: timedelta,
+        now: datetime,
+        not_before: datetime | None,
+    ) -> ScopeAnswer[S, F]:
+        scope = told.scope
+        if told.problem:
+            again = max(now + min(every, self.retry), not_before or now)
+            return ScopeAnswer(scope, now, again, problem=told.problem)
+        if not told.asked:
+            if before is not None and not before.problem:
+                return ScopeAnswer(scope, before.asked, now + SPARE, before.found, before.unseen)
+            problem = "few calls are left: it is asked a minute later"
+            return ScopeAnswer(scope, now, now + SPARE, problem=problem)
+        ours = self.in_order(pair for pair in told.found if pair[0] in names)
+        unseen = tuple(sorted(set(names) - told.seen)) if self.complete else ()
+        return ScopeAnswer(scope, now, now + every, ours, unseen)
+
+    def scopes(self, nodes: Iterable[Node]) -> dict[S, set[str]]:
+        """Return the scopes that answer for these nodes, sorted, each with the names of their VMs."""
+        found: dict[S, set[str]] = {}
+        for node in nodes:
+            if (known := self.locate(node)) is not None:
+                found.setdefault(known[0], set()).add(known[1])
+        return {scope: found[scope] for scope in sorted(found)}
+
+    def reading(self, node: Node, memory: Memory[S, F], now: datetime) -> Reading | None:
+        """Return what the memory says of a node, None where the node has no VM at this service."""
+        known = self.locate(node)
+        if known is None:
+            return None
+        scope, name = known
+        answer = memory.of(scope)
+        if answer is None:
+            return self._unknown(f"{self.describe(scope)} has not been asked for yet")
+        if answer.problem:
+            return self._unknown(answer.problem)
+        if now >= answer.again:
+            patience = f"; asked again at {to_text(memory.not_before)}" if memory.not_before else ""
+            last = f"the last answer for {self.describe(scope)} is of {to_text(answer.asked)}"
+            return self._unknown(f"{last}{patience}")
+        if name in answer.unseen:
+            return self._unknown(f"the list of {self.describe(scope)} does not tell of {name}")
+        signals = self.signals(name, [fact for vm, fact in answer.found if vm == name], now)
+        return Reading(self.name, Answer.EVENT, signals) if signals else Reading(self.name, Answer.NO_EVENT)
+
+    def _unknown(self, because: str) -> Reading:
+        return Reading(self.name, Answer.UNKNOWN, because=because)
+
+    def changes(self, memory: Memory[S, F], now: datetime) -> Iterator[datetime]:
+        """Yield the moments after `now` at which what it says may change by time alone."""
+        for answer in memory.answers:
+            again = max(answer.again, memory.not_before or answer.again)
+            of_facts = (moment for _, fact in answer.found for moment in self.moments(fact))
+            yield from (moment for moment in (again, *of_facts) if moment is not None and moment > now)
+
+    # The memory as text.
+
+    def dump(self, memory: Memory[S, F]) -> str:
+        """Return the memory as text, the same for the same memory; empty for an empty one.
+
+        VMs with the same fact share an entry, because a wave of maintenance is of many VMs.
+        """
+        if memory == Memory():
+            return ""
+        document: Json = {"answers": [self._answer_out(one) for one in memory.answers]}
+        if memory.not_before:
+            document["notBefore"] = to_text(memory.not_before)
+        return _text(document)
+
+    def load(self, text: str) -> Memory[S, F]:
+        """Read `dump`, or what an earlier version wrote; SourceError where it can't be read."""
+        if not text:
+            return Memory()
+        try:
+            document = self.upgraded(json.loads(text))
+            answers = {one.scope: one for one in map(self._answer_in, document["answers"])}
+            not_before = from_text(document["notBefore"]) if document.get("notBefore") else None
+            return Memory(tuple(answers[scope] for scope in sorted(answers)), not_before)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise SourceError(f"what {self.name} said last can't be read: {error!r}") from error
+
+    def _answer_out(self, answer: ScopeAnswer[S, F]) -> Json:
+        out: Json = {
+            "scope": self.write_scope(answer.scope),
+            "asked": to_text(answer.asked),
+            "again": to_text(answer.again),
+        }
+        facts = {_text(self.write_fact(fact)): self.write_fact(fact) for _, fact in answer.found}
+        together: dict[str, list[str]] = {text: [] for text in facts}
+        for name, fact in answer.found:
+            together[_text(self.write_fact(fact))].append(name)
+        if together:
+            out["found"] = [{**facts[text], "of": names} for text, names in together.items()]
+        if answer.unseen:
+            out["unseen"] = list(answer.unseen)
+        if answer.problem:
+            out["problem"] = answer.problem
+        return out
+
+    def _answer_in(self, document: Json) -> ScopeAnswer[S, F]:
+        return ScopeAnswer(
+            self.read_scope(document["scope"]),
+            asked=from_text(document["asked"]),
+            again=from_text(document["again"]),
+            found=self.in_order(
+                (str(name), self.read_fact(one)) for one in document.get("found", ()) for name in one["of"]
+            ),
+            unseen=tuple(str(name) for name in document.get("unseen", ())),
+            problem=str(document.get("problem", "")),
+        )
+
+    def in_order(self, found: Iterable[tuple[str, F]]) -> tuple[tuple[str, F], ...]:
+        """Return the facts in the order in which a memory holds them: by VM, then as text."""
+        return tuple(sorted(found, key=lambda pair: (pair[0], _text(self.write_fact(pair[1])))))
+
+
+def _text(document: Json) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def moment_in(document: Json, key: str) -> datetime | None:
+    """Return the moment under this key, None where there is none; ValueError where it can't be read."""
+    text = document.get(key)
+    return from_text(text) if text else None
