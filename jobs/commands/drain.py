@@ -1,4 +1,8 @@
-"""Draining nodes by hand: kubectl drain's flags and meanings, this program's drainer."""
+"""Draining nodes by hand: kubectl drain's flags and meanings, this program's drainer.
+
+A person waits for this command, so it imports neither a pass nor the settings, and what shows and carries
+the drains only after the node is cordoned.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,17 @@ import socket
 import threading
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 
 import click
 
 from jobs import options
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
-from jobs.runtime.progress import Bars
 from jobs.runtime.signals import ended_by_signals
 from reconciler.claim import ClaimRefused, claim
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.drainer import Drainer
 from reconciler.errors import ClusterError, NotFound
 from reconciler.eviction.filters import Action
 from reconciler.eviction.survey import Survey, survey
@@ -28,13 +30,11 @@ from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Pha
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import PodVerdict
 from reconciler.model.selector import LabelSelector
-from reconciler.report.document import as_json
-from reconciler.report.values import Document
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which nodes, and how: `timeout` None waits without end."""
+    """Which nodes, and how. `timeout` None waits without a limit."""
 
     names: tuple[str, ...]
     selector: LabelSelector | None
@@ -139,28 +139,27 @@ def command(asked: Asked, target: Target) -> int:
 
 
 def drain(asked: Asked, target: Target) -> int:
-    """Cordon, claim and drain the nodes together; 0 when all are empty, 1 when one is not.
+    """Cordon, claim and drain the nodes together; return 0 if all are empty, 1 if one is not.
 
-    Ctrl-C evicts nothing more: the nodes stay cordoned and claimed, the same command goes on with them, and
-    `reconciler release` undoes it.
+    After Ctrl-C it evicts nothing more: the nodes stay cordoned and claimed. The same command continues with
+    them, and `reconciler release` undoes it.
     """
     connection = Connection(target.kubeconfig, target.context)
     try:
-        # A claim stands on the node itself, so no lock is needed: passes hold what is claimed.
+        # The claim is written on the node, so no lock is needed: a pass holds a claimed node.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         nodes = _chosen(asked, cluster)
         if not nodes:
             return 1
         if asked.dry_run:
             return _rehearse(asked, cluster, nodes)
-        evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
-        return _drain(asked, cluster, evictions, nodes)
+        return _drain(asked, connection, cluster, nodes)
     finally:
         connection.close()
 
 
 def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
-    """Return the nodes in question, none (and say so) where one of them is not there."""
+    """Return the chosen nodes. If one of them does not exist, say so and return none."""
     wanted = Wanted(frozenset({"Ready"}), asked.options.prefix)
     if asked.selector is not None:
         nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
@@ -178,15 +177,15 @@ def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
 
 
 def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
-    """Return the options, knowing which DaemonSets are gone, and the pods judged by them."""
+    """Return the options with the DaemonSets that are gone, and the pods as the options judge them."""
     pods = cluster.pods(node.name)
     options = replace(asked.options, gone_daemonsets=cluster.gone_daemonsets(pods))
     return options, survey(pods, options, now=SystemClock().now())
 
 
 def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
-    """Say of every pod what would happen to it; write nothing."""
-    pods: list[Document] = []
+    """Say what would happen to each pod; write nothing."""
+    pods: list[dict[str, Any]] = []
     refused = False
     for node in nodes:
         _, seen = _options(asked, cluster, node)
@@ -204,6 +203,8 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
                 }
             )
     if asked.output == "json":
+        from reconciler.report.document import as_json
+
         document = {"version": "v1", "dryRun": True, "nodes": [node.name for node in nodes], "pods": pods}
         click.echo(as_json(document), nl=False)
     else:
@@ -215,19 +216,25 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
 
 
 def _action(verdict: PodVerdict, options: DrainOptions) -> str:
-    """Tell what is waited for by how it would go: it leaves the node too, only not by a request of ours."""
+    """Return how a pod leaves the node; one that is waited for leaves too, but not by a request of ours."""
     if verdict.action == Action.WAIT:
         return "delete" if options.use_delete else "evict"
     return verdict.action
 
 
-def _drain(asked: Asked, cluster: Cluster, evictions: Evictions, nodes: list[Node]) -> int:
+def _drain(asked: Asked, connection: Connection, cluster: Cluster, nodes: list[Node]) -> int:
     clock, stop = SystemClock(), threading.Event()
     claimed = [node for node in nodes if _claim(node, asked, cluster, clock)]
     failed = len(claimed) < len(nodes)
-    # As kubectl does, a refused pod leaves the node cordoned and everything on it where it is.
+    # As with kubectl, a refused pod leaves the node cordoned, and nothing is evicted from it.
     orders = [order for node in claimed if (order := _order(node, asked, cluster, clock)) is not None]
     failed |= len(orders) < len(claimed)
+
+    from jobs.runtime.progress import Bars
+    from reconciler.clients.kubernetes.eviction import Evictions
+    from reconciler.drainer import Drainer
+
+    evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
     with ended_by_signals(stop), Bars() as bars:
         drainer = Drainer(evictions, clock, on_progress=bars.show)
         try:

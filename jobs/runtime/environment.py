@@ -1,4 +1,4 @@
-"""Where a job runs and whom it talks to, from its arguments and the environment."""
+"""Where a job runs and which cluster it acts on, from its arguments and the environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.model.outside import Self
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The cluster that a job is pointed at; None means as kubectl would find it, then in-cluster."""
+    """The cluster that a job acts on. None is what kubectl would use, then the pod's ServiceAccount."""
 
     kubeconfig: str | None = None
     context: str | None = None
@@ -20,7 +20,7 @@ class Target:
 
 
 def itself() -> Self:
-    """Return the node and pod that we run on, from NODE_NAME, POD_NAMESPACE and POD_NAME."""
+    """Return the node and pod in which we run, from NODE_NAME, POD_NAMESPACE and POD_NAME."""
     name = os.environ.get("POD_NAME")
     namespace = os.environ.get("POD_NAMESPACE")
     return Self(
@@ -30,9 +30,9 @@ def itself() -> Self:
 
 
 def identity() -> str:
-    """Return who holds the lock: words that lead a person to the process, and no other process has.
+    """Return the holder of the lock: text that leads a person to this process, and that no other has.
 
-    A restarted container has its pod's name and process number again, hence the random part.
+    A restarted container has the same pod name and process number, hence the random part.
     """
     where = os.environ.get("POD_NAME") or socket.gethostname()
     return f"{where}/{os.getpid()}/{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""A drainer that is made when the first drain begins: most passes have none, and are short."""
+"""Creates the drainer lazily: most passes drain nothing, and skip its import and its threads."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 class DrainerWhenNeeded:
-    """Stands for the drainer that `make` gives, and spares a pass without drains its import and threads."""
+    """The drainer that `make` returns, made when the first drain starts."""
 
     def __init__(self, make: Callable[[], Drainer]) -> None:
-        """Take what makes the drainer."""
+        """Take the function that makes the drainer."""
         self._make = make
         self._made: Drainer | None = None
 
     def start(self, order: DrainOrder) -> None:
-        """Start a node's drain, or go on with it."""
+        """Start a node's drain, or continue it."""
         if self._made is None:
             self._made = self._make()
         self._made.start(order)
@@ -31,14 +31,14 @@ class DrainerWhenNeeded:
             self._made.stop(node)
 
     def progress(self) -> Mapping[str, DrainProgress]:
-        """Tell how far each drain is that was ever begun here."""
+        """Return the progress of each drain that was ever started here."""
         return self._made.progress() if self._made is not None else {}
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until a drain ends or none runs; tells whether that came about."""
+        """Wait up to `timeout` seconds until a drain ends or none runs; return whether that happened."""
         return self._made is None or self._made.wait(timeout)
 
     def close(self) -> None:
-        """Stop everything and return when no request is under way any more."""
+        """Stop all drains, and return when no request is in flight."""
         if self._made is not None:
             self._made.close()

@@ -1,4 +1,4 @@
-"""Progress of drains for a person: bars on a terminal, a line for each change elsewhere."""
+"""Progress of drains for a person: bars on a terminal, a line for each new blocker elsewhere."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reconciler.model.drains import DrainProgress
 
 
 class Bars:
-    """Shows drains on stderr, so that stdout stays for what a script reads."""
+    """Shows drains on stderr; stdout is for what a script reads."""
 
     def __init__(self) -> None:
-        """Take stderr as it is: only a terminal gets bars."""
+        """Prepare bars on stderr; only a terminal shows them."""
         self._console = Console(stderr=True)
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
@@ -31,7 +31,7 @@ class Bars:
         )
 
     def __enter__(self) -> Bars:
-        """Begin to draw."""
+        """Start to draw."""
         if self._console.is_terminal:
             self._progress.start()
         return self
@@ -47,7 +47,7 @@ class Bars:
             self._progress.stop()
 
     def show(self, progress: DrainProgress) -> None:
-        """Show how far one drain is; called from the drainer's thread."""
+        """Show the progress of one drain; called from the drainer's thread."""
         waits = progress.blockers[0].because if progress.blockers else ""
         with self._lock:
             if self._console.is_terminal:

@@ -1,6 +1,7 @@
 """A server that says whatever a test wants, cut off wherever the test wants."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ def status(code: int, reason: str = "", message: str = "", **headers: str) -> An
 class Stub:
     """The server, on a free port of loopback; `asked` are the requests so far, `slept` the waits."""
 
-    def __init__(self, answer: Callable[[Asked], Answer]) -> None:
+    def __init__(self, answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[Asked] = []
         self.slept: list[float] = []
         self.closed = threading.Event()
@@ -97,7 +98,11 @@ class Stub:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        scheme = "http"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            scheme = "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -18,7 +17,7 @@ import urllib3
 from reconciler import USER_AGENT
 from reconciler.clients.kubernetes.answers import media_type, to_error
 from reconciler.clients.kubernetes.credentials import Credentials, within
-from reconciler.clients.kubernetes.official import load_configuration, transport
+from reconciler.clients.kubernetes.loading import load_access
 from reconciler.errors import ClusterError, Unauthorized, Unreachable
 
 CONNECT_TIMEOUT = 5.0
@@ -176,17 +175,9 @@ class Connection:
 
     def _load(self) -> None:
         self._loaded = self._clock()
-
-        def load() -> tuple[Any, urllib3.PoolManager]:
-            configuration = load_configuration(self._kubeconfig, self._context)
-            try:
-                return configuration, transport(configuration)
-            except (OSError, ValueError) as error:
-                raise Unauthorized(f"the kubeconfig's certificates can't be used: {error}") from error
-
-        configuration, self._pool = within(LOAD_LIMIT, load)
-        self._credentials = Credentials(configuration, clock=self._clock)
-        self._host: str = configuration.host.rstrip("/")
+        access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
+        self._credentials = Credentials(access.authorization, clock=self._clock)
+        self._host, self._pool = access.host, access.pool
 
     def _reload(self, loaded: float) -> bool:
         """Load the credentials anew after a 401, and return whether it is worth asking again.

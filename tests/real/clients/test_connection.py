@@ -12,8 +12,9 @@ from subprocess import run
 import pytest
 
 from reconciler import USER_AGENT
-from reconciler.clients.kubernetes import credentials, official
+from reconciler.clients.kubernetes import credentials, plain_access
 from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.loading import load_access
 from reconciler.clients.retrying import patiently
 from reconciler.errors import (
     ClusterError,
@@ -212,24 +213,24 @@ def test_a_missing_kubeconfig_is_told(tmp_path: Path) -> None:
         Connection(str(tmp_path / "config"))
 
 
-def test_inside_a_cluster_the_service_account_is_used(
+def test_inside_a_cluster_behind_a_proxy_the_official_package_uses_the_service_account(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "token").write_text("mounted", encoding="utf-8")
     (tmp_path / "ca.crt").write_text("only looked at for not being empty", encoding="utf-8")
-    official._bare("kubernetes")
-    official._bare("kubernetes.config")
     package = importlib.import_module("kubernetes.config.incluster_config")
-    monkeypatch.setattr(official, "_TOKEN", tmp_path / "token")
+    monkeypatch.setattr(plain_access, "SERVICE_ACCOUNT", tmp_path)
+    # Proxies are for the official package.
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
     monkeypatch.setattr(package, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(package, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    configuration = official.load_configuration(None, None)
+    access = load_access(None, None)
 
-    assert configuration.host == "https://127.0.0.1:1"
-    assert official.authorization(configuration) == "bearer mounted"
+    assert access.host == "https://127.0.0.1:1"
+    assert access.authorization() == "bearer mounted"
 
 
 def test_an_unknown_context_is_told(tmp_path: Path) -> None:
@@ -294,10 +295,10 @@ def test_a_credential_plugin_that_hangs_is_given_up(tmp_path: Path) -> None:
     ended.set()
 
 
-def test_little_of_the_official_package_is_imported() -> None:
+def test_the_official_package_is_not_imported_before_it_is_needed() -> None:
     names = "import reconciler.clients.kubernetes.cluster, sys; print(sorted(name for name in sys.modules))"
     loaded = run([sys.executable, "-c", names], capture_output=True, encoding="utf-8", check=True).stdout
 
     # Measured: each of these costs a short-lived process more than all of our own code.
-    for heavy in ("kubernetes.dynamic", "kubernetes.informer", "aiohttp", "azure", "apscheduler", "rich"):
+    for heavy in ("kubernetes", "aiohttp", "azure", "apscheduler", "rich"):
         assert f"'{heavy}'" not in loaded

@@ -56,10 +56,12 @@ def make_certificates(folder: Path) -> Certificates:
         x509.DNSName("localhost"),
         x509.DNSName("kubernetes.default.svc"),
     ]
+    # A client may show the serving certificate, too: tests of client certificates need no second one.
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     serving = (
         draft(_name("127.0.0.1"), serving_key)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_id), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
