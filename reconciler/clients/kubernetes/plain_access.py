@@ -149,14 +149,16 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> d
 
 
 def _load_chain(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    if b"ENCRYPTED" in key:
-        # OpenSSL would ask for the password on the terminal.
-        raise _NotPlain
     # OpenSSL reads them from a file only. It is readable by us alone, and removed at once.
     with tempfile.NamedTemporaryFile() as both:
         both.write(certificate + b"\n" + key)
         both.flush()
-        context.load_cert_chain(both.name)
+        context.load_cert_chain(both.name, password=_no_password)
+
+
+def _no_password() -> str:
+    # Without this function OpenSSL would ask for the key's password on the terminal.
+    raise _NotPlain
 
 
 def _pem(found: Mapping[str, Any], key: str) -> bytes:

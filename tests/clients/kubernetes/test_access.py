@@ -11,6 +11,7 @@ from subprocess import run
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from reconciler.clients.kubernetes import loading, official, plain_access
 from reconciler.clients.kubernetes.connection import Connection, Request
@@ -192,12 +193,18 @@ def test_a_proxy_of_the_environment_and_several_files_are_left_to_the_official_p
 
 
 def test_an_encrypted_key_never_asks_for_its_password(tmp_path: Path, certificates: Certificates) -> None:
-    key = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"
+    key = serialization.load_pem_private_key(certificates.serving_key.read_bytes(), None).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
     user = {
         "client-certificate-data": data(certificates.serving),
         "client-key-data": base64.b64encode(key).decode(),
     }
 
+    with pytest.raises(plain_access._NotPlain):
+        plain_access._tls({}, user, tmp_path)
     assert plain_access.kubeconfig(write(tmp_path / "c", "https://127.0.0.1:1", {}, user), None) is None
 
 

@@ -1,0 +1,61 @@
+"""What `reconciler drain` loads: a person waits for it, so it does without a pass and the settings."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import run
+from typing import Any
+
+import pytest
+
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
+
+KINDS = {
+    "/api/v1/pods": "PodList",
+    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
+    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
+}
+UNNEEDED = ("pydantic", "kubernetes", "reconciler.run", "reconciler.settings", "reconciler.decide")
+
+
+@pytest.fixture
+def api() -> Iterator[Stub]:
+    """An API server with one empty node, which remembers its cordon; its watches stay silent."""
+    node: dict[str, Any] = {
+        "metadata": {"name": "n", "uid": "u", "resourceVersion": "1"},
+        "spec": {},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+    def answer(asked: Asked) -> Answer:
+        if asked.query.get("watch") == "true":
+            return Answer(hang=True)
+        if asked.path in KINDS:
+            return json_answer({"kind": KINDS[asked.path], "metadata": {"resourceVersion": "1"}, "items": []})
+        if asked.path != "/api/v1/nodes/n":
+            return status(404, "NotFound", "nothing is here")
+        if asked.method == "PATCH":
+            for part, change in json.loads(asked.body).items():
+                node[part] = {**node[part], **change}
+        return json_answer(node)
+
+    server = Stub(answer)
+    yield server
+    server.close()
+
+
+def test_a_whole_drain_imports_neither_a_pass_nor_the_settings_nor_the_official_client(
+    api: Stub, tmp_path: Path
+) -> None:
+    config = api.write_kubeconfig(tmp_path / "config")
+    command = [sys.executable, "-X", "importtime", "-m", "jobs", "drain", "n", "--kubeconfig", str(config)]
+    done = run(command, capture_output=True, text=True, timeout=60, check=False)
+    loaded = set(re.findall(r"^import time:.*\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
+
+    assert (done.returncode, done.stdout) == (0, "n: cordoned\nn: drained, 0 pods gone\n")
+    assert {"reconciler.drainer", "reconciler.clients.kubernetes.eviction"} <= loaded
+    assert [name for name in loaded for part in UNNEEDED if f"{name}.".startswith(f"{part}.")] == []
+    patched = [json.loads(asked.body) for asked in api.asked if asked.method == "PATCH"]
+    assert [patch["spec"] for patch in patched] == [{"unschedulable": True}]
