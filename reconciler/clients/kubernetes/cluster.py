@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.clients.guard import Guard, read_only
-from reconciler.clients.kubernetes import ledger as ledgers
 from reconciler.clients.kubernetes import maintenances, node_writing, objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.wire.lists import list_all, node_format, pod_format
@@ -211,6 +210,9 @@ class Cluster:
             return None
 
     def _to_ledger(self, found: objects.ConfigMap) -> Ledger:
+        # The ledger knows every source, and those the settings: a drain by hand needs none of them.
+        from reconciler.clients.kubernetes import ledger as ledgers
+
         try:
             return ledgers.from_data(found.data or {})
         except ValueError as error:
@@ -219,6 +221,8 @@ class Cluster:
             raise Rejected(told) from error
 
     def _send_ledger(self, found: objects.ConfigMap | None, ledger: Ledger) -> None:
+        from reconciler.clients.kubernetes import ledger as ledgers
+
         place = f"/api/v1/namespaces/{self._namespace}/configmaps"
         data = ledgers.to_data(ledger, (found.data or {}) if found else {})
         if found is None:
