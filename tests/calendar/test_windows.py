@@ -196,6 +196,25 @@ def test_windows_that_fill_each_others_gaps_have_no_end() -> None:
     assert opening.end is None
 
 
+@pytest.mark.parametrize(
+    ("now", "is_told"),
+    [
+        pytest.param("2026-11-24T23:59:59", False, id="before it"),
+        pytest.param("2026-11-25T00:00", True, id="from its first moment on"),
+        pytest.param("2026-11-25T23:59:59", True, id="to its last"),
+        pytest.param("2026-11-26T00:00", False, id="between two runs"),
+        pytest.param("2026-12-25T12:00", True, id="and when it comes back"),
+    ],
+)
+def test_a_time_that_is_not_allowed_on_some_nodes_is_told_only_while_it_lasts(
+    now: str, is_told: bool
+) -> None:
+    freeze = "{name: billing, schedule: '0 0 25 * *', duration: 1d, nodeSelector: {agentpool: batch}}"
+    chosen = calendar(f"timeZone: Europe/Berlin\nnotAllowed: [{freeze}]")
+
+    assert ("not allowed (billing)" in chosen.at(at(now), None).because) is is_told
+
+
 def test_a_window_that_names_only_nodes_is_open_at_any_time_for_them() -> None:
     mixed = calendar("windows: [{name: a, nodeSelector: {x: y}}, {name: b, days: [sun]}]")
     monday = at("2026-11-23T12:00")

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from reconciler.checks.surge_due import PAUSE
 from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Replacement
@@ -26,6 +27,13 @@ JUST_ASKED = Replacement(NOW - minutes(1), removals=1)
         pytest.param(machine(deleting=True), None, Verdict.FAILED, None, id="deleted by others"),
         pytest.param(machine(deleting=True), ASKED, Verdict.FAILED, None, id="deleted"),
         pytest.param(machine(), JUST_ASKED, Verdict.FAILED, NOW + minutes(1), id="just asked"),
+        pytest.param(
+            machine(),
+            Replacement(NOW - PAUSE, removals=1),
+            Verdict.PASSED,
+            None,
+            id="after the pause",
+        ),
         pytest.param(machine(replace(POOL, busy="busy")), ASKED, Verdict.FAILED, None, id="busy"),
         pytest.param(machine(), ASKED, Verdict.PASSED, None, id="in vain"),
         pytest.param(None, ASKED, Verdict.UNKNOWN, None, id="nobody to ask"),

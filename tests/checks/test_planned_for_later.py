@@ -30,7 +30,12 @@ def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
 ) -> None:
     told = situation(azure_node(), *present, chosen=TAKEN, held=drained(asked), case=CaseView(present))
 
-    assert (ask("plannedForLater", told).verdict is Verdict.PASSED) is passed
+    answer = ask("plannedForLater", told)
+
+    assert (answer.verdict is Verdict.PASSED) is passed
+    assert answer.reason == (LATER.because if passed else "no plan for later")
+    # Nobody waits for it, whatever the answer.
+    assert not answer.holds
 
 
 def test_while_nobody_can_tell_it_stays() -> None:

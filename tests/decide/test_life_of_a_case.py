@@ -544,3 +544,21 @@ def test_every_check_that_stops_a_start_is_a_hold_not_only_the_first() -> None:
     plan = planned(seen, builders.settings(f"budget: {{maxUnavailable: 0}}\n{CLOSED}"))
 
     assert codes(plan_of(plan)) == {"clockTrusted", "leftToUs", "windowOpen", "budgetLeft"}
+
+
+def test_while_a_drain_goes_on_another_event_that_starts_no_drain_is_no_hold() -> None:
+    # The freeze has started: it asks, and begins nothing any more. Beside a drain nobody waits for that.
+    text = "events: {Freeze: {drain: true}}"
+    reboot = signal(Kind.REBOOT, event_id="A1")
+    freeze = signal(Kind.FREEZE, status=Status.STARTED, event_id="B2")
+    events = (known(Kind.FREEZE, ids=("B2",)), known(Kind.REBOOT, ids=("A1",)))
+    undone = record(events=events, drain=DrainRecord(NOW - minutes(1)))
+    here = snapshot(
+        held_node(undone), readings={"a": told(reboot, freeze)}, pods={"a": (builders.pod("web-1"),)}
+    )
+
+    plan = plan_of(planned(here, builders.settings(text)))
+
+    assert plan.write is None
+    assert plan.drain is not None
+    assert plan.holds == ()

@@ -135,6 +135,19 @@ def test_what_is_no_maintenance_is_none(status: dict[str, object]) -> None:
     assert one(**status) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("preMaintenanceWindowStartTime", Planned(offer_start=OFFER[1])),
+        ("preMaintenanceWindowEndTime", Planned(offer_end=OFFER[1])),
+        ("maintenanceWindowStartTime", Planned(start=OFFER[1])),
+        ("maintenanceWindowEndTime", Planned(end=OFFER[1])),
+    ],
+)
+def test_one_date_alone_is_a_planned_maintenance(name: str, expected: Planned) -> None:
+    assert one(**{name: OFFER[1].isoformat()}) == expected
+
+
 @pytest.mark.parametrize("name", ["maintenanceWindowStartTime", "preMaintenanceWindowEndTime"])
 def test_a_status_that_cannot_be_read_is_unknown_and_not_nothing(name: str) -> None:
     listing = arm.listing(SET, [document("7", **{name: "next week"}), document("8")])

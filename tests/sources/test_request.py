@@ -35,6 +35,13 @@ def test_every_key_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("2m", 120), ("3h", 3 * 3600), ("4d", 4 * 86400), ("0s", 0)]
+)
+def test_a_duration_has_one_number_and_one_unit(text: str, seconds: int) -> None:
+    assert parse(f'{{"kind":"Freeze","duration":"{text}"}}').duration == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         pytest.param("reboot", "it is not JSON", id="no JSON"),
