@@ -1,7 +1,8 @@
 """Take each law's rule out of a copy of the program and see the law's test fail.
 
 Run by `nox -s mutants`. A mutant is one small edit; its text has to be found exactly once, so that a list
-that no longer fits the code is an error and not a quiet success. Arguments are numbers of laws.
+that no longer fits the code is an error and not a quiet success. Arguments are numbers of laws; 0 means the
+rules that belong to no law, each with the test file that fails without it.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ DEFAULT = "reconciler/engine/profiles/default.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One rule taken out."""
+    """One rule taken out; `test` is the file that has to fail, by default the law's own."""
 
     law: int
     rule: str
     file: str
     old: str
     new: str
+    test: str = ""
 
 
 MUTANTS = (
@@ -494,6 +496,78 @@ MUTANTS = (
         'return text.encode("utf-8", "backslashreplace").decode("utf-8")',
         "return text",
     ),
+    Mutant(
+        0,
+        "a drain rule's namespaces are names or a selector",
+        "reconciler/engine/orders.py",
+        "if isinstance(rule.namespaces, LabelSelector) and not rule",
+        "if isinstance(rule.namespaces, LabelSelector) or not rule",
+        "tests/engine/test_orders.py",
+    ),
+    Mutant(
+        0,
+        "a second is a second",
+        "reconciler/sources/request.py",
+        '"s": 1,',
+        '"s": 2,',
+        "tests/sources/test_request.py",
+    ),
+    Mutant(
+        0,
+        "a pause ends at its end",
+        "reconciler/checks/machine_stays.py",
+        "if situation.now < until:",
+        "if situation.now <= until:",
+        "tests/checks/test_machine_stays.py",
+    ),
+    Mutant(
+        0,
+        "nobody waits for a plan for later",
+        "reconciler/checks/planned_for_later.py",
+        "return passed(reason, holds=False)",
+        "return passed(reason)",
+        "tests/checks/test_planned_for_later.py",
+    ),
+    Mutant(
+        0,
+        "a plan may have nothing but its end",
+        "reconciler/sources/arm.py",
+        "found.start or found.end or",
+        "found.start or",
+        "tests/sources/test_arm.py",
+    ),
+    Mutant(
+        0,
+        "a drain that goes on is an action",
+        "reconciler/decide/planned.py",
+        " or order is not None or stop_drain",
+        " or stop_drain",
+        "tests/decide/test_life_of_a_case.py",
+    ),
+    Mutant(
+        0,
+        "a time not allowed is told while it lasts",
+        "reconciler/calendar/windows.py",
+        "if run is not None and run.holds(now) and not freeze",
+        "if run is not None and not freeze",
+        "tests/calendar/test_windows.py",
+    ),
+    Mutant(
+        0,
+        "an ended object is deleted once its time is over",
+        "reconciler/publishing/maintenances.py",
+        "                writes.append(MaintenanceWrite(one.name, one.node, prefix, None, exists=True))\n",
+        "                pass\n",
+        "tests/publishing/test_maintenances.py",
+    ),
+    Mutant(
+        0,
+        "a drain waits for what is to complete",
+        "reconciler/drainer/one.py",
+        " or self.judged.action is Action.WAIT",
+        "",
+        "tests/drainer/test_core.py",
+    ),
 )
 
 
@@ -504,11 +578,18 @@ def _copy(where: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", where)
 
 
-def _test(law: int, where: Path) -> tuple[bool, str]:
-    """Run one law's test in a tree; return whether it failed, and which test."""
-    files = sorted(
-        path.relative_to(where).as_posix() for path in where.glob(f"tests/laws/test_law_{law:02d}_*.py")
+def _files(mutant: Mutant) -> tuple[str, ...]:
+    """Return the test files of which one has to fail."""
+    if mutant.test:
+        return (mutant.test,)
+    return tuple(
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(ROOT.glob(f"tests/laws/test_law_{mutant.law:02d}_*.py"))
     )
+
+
+def _test(files: tuple[str, ...], where: Path) -> tuple[bool, str]:
+    """Run test files in a tree; return whether one failed, and which test."""
     if not files:
         return False, "there is no such test file"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
@@ -549,16 +630,16 @@ def _try(mutant: Mutant) -> tuple[str, str]:
         if text.count(mutant.old) != 1:
             return "NOT FOUND", f"{text.count(mutant.old)} times in {mutant.file}: {mutant.old!r}"
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        killed, by = _test(mutant.law, where)
+        killed, by = _test(_files(mutant), where)
     return ("killed" if killed else "SURVIVED"), by
 
 
-def _baseline(law: int) -> tuple[str, str]:
-    """Return `passes`, or what is wrong with the law's test before anything is taken out."""
+def _baseline(files: tuple[str, ...]) -> tuple[str, str]:
+    """Return `passes`, or what is wrong with these tests before anything is taken out."""
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         _copy(where)
-        failed, by = _test(law, where)
+        failed, by = _test(files, where)
     return ("passes", "") if not failed and not by else ("BROKEN", by)
 
 
@@ -566,12 +647,13 @@ def main(arguments: Iterable[str]) -> int:
     """Try all mutants, or those of the laws that are named; 1 when one survives or fits no longer."""
     wanted = {int(number) for number in arguments}
     chosen = [one for one in MUTANTS if not wanted or one.law in wanted]
-    laws = sorted({one.law for one in chosen})
+    tests = {_files(one): one.law for one in chosen}
     bad = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for law, (verdict, by) in zip(laws, pool.map(_baseline, laws), strict=True):
+        for (files, law), (verdict, by) in zip(tests.items(), pool.map(_baseline, tests), strict=True):
             bad += verdict != "passes"
-            print(f"law {law:>2}  {'nothing taken out':<52}{verdict:<10}{by}", flush=True)
+            said = files[0] if law == 0 and files else "nothing taken out"
+            print(f"law {law:>2}  {said:<52}{verdict:<10}{by}", flush=True)
         for mutant, (verdict, by) in zip(chosen, pool.map(_try, chosen), strict=True):
             bad += verdict != "killed"
             print(f"law {mutant.law:>2}  {mutant.rule:<52}{verdict:<10}{by}", flush=True)
