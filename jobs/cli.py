@@ -1,4 +1,4 @@
-"""The command line. A command's file is imported when it is called: none pays for the others' start."""
+"""The command line. Only the file of the called command is imported, so that each starts quickly."""
 
 from __future__ import annotations
 
@@ -13,36 +13,34 @@ from reconciler.errors import ReconcilerError
 
 COMMANDS = MappingProxyType(
     {
-        "agent": "Publish what IMDS tells of this node's VM; a DaemonSet runs it.",
-        "check-config": "Say every mistake of a settings file at once, "
-        "or what will happen to each kind of event.",
-        "demo": "A day of a simulated AKS cluster, in seconds.",
-        "drain": "Cordon and drain nodes by hand; kubectl drain's flags mean the same here.",
-        "release": "Undo what is ours on nodes: uncordon, and take label and record away.",
-        "report": "What a pass would do, and why, with each drain previewed; writes nothing to the cluster.",
+        "agent": "Publish the scheduled events of this node's VM, for a DaemonSet.",
+        "check-config": "Print all mistakes in a settings file, or what happens to each kind of event.",
+        "demo": "Play a day of a simulated AKS cluster in seconds.",
+        "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
+        "release": "Uncordon nodes, and remove the reconciler's labels and annotations.",
+        "report": "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",
         "schema": "Print the JSON Schema of the settings file, for editors.",
-        "serve": "Passes without end, as a Deployment runs them: "
-        "on a schedule, and at once when a node changes.",
-        "sweep": "One pass over all nodes, as a CronJob runs it.",
-        "windows": "Say whether a drain may start at a moment, why, and when windows open next.",
+        "serve": "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
+        "sweep": "Run one pass over all nodes, for a CronJob.",
+        "windows": "Print whether a drain may start at a moment, why, and the next openings.",
     }
 )
 """Every command with its line in `reconciler --help`.
 
-`check-config` is `command` in jobs/commands/check_config.py, and so on: a line here and a file there make a
-command.
+The function `command` in jobs/commands/check_config.py is `check-config`, and so on. To add a command, add a
+line here and a file there.
 """
 
 
 class _Commands(click.Group):
-    """A group that imports a command only to run it, or to print its own help."""
+    """A group that imports a command only to run it or to print its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, sorted."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command from its file, None where there is no such command."""
+        """Return the command from its file, or None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"jobs.commands.{cmd_name.replace('-', '_')}")
@@ -50,7 +48,7 @@ class _Commands(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any of them."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
 
@@ -60,15 +58,16 @@ class _Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="reconciler")
 def commands() -> None:
-    """Keeps workloads out of the way of platform maintenance on Kubernetes nodes.
+    """Drain Kubernetes nodes before the platform's maintenance, and uncordon them after it.
 
-    Exit codes: 0 done, held nodes and a lock held by another pass included; 1 something failed for some
-    nodes, the rest was done; 2 the settings or the arguments are wrong; 3 the API server or the credentials.
+    Exit codes: 0 success, also if nodes are held or another pass holds the lock; 1 something failed for some
+    nodes, the rest is done; 2 the settings or the arguments are invalid; 3 the API server can't be reached,
+    or refuses the credentials.
     """
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; what we raise on purpose becomes a line on stderr."""
+    """Run a command and return its exit code. Expected errors become a line on stderr."""
     try:
         return int(commands.main(arguments, prog_name="reconciler", standalone_mode=False) or 0)
     except ReconcilerError as error:

@@ -1,4 +1,4 @@
-"""Options that commands share, types of arguments, and options that reach a command as one value."""
+"""Options that commands share, and types of arguments."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SETTINGS_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def as_one(name: str, make: Callable[..., object], *options: Option) -> Option:
-    """Return a decorator that adds options and hands the command one value made of them.
+    """Return a decorator that adds options and passes them to the command as one value.
 
-    The parameters of `make` are the names of the options; what it returns is the command's argument `name`.
+    `make` has one parameter per option. The command gets its result as the argument `name`.
     """
     keys = tuple(inspect.signature(make).parameters)
 
@@ -45,12 +45,12 @@ def as_one(name: str, make: Callable[..., object], *options: Option) -> Option:
 
 
 class _Duration(click.ParamType[timedelta]):
-    """A length of time as the settings write it: 30s, 10m, 1h30m."""
+    """A duration, as in the settings: 30s, 10m, 1h30m."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """Return the length; a text that is none is a usage error that says what to write."""
+        """Return the duration. Another text is a usage error."""
         try:
             return parse_duration(value)
         except ValueError as error:
@@ -58,14 +58,14 @@ class _Duration(click.ParamType[timedelta]):
 
 
 class _Selector(click.ParamType[LabelSelector | None]):
-    """A label selector as kubectl reads it."""
+    """A label selector, as in kubectl."""
 
     name = "selector"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> LabelSelector | None:
-        """Return the selector, None for an empty text; a text that is none is a usage error."""
+        """Return the selector, or None for an empty text. An invalid text is a usage error."""
         if isinstance(value, LabelSelector):
             return value
         try:
@@ -75,14 +75,14 @@ class _Selector(click.ParamType[LabelSelector | None]):
 
 
 class _Address(click.ParamType[tuple[str, int]]):
-    """Where to listen: a port, with a host where only that one is meant."""
+    """An address to listen on: a port, or host and port."""
 
     name = "address"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
-        """Return host and port; the host is empty where all are meant."""
+        """Return host and port. An empty host means all addresses."""
         if isinstance(value, tuple):
             return value
         host, _, port = str(value).rpartition(":")
@@ -103,13 +103,13 @@ config = click.option(
     "--config",
     type=SETTINGS_FILE,
     required=True,
-    help="The settings file. reconciler check-config FILE explains it.",
+    help="The settings file. `reconciler check-config FILE` explains it.",
 )
 
 output = click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 
 prefix = click.option(
-    "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The settings' keys.prefix."
+    "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The keys.prefix of the settings."
 )
 
 cluster = as_one(
@@ -119,12 +119,12 @@ cluster = as_one(
         "--kubeconfig",
         help="The kubeconfig file.  [default: $KUBECONFIG, in-cluster, ~/.kube/config]",
     ),
-    click.option("--context", help="The kubeconfig's context.  [default: its current one]"),
+    click.option("--context", help="The context in the kubeconfig.  [default: the current one]"),
     click.option(
         "--namespace",
         default="node-maintenance",
         show_default=True,
-        help="Where the lock and the ledger live; the same for everything that acts on one cluster.",
+        help="The namespace of the lock and the ledger. Use the same one for all instances.",
     ),
 )
-"""The cluster that a command is pointed at, as its argument `target`."""
+"""The options for the cluster, as the argument `target`."""

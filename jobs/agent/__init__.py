@@ -1,1 +1,1 @@
-"""The node agent: standard library only, one pod per node."""
+"""The node agent. It runs on every node and uses only the standard library."""

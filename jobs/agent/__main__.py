@@ -1,4 +1,4 @@
-"""Entry of `python -m jobs.agent`, as the DaemonSet runs it."""
+"""Runs `python -m jobs.agent`, the command of the DaemonSet."""
 
 import sys
 

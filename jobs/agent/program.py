@@ -1,8 +1,9 @@
-"""The node agent: publishes what IMDS says about this VM as an annotation of its own Node, and tells Azure
-that an event may start where another annotation says so.
+"""The node agent: publishes the scheduled events of this VM in an annotation of its Node.
 
-It runs on every node, so it imports the standard library and next to nothing else (25 MiB in all), writes
-only what has changed, and sends no heartbeat: whether it lives and IMDS answers is told by its readiness.
+If another annotation allows it, the agent also tells Azure that an event may start.
+
+It runs on every node. So it imports almost only the standard library (25 MiB in total), writes only changes,
+and sends no heartbeat: its readiness shows whether it runs and IMDS answers.
 """
 
 from __future__ import annotations
@@ -29,33 +30,33 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.sources import imds as scheduled_events
 
 SPOT_INTERVAL = 1.0
-"""Seconds. A spot VM is told of its end 30 seconds before it at best; Azure recommends once a second."""
+"""Seconds. A spot VM has a notice of 30 seconds at most, and Azure recommends one request per second."""
 
 INTERVAL = 5.0
-"""Seconds. IMDS serves 5 requests a second per VM, all askers together, and others ask too."""
+"""Seconds. IMDS answers 5 requests per second and VM, for all its clients together."""
 
 SILENCE = 60.0
-"""Seconds after IMDS's last good answer until the agent calls itself not ready; at least 3 intervals."""
+"""Seconds after the last valid answer of IMDS until the agent is not ready; at least 3 intervals."""
 
 LONGEST_IMDS_PAUSE = 10.0
-"""Seconds between two tries at most, unless IMDS itself asks for more: a notice may be of 30 seconds."""
+"""The longest pause in seconds, unless IMDS asks for more. The notice may be only 30 seconds."""
 
 LONGEST_WISH = 70.0
-"""Seconds that IMDS may ask us to stay away: its 410 is over after 70."""
+"""The longest Retry-After of IMDS that is respected, in seconds. Its status 410 ends after 70 seconds."""
 
 LONGEST_API_PAUSE = 60.0
-"""Seconds between two tries at the API server, which all agents of the cluster try at once."""
+"""The longest pause in seconds between requests to the API server, which all agents use at once."""
 
 REREAD = 300.0
-"""Seconds between two looks at our own Node: whether somebody took the annotation away."""
+"""Seconds between two reads of the Node, to see whether someone removed the annotation."""
 
 LISTEN = 10.0
-"""Seconds between two looks while an event is about to come, in which we may be told to acknowledge it."""
+"""Seconds between two reads while an event is scheduled, because it may have to be acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What the command line and the environment say."""
+    """The arguments from the command line and the environment."""
 
     access: Access
     node: str
@@ -68,10 +69,10 @@ class Arguments:
 
 
 class Health:
-    """Whether the agent does its work; written by the loop, read by the readiness thread."""
+    """Whether the agent works. The loop writes it, the readiness thread reads it."""
 
     def __init__(self) -> None:
-        """Start as not ready: nothing has been seen yet."""
+        """Start as not ready."""
         self.patience = SILENCE
         self.answered_at: float | None = None
         self.imds_says = "IMDS has not answered yet"
@@ -85,15 +86,15 @@ class Health:
             return self.imds_says
         silent = now - self.answered_at
         if silent > self.patience:
-            return f"IMDS has given no good answer for {silent:.0f} s: {self.imds_says or 'no answer yet'}"
+            return f"IMDS has given no valid answer for {silent:.0f} s: {self.imds_says or 'no answer yet'}"
         return ""
 
 
 class Agent:
-    """The loop's memory, one step at a time; holds nothing that a new process could not find again."""
+    """The loop, one step at a time. Its state can be found again by a new process."""
 
     def __init__(self, arguments: Arguments, health: Health) -> None:
-        """Take what to do, and where to say how it goes."""
+        """Start without state. `health` is updated by each step."""
         agent = f"{USER_AGENT} agent"
         self._arguments = arguments
         self._health = health
@@ -102,7 +103,7 @@ class Agent:
         self._node: OwnNode | None = None
         self._vm: str | None = None
         self._document: dict[str, object] | None = None
-        self._stale = True  # what is on the Node may not be what we remember of it
+        self._stale = True  # the annotation on the Node may differ from the saved one
         self._api_due = 0.0
         self._api_failures = 0
         self._reread_due = 0.0
@@ -111,17 +112,17 @@ class Agent:
         self.failure: ReconcilerError | None = None
 
     def step(self) -> float:
-        """Do what is due and return the seconds until the next step."""
+        """Do what is due, and return the seconds until the next step."""
         started = time.monotonic()
         self.failure = None
         if started >= self._api_due and (self._stale or started >= self._reread_due):
             self._read_node()
         if self._node is None or self._vm is None:
-            # Without the VM's name no event is ours, and off Azure nobody must be asked.
+            # Without the name of the VM no event can match, and outside Azure there is no IMDS.
             return max(0.05, self._api_due - time.monotonic())
         again = self._poll(started)
         self._publish()
-        # What IMDS does not tell now may have started since.
+        # Without an answer of IMDS, the event may have started already.
         if not self._imds_failures:
             self._acknowledge()
         return max(0.0, again - time.monotonic())
@@ -139,7 +140,7 @@ class Agent:
                     self._node = replace(self._node, published=now.published, acknowledge=now.acknowledge)
                     self._know()
                     return
-                # Another Node under the same name: another VM, maybe.
+                # Another Node with the same name, maybe of another VM.
                 self._node = None
             self._node = self._client.read()
         except ClusterError as error:
@@ -147,7 +148,7 @@ class Agent:
             return
         self._vm = scheduled_events.vm_name(self._node.provider_id)
         if self._vm is None:
-            told = f"providerID {self._node.provider_id!r} is not that of a VM of Azure"
+            told = f"providerID {self._node.provider_id!r} is not that of an Azure VM"
             self._node = None
             self._api_failed("cannot tell which VM this is", ReconcilerError(told))
             return
@@ -158,11 +159,11 @@ class Agent:
     def _know(self) -> None:
         self._stale = False
         pause = min(self._arguments.reread, LISTEN) if self._awaits() else self._arguments.reread
-        # Spread, so that the agents of a cluster that were started together don't ask together.
+        # Random, so that agents that start together do not send their requests together.
         self._reread_due = time.monotonic() + pause * random.uniform(0.9, 1.1)
 
     def _awaits(self) -> bool:
-        """Whether an event of ours is scheduled, of which somebody may say that it may start."""
+        """Return whether an event of this VM is scheduled that may still have to be acknowledged."""
         if self._document is None or self._vm is None:
             return False
         told = scheduled_events.signals(self._document, self._vm)
@@ -170,10 +171,10 @@ class Agent:
         return not waiting <= self._acknowledged
 
     def _poll(self, started: float) -> float:
-        """Ask IMDS in a step that began at `started` and return the moment to ask it again, both monotonic.
+        """Query IMDS, and return when to query it again (monotonic, like the start of the step `started`).
 
-        Good answers come at the interval's pace. What IMDS asks for, and the pause after a failure, count
-        from its answer: it may have taken two minutes.
+        After a valid answer, the interval counts from `started`. After a failure, the pause counts from the
+        answer, because IMDS may have taken two minutes.
         """
         interval = self._interval()
         try:
@@ -197,7 +198,7 @@ class Agent:
         return started + interval
 
     def _publish(self) -> None:
-        """Write this VM's events to the Node where they are not there yet; also after a poll that failed."""
+        """Write the events of this VM to the Node if they are not there yet, also after a failed query."""
         if self._stale or self._node is None or self._vm is None:
             return
         if self._document is None:
@@ -205,7 +206,7 @@ class Agent:
             return
         text = scheduled_events.to_annotation(self._document, self._vm)
         signals = scheduled_events.from_annotation(text)
-        # No annotation and no events say the same: a cluster without maintenance is never written to.
+        # No annotation means no events, so a cluster without maintenance gets no writes.
         if text == self._node.published or (self._node.published is None and not signals):
             self._api_went_well()
             return
@@ -224,9 +225,9 @@ class Agent:
         )
 
     def _acknowledge(self) -> None:
-        """Tell Azure which events may start: those that our Node names, and IMDS has as scheduled for us.
+        """Acknowledge the events that the Node names and that IMDS has as scheduled for this VM.
 
-        The Node is read once more right before: whoever wrote the annotation may have taken it back.
+        The Node is read again right before, because the annotation may have been removed.
         """
         if self._stale or self._node is None or not self._due(self._node.acknowledge):
             return
@@ -250,7 +251,7 @@ class Agent:
             _log("acknowledged", node=self._arguments.node, vm=self._vm, event=event_id)
 
     def _due(self, annotation: str | None) -> tuple[str, ...]:
-        """Return the ids that the annotation names and that Azure was not told of yet."""
+        """Return the IDs in the annotation that are not acknowledged yet."""
         if self._document is None or self._vm is None:
             return ()
         named = scheduled_events.from_acknowledgement(annotation)
@@ -263,7 +264,7 @@ class Agent:
         if told != self._health.api_says:
             _log(what, because=str(error), node=self._arguments.node)
         self._health.api_says = told
-        # A write that failed may have been done all the same: what is there is read before the next.
+        # A failed write may have succeeded on the server, so read the Node before the next write.
         self._stale = True
         pause = min(LONGEST_API_PAUSE, float(1 << min(self._api_failures, 10))) * random.uniform(0.5, 1.0)
         wish = error.retry_after if isinstance(error, ClusterError) else None
@@ -277,12 +278,12 @@ class Agent:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run until SIGTERM, or, with --once, for one good look; return the exit code."""
+    """Run until SIGTERM, or one step with --once. Return the exit code."""
     arguments = _arguments(sys.argv[1:] if argv is None else argv)
     stop = threading.Event()
 
     def end(signum: int, frame: object) -> None:
-        # Raised as well as set: a wait for IMDS may take two minutes, and nothing here needs tidying up.
+        # Also raise, because a request to IMDS may take two minutes, and nothing needs a clean-up.
         stop.set()
         raise SystemExit(0)
 
@@ -307,31 +308,38 @@ def main(argv: list[str] | None = None) -> int:
 def _arguments(argv: list[str]) -> Arguments:
     parser = argparse.ArgumentParser(prog="reconciler agent", description=__doc__.partition("\n")[0])
     environment = os.environ
-    parser.add_argument("--node", default=environment.get("NODE_NAME"), help="this node (NODE_NAME)")
+    parser.add_argument(
+        "--node", default=environment.get("NODE_NAME"), help="the name of this node (default: $NODE_NAME)"
+    )
     parser.add_argument(
         "--imds-address",
         default=environment.get("IMDS_ADDRESS") or DEFAULT_ADDRESS,
-        help="URL of IMDS (IMDS_ADDRESS; %(default)s)",
+        help="the URL of IMDS (default: $IMDS_ADDRESS, else %(default)s)",
     )
     parser.add_argument(
         "--interval",
         type=_seconds,
-        help="seconds between two questions to IMDS (1 on spot nodes, 5 elsewhere)",
+        help="seconds between two requests to IMDS (default: 1 on spot nodes, else 5)",
     )
-    parser.add_argument("--key-prefix", default=DEFAULT_PREFIX, help="of the annotations (%(default)s)")
-    parser.add_argument("--listen", type=_address, help="HOST:PORT that answers GET /readyz")
     parser.add_argument(
-        "--reread", type=_seconds, default=REREAD, help="seconds between two looks at the Node (%(default)s)"
+        "--key-prefix", default=DEFAULT_PREFIX, help="prefix of the annotations (default: %(default)s)"
     )
-    parser.add_argument("--once", action="store_true", help="look once, publish, and end")
-    parser.add_argument("--server", help="URL of the API server, outside of a cluster")
-    parser.add_argument("--token-file", type=Path, help="bearer token for --server")
-    parser.add_argument("--ca-file", type=Path, help="certificate authority of --server")
+    parser.add_argument("--listen", type=_address, help="HOST:PORT that answers GET /readyz (default: none)")
+    parser.add_argument(
+        "--reread",
+        type=_seconds,
+        default=REREAD,
+        help="seconds between two reads of the Node (default: %(default)s)",
+    )
+    parser.add_argument("--once", action="store_true", help="read once, publish, and exit")
+    parser.add_argument("--server", help="the URL of the API server, outside a cluster")
+    parser.add_argument("--token-file", type=Path, help="file with a bearer token for --server")
+    parser.add_argument("--ca-file", type=Path, help="file with the certificate authority of --server")
     given = parser.parse_args(argv)
     if not given.node:
-        parser.error("which node is this? --node or NODE_NAME")
+        parser.error("the name of the node is missing; set --node or NODE_NAME")
     if (given.server is None) != (given.token_file is None):
-        parser.error("--server and --token-file go together")
+        parser.error("--server and --token-file require each other")
     try:
         Imds(given.imds_address)
         access = (
@@ -366,7 +374,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _serve_readiness(address: tuple[str, int], health: Health) -> None:
-    """Answer GET /readyz in a thread; a socket and no http.server, which would take 1 MiB more."""
+    """Answer GET /readyz in a thread. It uses a socket, because http.server needs 1 MiB more memory."""
     listener = socket.create_server(address)
     _log("listening", address="{}:{}".format(*listener.getsockname()[:2]))
     threading.Thread(target=_answer_probes, args=(listener, health), name="readiness", daemon=True).start()
@@ -376,7 +384,7 @@ def _answer_probes(listener: socket.socket, health: Health) -> None:
     while True:
         try:
             connection, _ = listener.accept()
-        except OSError:  # the caller has gone already, or no file is left to open: neither is for ever
+        except OSError:  # the client is gone, or there are too many open files; both are temporary
             time.sleep(0.1)
             continue
         with connection:

@@ -14,6 +14,6 @@ from reconciler.settings.load import load_settings
 @click.command("check-config")
 @click.argument("file", type=SETTINGS_FILE)
 def command(file: Path) -> int:
-    """Say every mistake of a settings file at once, or what will happen to each kind of event."""
+    """Print all mistakes in a settings file, or what happens to each kind of event."""
     click.echo(explain_settings(load_settings(file), str(file)), nl=False)
     return 0

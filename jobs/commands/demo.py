@@ -46,7 +46,7 @@ _NEXT_OPENING = re.compile(r"; [\w-]+ opens next, at [^;]*")
 
 @click.command("demo")
 def command() -> int:
-    """A day of a simulated AKS cluster, in seconds."""
+    """Play a day of a simulated AKS cluster in seconds."""
     return run()
 
 

@@ -1,7 +1,7 @@
-"""Draining nodes by hand: kubectl drain's flags and meanings, this program's drainer.
+"""`reconciler drain`: drains nodes by hand, with the flags of kubectl drain and our own drainer.
 
-A person waits for this command, so it imports neither a pass nor the settings, and what shows and carries
-the drains only after the node is cordoned.
+A person waits for this command, so it imports neither a pass nor the settings. It imports the drainer and the
+progress display only after the nodes are cordoned.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from reconciler.model.selector import LabelSelector
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which nodes, and how. `timeout` None waits without a limit."""
+    """Which nodes to drain, and how. `timeout` None: no timeout."""
 
     names: tuple[str, ...]
     selector: LabelSelector | None
@@ -54,7 +54,7 @@ def _pods(
     skip_wait_for_delete_timeout: int,
     prefix: str,
 ) -> DrainOptions:
-    """Return how the flags treat pods; a flag's 0 or -1 means that it is off."""
+    """Return the drain options of the flags. For some flags, 0 or -1 means off."""
     skip_after = timedelta(seconds=skip_wait_for_delete_timeout)
     return DrainOptions(
         ignore_daemonsets=ignore_daemonsets,
@@ -72,26 +72,30 @@ def _pods(
 _pod_options = options.as_one(
     "pods",
     _pods,
-    click.option("--ignore-daemonsets", is_flag=True, help="Leave DaemonSets' pods where they are."),
+    click.option("--ignore-daemonsets", is_flag=True, help="Skip pods of DaemonSets."),
     click.option(
-        "--delete-emptydir-data", is_flag=True, help="Evict pods with an emptyDir; its data is lost."
+        "--delete-emptydir-data", is_flag=True, help="Evict pods with an emptyDir. Its data is lost."
     ),
-    click.option("--force", is_flag=True, help="Evict pods that no controller would create again."),
+    click.option(
+        "--force", is_flag=True, help="Evict pods without a controller. Nothing creates them again."
+    ),
     click.option(
         "--grace-period",
         type=int,
         default=-1,
         show_default=True,
-        help="Seconds, in place of each pod's own; -1: own.",
+        help="The grace period in seconds. -1: that of each pod.",
     ),
-    click.option("--pod-selector", type=options.SELECTOR, help="Only pods with these labels go."),
-    click.option("--disable-eviction", is_flag=True, help="Delete, which asks no PodDisruptionBudget."),
+    click.option("--pod-selector", type=options.SELECTOR, help="Evict only pods with these labels."),
+    click.option(
+        "--disable-eviction", is_flag=True, help="Delete pods, without regard to PodDisruptionBudgets."
+    ),
     click.option(
         "--skip-wait-for-delete-timeout",
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
-        help="Don't wait for pods whose deletion is older than so many seconds; 0: do.",
+        help="Do not wait for pods that have been terminating for more seconds than this. 0: wait.",
     ),
     options.prefix,
 )
@@ -116,7 +120,7 @@ def _asked(
     _asked,
     click.argument("nodes", nargs=-1),
     click.option(
-        "-l", "--selector", type=options.SELECTOR, help="The nodes by their labels, instead of by name."
+        "-l", "--selector", type=options.SELECTOR, help="Select the nodes by label, instead of by name."
     ),
     _pod_options,
     click.option(
@@ -124,25 +128,26 @@ def _asked(
         type=options.DURATION,
         default="0s",
         show_default=True,
-        help="For each node; 0s: without end.",
+        help="The timeout for each node. 0s: no timeout.",
     ),
-    click.option("--dry-run", is_flag=True, help="Say of every pod what would happen to it; write nothing."),
+    click.option("--dry-run", is_flag=True, help="Print what would happen to each pod. Write nothing."),
     options.output,
 )
 @options.cluster
 def command(asked: Asked, target: Target) -> int:
-    """Cordon and drain nodes by hand; kubectl drain's flags mean the same here.
+    """Cordon and drain nodes by hand, with the flags of kubectl drain.
 
-    Ctrl-C leaves the nodes cordoned: the same command goes on, reconciler release undoes it.
+    Ctrl-C leaves the nodes cordoned. Run the same command again to continue, or `reconciler release` to undo
+    it.
     """
     return drain(asked, target)
 
 
 def drain(asked: Asked, target: Target) -> int:
-    """Cordon, claim and drain the nodes together; return 0 if all are empty, 1 if one is not.
+    """Cordon, claim and drain the nodes together. Return 0 when all are drained, else 1.
 
-    After Ctrl-C it evicts nothing more: the nodes stay cordoned and claimed. The same command continues with
-    them, and `reconciler release` undoes it.
+    Ctrl-C stops evictions. The nodes stay cordoned and claimed: the same command continues, and
+    `reconciler release` undoes it.
     """
     connection = Connection(target.kubeconfig, target.context)
     try:
@@ -159,7 +164,7 @@ def drain(asked: Asked, target: Target) -> int:
 
 
 def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
-    """Return the chosen nodes. If one of them does not exist, say so and return none."""
+    """Return the nodes. If one of them does not exist, print this and return none."""
     wanted = Wanted(frozenset({"Ready"}), asked.options.prefix)
     if asked.selector is not None:
         nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
@@ -177,14 +182,14 @@ def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
 
 
 def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
-    """Return the options with the DaemonSets that are gone, and the pods as the options judge them."""
+    """Return the options with the DaemonSets that are gone, and the verdicts on the pods."""
     pods = cluster.pods(node.name)
     options = replace(asked.options, gone_daemonsets=cluster.gone_daemonsets(pods))
     return options, survey(pods, options, now=SystemClock().now())
 
 
 def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
-    """Say what would happen to each pod; write nothing."""
+    """Print what would happen to each pod. Write nothing."""
     pods: list[dict[str, Any]] = []
     refused = False
     for node in nodes:

@@ -20,15 +20,18 @@ from reconciler.release import release as released
 @click.command("release")
 @click.argument("nodes", nargs=-1)
 @click.option(
-    "--all", "everything", is_flag=True, help="Every node that has anything of ours: the uninstall."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="All nodes with labels or annotations of the reconciler, to uninstall it.",
 )
-@click.option("--reset", is_flag=True, help="Take away a record that can't be read, too.")
+@click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")
 @options.prefix
 @options.cluster
 def command(nodes: tuple[str, ...], everything: bool, reset: bool, prefix: str, target: Target) -> int:
-    """Undo what is ours on nodes: uncordon, and take label and record away."""
+    """Uncordon nodes, and remove the reconciler's labels and annotations."""
     if bool(nodes) == everything:
-        raise click.UsageError("name the nodes, or say --all")
+        raise click.UsageError("name the nodes, or give --all")
     return release(nodes, target, reset=reset, prefix=prefix)
 
 

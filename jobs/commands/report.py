@@ -25,10 +25,12 @@ _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 @options.cluster
 @click.option("--format", "form", type=click.Choice(tuple(_FORMS)), default="text", show_default=True)
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.  [default: stdout]"
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report to this file.  [default: stdout]",
 )
 def command(config: Path, target: Target, form: str, out: Path | None) -> int:
-    """What a pass would do, and why, with each drain previewed; writes nothing to the cluster."""
+    """Print what a pass would do and why, with a preview of drains. It only reads the cluster."""
     return report(config, target, form=form, out=out)
 
 

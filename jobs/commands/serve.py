@@ -40,13 +40,19 @@ _JOB = "pass"
 @options.config
 @options.cluster
 @click.option(
-    "--listen", type=options.ADDRESS, help="Serve /healthz and /readyz here, as :8080 or 127.0.0.1:8080."
+    "--listen",
+    type=options.ADDRESS,
+    help="Serve /healthz and /readyz at this address: :8080 or 127.0.0.1:8080.",
 )
 @click.option(
-    "--every", type=options.DURATION, default="30s", show_default=True, help="A pass at least so often."
+    "--every",
+    type=options.DURATION,
+    default="30s",
+    show_default=True,
+    help="The longest time between two passes.",
 )
 def command(config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta) -> int:
-    """Passes without end, as a Deployment runs them: on a schedule, and at once when a node changes."""
+    """Run passes until stopped, for a Deployment: on a schedule, and when a node changes."""
     return serve(config, target, listen=listen, every=every)
 
 

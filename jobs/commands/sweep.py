@@ -34,18 +34,18 @@ GLANCE = timedelta(seconds=0.5)
 @click.command("sweep")
 @options.config
 @options.cluster
-@click.option("--dry-run", is_flag=True, help="Write nothing, take no lock, and say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Write nothing, take no lock, and print what a pass would do.")
 @click.option(
     "--for",
     "for_",
     type=options.DURATION,
     default="50s",
     show_default=True,
-    help="How long drains may go on before the pass ends; the next one resumes them.",
+    help="How long drains may continue before the pass ends. The next pass resumes them.",
 )
 @options.output
 def command(config: Path, target: Target, dry_run: bool, for_: timedelta, output: str) -> int:
-    """One pass over all nodes, as a CronJob runs it."""
+    """Run one pass over all nodes, for a CronJob."""
     return sweep(config, target, dry_run=dry_run, patience=for_, output=output)
 
 

@@ -16,13 +16,15 @@ from reconciler.settings.load import load_settings
 
 @click.command("windows")
 @click.argument("file", type=options.SETTINGS_FILE)
-@click.option("--at", help="A moment, in the settings' zone where it names none.  [default: now]")
 @click.option(
-    "--label", "labels", multiple=True, help="key=value of the node in question; again for more of them."
+    "--at", help="A moment. Without an offset, it is in the time zone of the settings.  [default: now]"
+)
+@click.option(
+    "--label", "labels", multiple=True, help="A label of the node, as key=value. Repeat it for more labels."
 )
 @options.output
 def command(file: Path, at: str | None, labels: tuple[str, ...], output: str) -> int:
-    """Say whether a drain may start at a moment, why, and when windows open next."""
+    """Print whether a drain may start at a moment, why, and the next openings."""
     return windows(file, at=at, labels=labels, output=output)
 
 

@@ -107,7 +107,7 @@ def test_an_argument_is_converted_once(kind: click.ParamType[object], text: str,
         (["drain", "a", "--timeout", "-1s"], "Invalid value for --timeout: "),
         (["drain"], "name the nodes, or give --selector"),
         (["drain", "a", "-l", "b=c"], "name the nodes, or give --selector"),
-        (["release"], "name the nodes, or say --all"),
+        (["release"], "name the nodes, or give --all"),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error_that_names_the_option(arguments: list[str], said: str) -> None:
