@@ -1,0 +1,262 @@
+"""A source is one object and a line of the registry: passes, the ledger and the report follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+
+from reconciler.clients.kubernetes import ledger
+from reconciler.clients.sources import factory
+from reconciler.model.event import Answer, Kind, Reading, Signal, Status
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.node import Node
+from reconciler.model.polling import Listing
+from reconciler.report.document import to_document
+from reconciler.report.text import as_text
+from reconciler.report.values import Document
+from reconciler.run import run_pass
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
+from reconciler.sources import registry
+from reconciler.sources.polled import PolledSource
+from reconciler.sources.source import Source, SourceContext, Wants
+from tests.simulation.building import name, world
+
+SETTINGS = parse_settings("mode: Enforce\nuncordon: {settle: 0s}\n", "test.yaml")
+EVERY = timedelta(minutes=5)
+LABEL = "tickets.example.com/reboot"
+ANNOTATION = "tickets.example.com/number"
+
+
+class Tickets(Source):
+    """A ticket on a node: a label with an annotation beside it."""
+
+    name = "tickets"
+
+    def enabled(self, settings: Settings) -> bool:
+        return True
+
+    def wants(self, settings: Settings) -> Wants:
+        return Wants(labels=frozenset({LABEL}), annotations=frozenset({ANNOTATION}))
+
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        if LABEL not in node.labels:
+            return (Reading(self.name, Answer.NO_EVENT),)
+        number = node.annotations.get(ANNOTATION, "")
+        signal = Signal(self.name, Kind.REBOOT, Status.SCHEDULED, id=number)
+        return (Reading(self.name, Answer.EVENT, (signal,)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The settings of the rack plan."""
+
+    enabled: bool = True
+    every: timedelta = EVERY
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A rack loses its power at this moment."""
+
+    at: datetime
+
+
+class RackPlan(PolledSource[str, Outage]):
+    """A plan of power outages: one list for each zone, with the names of nodes."""
+
+    name = "rackPlan"
+
+    def section(self, settings: Settings) -> Section:
+        return Section()
+
+    def locate(self, node: Node) -> tuple[str, str] | None:
+        return node.zone or "no zone", node.name
+
+    def signals(self, name: str, facts: Sequence[Outage], now: datetime) -> tuple[Signal, ...]:
+        return tuple(Signal(self.name, Kind.REBOOT, Status.SCHEDULED, one.at) for one in facts)
+
+    def moments(self, fact: Outage) -> Iterable[datetime]:
+        yield fact.at
+
+    def write_scope(self, scope: str) -> str:
+        return scope
+
+    def read_scope(self, document: object) -> str:
+        return str(document)
+
+    def write_fact(self, fact: Outage) -> dict[str, object]:
+        return {"at": to_text(fact.at)}
+
+    def read_fact(self, document: dict[str, str]) -> Outage:
+        return Outage(from_text(document["at"]))
+
+
+@dataclass(slots=True)
+class PlanService:
+    """What the rack plan asks."""
+
+    there: World
+    outages: dict[str, datetime] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    problem: str = ""
+
+    def ask(self, scopes: Sequence[str], /) -> tuple[Listing[str, Outage], ...]:
+        self.asked += scopes
+        found = tuple((node, Outage(at)) for node, at in self.outages.items())
+        seen = frozenset(self.there.cluster.nodes)
+        return tuple(
+            Listing(scope, problem=self.problem) if self.problem else Listing(scope, found, seen)
+            for scope in scopes
+        )
+
+
+Register = Callable[[Source], None]
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Register:
+    """Add a source to the registry for one test."""
+
+    def add(source: Source) -> None:
+        monkeypatch.setattr(registry, "SOURCES", (*registry.SOURCES, source))
+
+    return add
+
+
+def run(there: World) -> Document:
+    plan, outcomes = run_pass(there.outside, SETTINGS, there.now)
+    return to_document(plan, outcomes, rehearsed=False)
+
+
+def node_of(document: Document, node: str) -> Document:
+    """The node's part of the report; an empty one where the report has nothing to say of it."""
+    found: Document = next((one for one in document["nodes"] if one["name"] == node), {})
+    return found
+
+
+def test_a_simple_source_takes_one_line_of_the_registry_to_drain_a_node(register: Register) -> None:
+    there = world(3)
+    there.cluster.label(name(0), LABEL, "wanted")
+    there.cluster.annotate(name(0), ANNOTATION, "T-17")
+    assert node_of(run(there), name(0)) == {}
+
+    register(Tickets())
+    document = run(there)
+
+    node = node_of(document, name(0))
+    (event,) = node["events"]
+    assert (event["sources"], event["ids"], event["kind"]) == (["tickets"], ["T-17"], "Reboot")
+    assert there.cluster.nodes[name(0)].unschedulable
+    assert "tickets" in as_text(document)
+    assert not there.cluster.nodes[name(1)].unschedulable
+
+
+def test_a_simple_source_that_falls_silent_ends_its_event(register: Register) -> None:
+    there = world(3)
+    register(Tickets())
+    there.cluster.label(name(0), LABEL, "wanted")
+    run(there)
+    there.cluster.label(name(0), LABEL, None)
+    for _ in range(4):
+        there.advance(timedelta(minutes=1))
+        run(there)
+
+    assert not there.cluster.nodes[name(0)].unschedulable
+
+
+def test_an_event_of_a_source_that_was_taken_out_waits_for_nobody(
+    monkeypatch: pytest.MonkeyPatch, register: Register
+) -> None:
+    there = world(3)
+    before = registry.SOURCES
+    register(Tickets())
+    there.cluster.label(name(0), LABEL, "wanted")
+    run(there)
+    assert there.cluster.nodes[name(0)].unschedulable
+
+    monkeypatch.setattr(registry, "SOURCES", before)
+    for _ in range(4):
+        there.advance(timedelta(minutes=1))
+        run(there)
+
+    assert not there.cluster.nodes[name(0)].unschedulable
+
+
+def test_a_polled_source_is_asked_remembered_and_reported_through_the_registry_alone(
+    register: Register,
+) -> None:
+    there = world(3)
+    register(RackPlan())
+    service = PlanService(there, {name(0): there.now + timedelta(minutes=30)})
+    there.clients["rackPlan"] = service
+
+    document = run(there)
+
+    (event,) = node_of(document, name(0))["events"]
+    assert event["sources"] == ["rackPlan"]
+    assert "rackPlan" in as_text(document)
+    assert there.cluster.nodes[name(0)].unschedulable
+    zones = sorted({node.zone or "no zone" for node in there.cluster.nodes.values()})
+    assert service.asked == zones
+
+    # Not before its time, and by the next process as well: the ledger has it.
+    there.advance(timedelta(minutes=4))
+    there.restart()
+    there.cluster.ledger = ledger.from_data(ledger.to_data(there.cluster.ledger, {}))
+    run(there)
+    assert service.asked == zones
+    there.advance(timedelta(minutes=1))
+    run(there)
+    assert service.asked == zones * 2
+
+
+def test_the_plan_changes_when_a_polled_source_is_asked_again(register: Register) -> None:
+    there = world(3)
+    register(RackPlan())
+    there.clients["rackPlan"] = PlanService(there)
+    plan, _ = run_pass(there.outside, SETTINGS, there.now)
+
+    assert plan.next_change is not None
+    assert plan.next_change <= there.now + EVERY
+
+
+@pytest.mark.parametrize("lost", ["refused", "nobody asks"])
+def test_what_a_polled_source_can_not_be_asked_is_unknown_and_holds_the_uncordon(
+    register: Register, lost: str
+) -> None:
+    there = world(3)
+    register(RackPlan())
+    service = PlanService(there, {name(0): there.now + timedelta(minutes=30)})
+    there.clients["rackPlan"] = service
+    run(there)
+    assert there.cluster.nodes[name(0)].unschedulable
+
+    service.outages.clear()
+    if lost == "refused":
+        service.problem = "the service is away"
+    else:
+        del there.clients["rackPlan"]
+    there.advance(EVERY)
+    document = run(there)
+
+    assert there.cluster.nodes[name(0)].unschedulable
+    assert any(text.startswith("rackPlan: ") for text in node_of(document, name(0))["unknown"])
+
+
+def test_names_are_unique_and_none_is_a_key_that_the_ledger_has_already() -> None:
+    names = [source.name for source in registry.SOURCES]
+
+    assert len(set(names)) == len(names)
+    assert not {ledger.LAST_START, ledger.REPLACED} & set(names)
+
+
+def test_every_polled_source_has_a_client_and_every_client_a_source() -> None:
+    assert {source.name for source in registry.polled()} == set(registry.CLIENTS)
+    for source in registry.CLIENTS:
+        client = factory(source)(parse_settings("", "test.yaml"), None)
+        assert callable(client.ask)
