@@ -14,6 +14,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.ports import ClusterWriter, MachineWriter, MaintenanceStarter, Notifier, SourceClient
+from reconciler.model.publication import Publication
 
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
@@ -60,7 +61,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         if node.machine is not None and node.node not in refused:
             outcomes.append(_ask_for_machine(node.machine, outside.machines))
     # What other tools and people are shown comes last, so no drain waits for it.
-    outcomes += _show(plan, writer, refused)
+    outcomes += _publish(plan, writer, refused)
     for node in plan.nodes:
         if node.node not in refused:
             _notify(node, outside.notifier)
@@ -74,15 +75,13 @@ def _notify(node: NodePlan, notifier: Notifier) -> None:
             notifier.notify(Notification(node.node, node.write.uid, notice))
 
 
-def _show(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+    publications: list[Publication] = []
     for node in plan.nodes:
-        if node.conditions is not None and node.node not in refused:
-            yield _attempt(
-                node.node, ActionName.CONDITIONS, partial(writer.patch_conditions, node.conditions)
-            )
-    for write in plan.maintenances:
-        if write.node not in refused:
-            yield _attempt(write.node, ActionName.NODE_MAINTENANCE, partial(writer.write_maintenance, write))
+        publications += node.publications
+    for one in (*publications, *plan.publications):
+        if one.node not in refused:
+            yield _attempt(one.node, one.action, partial(one.send, writer))
 
 
 def _write(node: NodePlan, writer: ClusterWriter) -> Outcome:

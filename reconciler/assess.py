@@ -13,18 +13,6 @@ from reconciler.model.moments import to_text
 from reconciler.model.record import SAME_MOMENT, identity, same_event
 from reconciler.model.snapshot import Snapshot
 
-# Which word wins where two sources name one event differently: the one that costs the workload more.
-_WEIGHT = (
-    Kind.UNKNOWN,
-    Kind.REBALANCE,
-    Kind.FREEZE,
-    Kind.LIVE_MIGRATION,
-    Kind.REBOOT,
-    Kind.REDEPLOY,
-    Kind.TERMINATE,
-    Kind.PREEMPT,
-)
-
 
 def assess(snapshot: Snapshot, stale_after: timedelta, now: datetime) -> Assessment:
     """Return the events of every node, from the readings of all sources.
@@ -96,7 +84,8 @@ def _event_order(event: MaintenanceEvent) -> tuple[bool, str, str, tuple[str, ..
 
 
 def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
-    kind = max((signal.kind for signal in group), key=_WEIGHT.index)
+    # Where two sources name one event differently, the worse kind wins.
+    kind = max((signal.kind for signal in group), key=lambda kind: kind.severity)
     started = any(signal.status is Status.STARTED for signal in group)
     dates = [signal.not_before for signal in group if signal.not_before is not None]
     durations = [signal.duration for signal in group if signal.duration is not None]

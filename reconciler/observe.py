@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from reconciler.errors import ClusterError
-from reconciler.machines.registry import ANNOTATIONS, machine_of
+from reconciler.machines import registry as machine_providers
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine
-from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
@@ -21,10 +19,9 @@ from reconciler.model.record import Record
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
-from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE
+from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.others import Sign
-from reconciler.sources import registry
+from reconciler.sources import registry as sources
 from reconciler.sources.source import SourceContext
 
 
@@ -45,17 +42,17 @@ def observe(
     """
     reader = outside.reader
     nodes = reader.nodes(wanted(settings, capacity=capacity))
-    needed = registry.wants(settings)
+    needed = sources.wants(settings)
     agents = reader.agents() if needed.agents else Agents()
     remediator = reader.remediator() if needed.remediator else Remediator()
     prefix = settings.keys.prefix
     records = {node.name: found for node in nodes if (found := record_of(node, prefix)) is not None}
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
-    maintenances, problems = _maintenances(reader, settings)
+    objects, problems = publishers.read_objects(reader, settings)
     ledger = reader.ledger()
     memories = _poll(outside, nodes, ledger, readable, settings, now)
     context = SourceContext(settings, now, agents, memories)
-    on = registry.switched_on(settings)
+    on = sources.switched_on(settings)
     readings = {
         node.name: tuple(reading for source in on for reading in source.read(node, context)) for node in nodes
     }
@@ -73,7 +70,7 @@ def observe(
         skew=reader.skew(),
         own_node=outside.itself.node,
         own_pod=outside.itself.pod,
-        maintenances=maintenances,
+        published=objects,
         problems=problems,
         machines=_machines(outside.machines, nodes, readings, readable, settings),
     )
@@ -81,13 +78,13 @@ def observe(
 
 def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
     """Return which parts of a node these settings need; where pods could go, any label may decide."""
-    of_sources = registry.wants(settings)
+    of_sources = sources.wants(settings)
     return Wanted(
-        # Signs of ours are seen also when they are no longer published: they are to be taken away.
-        conditions=of_sources.conditions | {"Ready", *LIFECYCLE},
+        # Our signs are read even when they are no longer published, because they are removed then.
+        conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS,
         annotation_prefix=settings.keys.prefix,
-        # Whose the machine is matters to a case that was begun, whatever the settings say by now.
-        annotations=of_sources.annotations | DRAINSAFE_KEYS | ANNOTATIONS,
+        # A case that began to replace its machine goes on, whatever the settings say now.
+        annotations=of_sources.annotations | publishers.ANNOTATIONS | machine_providers.ANNOTATIONS,
         capacity=capacity,
         labels=None if capacity else of_sources.labels | READ_LABELS | settings.label_keys(),
     )
@@ -112,18 +109,6 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
     )
 
 
-def _maintenances(
-    reader: ClusterReader, settings: Settings
-) -> tuple[tuple[Maintenance, ...] | None, tuple[str, ...]]:
-    """Return the NodeMaintenance objects and what is wrong with them: a view, so that no pass fails by it."""
-    if Sign.NODE_MAINTENANCES not in settings.publish:
-        return None, ()
-    try:
-        return reader.maintenances(settings.keys.prefix), ()
-    except ClusterError as error:
-        return None, (f"NodeMaintenance objects can't be read, and are left as they are: {error}",)
-
-
 def _poll(
     outside: Outside,
     nodes: tuple[Node, ...],
@@ -135,7 +120,7 @@ def _poll(
     """Return the answers in force of each polled source that is on, after asking for what is due."""
     managed = tuple(node for node in nodes if settings.looks_after(node.labels))
     memories: dict[str, AnyMemory] = {}
-    for source in registry.polled():
+    for source in sources.polled():
         if not source.enabled(settings):
             continue
         memory = ledger.memories.get(source.name, Memory())
@@ -162,7 +147,7 @@ def _machines(
         for node in nodes
         if settings.looks_after(node.labels)
         and _may_be_replaced(node, readings[node.name], records.get(node.name), settings, wanted=wanted)
-        and (ref := machine_of(node)) is not None
+        and (ref := machine_providers.machine_of(node)) is not None
     ]
     if reader is None or not refs:
         return {}

@@ -6,10 +6,11 @@ from reconciler.errors import RecordUnreadable
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
-from reconciler.model.plan import ConditionsWrite, NodeWrite
+from reconciler.model.plan import NodeWrite
+from reconciler.model.publication import Publication
 from reconciler.model.record import Record
 from reconciler.model.record_text import from_annotation
-from reconciler.publishing.signs import without_signs
+from reconciler.publishing.registry import removed_signs
 
 
 def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
@@ -20,7 +21,7 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     """
     keys = OwnKeys(prefix)
     text = node.annotations.get(keys.record)
-    signs, _ = without_signs(node, prefix)
+    signs = removed_signs(node, prefix).annotations
     # What is released may not be drained for long, so its events no longer have our leave to start.
     signs = {**signs, keys.acknowledge: None} if keys.acknowledge in node.annotations else signs
     ours = [key for key in (keys.state,) if key in node.labels]
@@ -43,6 +44,6 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     )
 
 
-def conditions_off(node: Node, prefix: str) -> ConditionsWrite | None:
-    """Return what takes the lifecycle conditions of ours off the node, None where there are none."""
-    return without_signs(node, prefix)[1]
+def publications_off(node: Node, prefix: str) -> tuple[Publication, ...]:
+    """Return the writes that remove our signs beside the node's own patch."""
+    return removed_signs(node, prefix).writes

@@ -12,8 +12,8 @@ from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, RecordUnreadable
 from reconciler.model.node import Node, Wanted
-from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE
-from reconciler.release import conditions_off
+from reconciler.publishing.registry import ANNOTATIONS, CONDITIONS
+from reconciler.release import publications_off
 from reconciler.release import release as released
 
 
@@ -45,7 +45,7 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -
     try:
         # A person's hand is its own authority; the resourceVersion seen guards against a pass in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        wanted = Wanted(frozenset(LIFECYCLE), prefix, annotations=DRAINSAFE_KEYS)
+        wanted = Wanted(CONDITIONS, prefix, annotations=ANNOTATIONS)
         nodes = {node.name: node for node in cluster.nodes(wanted)}
         chosen = list(names) or list(nodes)
         results = [_release_one(name, nodes.get(name), cluster, prefix, reset=reset) for name in chosen]
@@ -65,13 +65,13 @@ def _release_one(
     if node is None:
         return f"{name}: there is no such node", False
     try:
-        write, conditions = released(node, prefix, reset=reset), conditions_off(node, prefix)
+        write, signs = released(node, prefix, reset=reset), publications_off(node, prefix)
         if write is not None:
             cluster.patch_node(write)
-        if conditions is not None:
-            cluster.patch_conditions(conditions)
+        for sign in signs:
+            sign.send(cluster)
         if write is None:
-            return (f"{name}: released" if conditions else ""), True
+            return (f"{name}: released" if signs else ""), True
     except RecordUnreadable as error:
         return f"{name}: left as it is, its record: {error}; --reset takes it away", False
     except ClusterError as error:

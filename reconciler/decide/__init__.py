@@ -13,7 +13,6 @@ from reconciler.decide.seen import in_hand, look, queue_key
 from reconciler.decide.telling import (
     moments,
     notes,
-    show_maintenances,
     silences,
     strays,
     worth_telling,
@@ -24,6 +23,8 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.plan import Plan
 from reconciler.model.polling import Memory
 from reconciler.model.snapshot import Snapshot
+from reconciler.publishing.publisher import Fleet
+from reconciler.publishing.registry import object_changes
 from reconciler.settings.schema import Settings
 from reconciler.sources.registry import changes
 
@@ -62,7 +63,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         *sorted((plan for plan in progress.plans if worth_telling(plan)), key=lambda plan: order[plan.node]),
         *strays(snapshot, order),
     )
-    shown, ends = show_maintenances(snapshot, plans, settings, now)
+    nodes = {node.name: node for node in snapshot.nodes}
+    shown = object_changes(snapshot.published, Fleet(plans, nodes, settings, now))
     return Plan(
         now=now,
         mode=settings.mode.value,
@@ -77,9 +79,9 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
                 *silences(seen, settings),
                 *changes(snapshot.memories, now),
                 *(one.at + settings.budget.ignore.not_ready_for for one in progress.ledger.replaced),
-                *ends,
+                *shown.moments,
             ),
             default=None,
         ),
-        maintenances=shown,
+        publications=shown.writes,
     )

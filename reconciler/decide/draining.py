@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -20,7 +19,6 @@ from reconciler.model.drains import Blocker, DrainOptions, DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import (
-    ConditionsWrite,
     Hold,
     NodePlan,
     Notice,
@@ -28,9 +26,10 @@ from reconciler.model.plan import (
 )
 from reconciler.model.record import DrainRecord, Record, State
 from reconciler.model.snapshot import Snapshot
-from reconciler.publishing import signs as publishing
+from reconciler.publishing.publisher import Showing
+from reconciler.publishing.registry import node_signs
+from reconciler.publishing.standing import Standing
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.others import Sign
 
 
 def follow_drain(
@@ -85,18 +84,19 @@ def follow_drain(
         progress.drains += 1
     if drained is not None and order is not None:
         holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
-    standing = publishing.Standing(walked.state, record, view, tuple(holds), draining=order is not None)
+    standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(node, walked, record, progress.acknowledgements, settings.keys.prefix)
     whole = (one.record or Record(node.uid)).with_case(DEFAULT, record, now)
-    signs, conditions = _signs(node, standing, settings, now)
+    showing = Showing(settings.publish, settings.keys.prefix, now)
+    signs = node_signs(node, standing, showing)
     return node_plan(
         one,
         walked.state,
         tuple(holds),
         walked=walked,
         record=record,
-        conditions=conditions,
-        write=node_patch(one, walked, whole, settings, {**signs, **word}),
+        publications=signs.writes,
+        write=node_patch(one, walked, whole, settings, {**signs.annotations, **word}),
         order=order,
         stop_drain=order is None and (running(drained) or running(stale)),
         # A drain that ended with an earlier case is not this one's.
@@ -139,12 +139,3 @@ def _blocked(drained: DrainProgress | None) -> str:
 def running(drained: DrainProgress | None) -> bool:
     """Whether a drain is under way in this process."""
     return drained is not None and drained.phase is Phase.RUNNING
-
-
-def _signs(
-    node: Node, standing: publishing.Standing, settings: Settings, now: datetime
-) -> tuple[Mapping[str, str | None], ConditionsWrite | None]:
-    """Return what changes of the signs that others read, the annotations for the node's own patch."""
-    shown = settings.publish
-    annotations = publishing.drainsafe(node, standing, settings.keys.prefix, wanted=Sign.DRAINSAFE in shown)
-    return annotations, publishing.lifecycle(node, standing, now, wanted=Sign.NODE_CONDITIONS in shown)

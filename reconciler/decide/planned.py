@@ -14,7 +14,8 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.own import node_write
-from reconciler.model.plan import ConditionsWrite, Hold, NodePlan, NodeWrite, Notice
+from reconciler.model.plan import Hold, NodePlan, NodeWrite, Notice
+from reconciler.model.publication import Publication
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
 from reconciler.settings.schema import Settings
@@ -27,7 +28,7 @@ def node_plan(
     *,
     walked: Walk | None = None,
     record: CaseRecord | None = None,
-    conditions: ConditionsWrite | None = None,
+    publications: tuple[Publication, ...] = (),
     write: NodeWrite | None = None,
     order: DrainOrder | None = None,
     stop_drain: bool = False,
@@ -66,7 +67,7 @@ def node_plan(
         perform=perform,
         machine=machine,
         record=record if walked else (one.case if one.record else None),
-        conditions=conditions,
+        publications=publications,
     )
 
 

@@ -19,7 +19,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
 from reconciler.model.snapshot import Snapshot
-from reconciler.publishing import signs as publishing
+from reconciler.publishing.registry import bears_signs
 from reconciler.settings.schema import Settings
 
 DEFAULT = "default"
@@ -54,7 +54,7 @@ def look(
     keys = OwnKeys(settings.keys.prefix)
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
-    signed = publishing.bears_signs(node, settings.keys.prefix)
+    signed = bears_signs(node, settings.keys.prefix)
     if not (
         assessment.events
         or keys.record in node.annotations

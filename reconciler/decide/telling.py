@@ -1,4 +1,4 @@
-"""What a plan tells beside what it does: notes, moments of change, and what is shown to others."""
+"""What a plan reports beside its actions: notes, and moments of change."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from datetime import datetime, timedelta
 from reconciler.decide.draining import running
 from reconciler.decide.seen import Seen
 from reconciler.model.event import Answer
-from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import REMEDIATOR_TAINT, Node
 from reconciler.model.plan import (
     NodePlan,
 )
 from reconciler.model.record import State
 from reconciler.model.snapshot import Snapshot
-from reconciler.publishing.maintenances import maintenances
 from reconciler.settings.schema import Settings
 
 
@@ -28,7 +26,7 @@ def worth_telling(plan: NodePlan) -> bool:
         or plan.unknowns
         or plan.acts
         or plan.write is not None
-        or plan.conditions is not None
+        or plan.publications
         or plan.after is not State.OPERATIONAL
     )
 
@@ -69,24 +67,6 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
         kinds = ", ".join(coexist.karpenter.leave) or "nothing"
         notes.append(f"{karpenter} nodes are Karpenter's: {kinds} left to it (coexist.karpenter.leave)")
     return tuple(notes)
-
-
-def show_maintenances(
-    snapshot: Snapshot, plans: Iterable[NodePlan], settings: Settings, now: datetime
-) -> tuple[tuple[MaintenanceWrite, ...], tuple[datetime, ...]]:
-    """Return the changes of the NodeMaintenance objects, and when they change by time alone."""
-    if snapshot.maintenances is None:
-        return (), ()
-    nodes = {node.name: node for node in snapshot.nodes}
-    prefix = settings.keys.prefix
-    writes, ends = maintenances(snapshot.maintenances, plans, nodes, settings.history, prefix, now)
-    # A window that closes over a node that is held by something else changes nothing but what is shown.
-    closes = (
-        settings.calendar.at(now, nodes[plan.node].labels).changes_at
-        for plan in plans
-        if plan.node in nodes and any(event.may_start for event in plan.events)
-    )
-    return writes, (*ends, *(moment for moment in closes if moment is not None))
 
 
 def strays(snapshot: Snapshot, told: Collection[str]) -> Iterable[NodePlan]:

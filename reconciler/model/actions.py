@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.plan import NodePlan, NodeWrite
+
+if TYPE_CHECKING:
+    from reconciler.model.plan import NodePlan, NodeWrite
 
 
 class ActionName(StrEnum):
@@ -43,8 +46,7 @@ def _actions(plan: NodePlan) -> Iterator[ActionName]:
         yield ActionName.PERFORM_MAINTENANCE
     if plan.machine is not None:
         yield machine_name(plan.machine)
-    if plan.conditions is not None:
-        yield ActionName.CONDITIONS
+    yield from (publication.action for publication in plan.publications)
 
 
 def write_name(write: NodeWrite) -> ActionName:

@@ -30,6 +30,23 @@ class Kind(StrEnum):
         """Whether the VM only stands still for a while and keeps its memory."""
         return self in (Kind.FREEZE, Kind.LIVE_MIGRATION)
 
+    @property
+    def severity(self) -> int:
+        """How much it costs a workload, compared with the other kinds: more is worse."""
+        return _BY_SEVERITY.index(self)
+
+
+_BY_SEVERITY = (
+    Kind.UNKNOWN,
+    Kind.REBALANCE,
+    Kind.FREEZE,
+    Kind.LIVE_MIGRATION,
+    Kind.REBOOT,
+    Kind.REDEPLOY,
+    Kind.TERMINATE,
+    Kind.PREEMPT,
+)
+
 
 class Status(StrEnum):
     """How far the platform is; Azure never tells of an end, the event just goes away."""

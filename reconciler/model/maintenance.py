@@ -1,6 +1,6 @@
 """A maintenance as people look it up: one event of one node, what became of it, and why it waits.
 
-It is a view of the pass's plan. Nothing is ever decided by it.
+It is a view of the plan of a pass. Nothing is decided by it.
 """
 
 from __future__ import annotations
@@ -8,10 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from reconciler.model.actions import ActionName
 from reconciler.model.event import Kind
 from reconciler.model.node import Condition
 from reconciler.model.record import KnownEvent
+
+if TYPE_CHECKING:
+    from reconciler.model.ports import ClusterWriter
 
 
 class Stage(StrEnum):
@@ -66,9 +71,9 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceWrite:
-    """One object to be made, changed (`exists`), or, where `wanted` is None, deleted.
+    """One object to create, to change (`exists`), or, where `wanted` is None, to delete. It is a Publication.
 
-    `prefix` says whose it is: two installations in one cluster leave each other's alone.
+    `prefix` names the installation: two of them in one cluster leave each other's objects alone.
     """
 
     name: str
@@ -76,3 +81,12 @@ class MaintenanceWrite:
     prefix: str
     wanted: Maintenance | None
     exists: bool = False
+
+    @property
+    def action(self) -> ActionName:
+        """Its name in reports and outcomes."""
+        return ActionName.NODE_MAINTENANCE
+
+    def send(self, writer: ClusterWriter) -> None:
+        """Write it; raises ClusterError and LockLost."""
+        writer.write_maintenance(self)

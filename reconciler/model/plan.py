@@ -6,17 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from reconciler.model.actions import ActionName
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Condition
+from reconciler.model.publication import Publication
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Ledger
+
+if TYPE_CHECKING:
+    from reconciler.model.ports import ClusterWriter
 
 
 class Verdict(StrEnum):
@@ -117,13 +122,22 @@ class NodeWrite:
 class ConditionsWrite:
     """Conditions to be put into a node's status, and the types of those to be taken away.
 
-    A `transition` of None keeps the moment that is there.
+    A `transition` of None keeps the moment that is there. It is a Publication.
     """
 
     node: str
     uid: str
     put: tuple[Condition, ...] = ()
     gone: tuple[str, ...] = ()
+
+    @property
+    def action(self) -> ActionName:
+        """Its name in reports and outcomes."""
+        return ActionName.CONDITIONS
+
+    def send(self, writer: ClusterWriter) -> None:
+        """Write it; raises ClusterError and LockLost."""
+        writer.patch_conditions(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +189,8 @@ class Preview:
 class NodePlan:
     """All that a pass decided about one node.
 
-    `record` is what its profile remembers of it after this pass. `conditions` are only shown to others: they
-    are no action, and come after all that is one.
+    `record` is what its profile remembers of it after this pass. `publications` only show
+    something to other tools: they are no action, and come after all actions.
     """
 
     node: str
@@ -198,7 +212,7 @@ class NodePlan:
     preview: Preview | None = None
     unschedulable: bool = False
     record: CaseRecord | None = None
-    conditions: ConditionsWrite | None = None
+    publications: tuple[Publication, ...] = ()
     perform: PerformMaintenance | None = None
     machine: ScaleUp | Remove | None = None
 
@@ -228,6 +242,7 @@ class Plan:
     """What a pass decided, nodes in the order in which they are dealt with.
 
     `next_change` is the earliest moment at which this plan would differ with the same cluster (UTC).
+    `publications` show the plan as a whole to other tools.
     """
 
     now: datetime
@@ -238,4 +253,4 @@ class Plan:
     ledger: Ledger | None = None
     notes: tuple[str, ...] = ()
     next_change: datetime | None = None
-    maintenances: tuple[MaintenanceWrite, ...] = ()
+    publications: tuple[Publication, ...] = ()

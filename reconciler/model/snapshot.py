@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine
-from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
@@ -79,9 +79,9 @@ class Snapshot:
     `pods` are there for the nodes whose pods matter to this pass. `skew` is our clock minus the API
     server's (positive: ours is ahead), None where it could not be told. `own_node` and `own_pod` are
     where we run, None outside of a cluster. `memories` are the answers in force of each polled source that
-    is switched on, this pass's own included. `maintenances` are the NodeMaintenance objects, None where
-    they are not published or the CRD is not installed. `machines` are what owns the VMs behind the nodes
-    that may be replaced, by node.
+    is switched on, this pass's own included. `published` are the objects that publishers
+    read, by the publisher's sign; a sign is missing where it is switched off or its objects can't be read.
+    `machines` are what owns the VMs behind the nodes that may be replaced, by node.
     """
 
     nodes: tuple[Node, ...]
@@ -98,6 +98,6 @@ class Snapshot:
     own_node: str | None = None
     own_pod: str | None = None
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
-    maintenances: tuple[Maintenance, ...] | None = None
+    published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     machines: Mapping[str, Machine] = field(default_factory=dict)

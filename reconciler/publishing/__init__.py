@@ -1,1 +1,1 @@
-"""What others are shown: annotations of drainsafe, node conditions, NodeMaintenance objects."""
+"""Publishers: each shows other tools where a case stands. One file each, and a line in registry.py."""

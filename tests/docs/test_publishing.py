@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from reconciler.model.maintenance import Stage
-from reconciler.publishing.signs import DRAINSAFE_KEYS, LIFECYCLE, Drainsafe
+from reconciler.publishing.drainsafe import Drainsafe
+from reconciler.publishing.registry import ANNOTATIONS, CONDITIONS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.others import Sign
 from reconciler.sources.aws import CODES
@@ -28,7 +29,7 @@ def definition() -> dict[str, Any]:
 def test_every_annotation_condition_and_column_has_its_heading() -> None:
     columns = {one["name"] for one in definition()["additionalPrinterColumns"] if "priority" not in one}
 
-    assert set(DRAINSAFE_KEYS) | set(LIFECYCLE) | columns <= headings("publishing.md")
+    assert ANNOTATIONS | CONDITIONS | columns <= headings("publishing.md")
 
 
 def test_every_value_and_every_state_is_told_of() -> None:

@@ -16,23 +16,20 @@ from reconciler.model.event import Kind, Status
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import CaseRecord, DrainRecord, State
-from reconciler.publishing.signs import (
-    DRAINED,
-    DRAINING,
+from reconciler.publishing.drainsafe import (
     DRAINSAFE_OWNER,
     DRAINSAFE_STATE,
     DRAINSAFE_TYPE,
-    IN_PROGRESS,
-    LIFECYCLE,
-    PLANNED,
     Drainsafe,
-    Standing,
-    drainsafe,
-    drainsafe_state,
-    lifecycle,
-    without_signs,
+    value_of,
 )
-from reconciler.release import conditions_off, release
+from reconciler.publishing.drainsafe import changes as drainsafe
+from reconciler.publishing.node_conditions import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
+from reconciler.publishing.node_conditions import changes as lifecycle
+from reconciler.publishing.publisher import NodeSigns
+from reconciler.publishing.registry import removed_signs
+from reconciler.publishing.standing import Standing
+from reconciler.release import publications_off, release
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
@@ -89,7 +86,7 @@ def shown(node: Node) -> dict[str, str]:
     ],
 )
 def test_drainsafes_value_says_where_the_case_stands(stands: Standing, value: str) -> None:
-    assert drainsafe_state(stands, None).value == value
+    assert value_of(stands, None).value == value
 
 
 def test_the_value_never_goes_back_save_for_a_drain_begun_anew() -> None:
@@ -98,12 +95,12 @@ def test_the_value_never_goes_back_save_for_a_drain_begun_anew() -> None:
     gone = replace(standing(drain=DONE), case=CaseView())
     anew = standing(drain=UNDONE, draining=True)
 
-    assert drainsafe_state(closed_again, "NodeCordoning") is Drainsafe.CORDONING
-    assert drainsafe_state(held, "NodeDraining") is Drainsafe.DRAINING
-    assert drainsafe_state(gone, "MaintenanceStarted") is Drainsafe.STARTED
-    assert drainsafe_state(anew, "NodeDrained") is Drainsafe.DRAINING
-    assert drainsafe_state(closed_again, "NodeRunning") is Drainsafe.SCHEDULED
-    assert drainsafe_state(closed_again, "MaintenancePending") is Drainsafe.SCHEDULED
+    assert value_of(closed_again, "NodeCordoning") is Drainsafe.CORDONING
+    assert value_of(held, "NodeDraining") is Drainsafe.DRAINING
+    assert value_of(gone, "MaintenanceStarted") is Drainsafe.STARTED
+    assert value_of(anew, "NodeDrained") is Drainsafe.DRAINING
+    assert value_of(closed_again, "NodeRunning") is Drainsafe.SCHEDULED
+    assert value_of(closed_again, "MaintenancePending") is Drainsafe.SCHEDULED
 
 
 def test_the_type_is_imdss_own_word() -> None:
@@ -197,16 +194,17 @@ def test_releasing_takes_the_signs_off() -> None:
     history.cluster.annotate("n0", REQUEST, builders.DRAIN_NOW)
     history.until_still()
     node = history.cluster.nodes["n0"]
-    patch, conditions = release(node, PREFIX, reset=False), conditions_off(node, PREFIX)
+    patch, signs = release(node, PREFIX, reset=False), publications_off(node, PREFIX)
     assert patch is not None
-    assert conditions is not None
+    assert signs
     history.api.patch_node(patch)
-    history.api.patch_conditions(conditions)
+    for sign in signs:
+        sign.send(history.api)
     after = history.cluster.nodes["n0"]
 
     assert set(after.annotations) == {REQUEST}
     assert shown(after) == {}
-    assert without_signs(after, PREFIX) == ({}, None)
+    assert removed_signs(after, PREFIX) == NodeSigns()
 
 
 # Over whole passes.

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from reconciler.model.event import Kind, Status
-from reconciler.model.maintenance import Maintenance
+from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
-from reconciler.publishing.maintenances import maintenances
+from reconciler.publishing.node_maintenances import NodeMaintenances
+from reconciler.publishing.publisher import Fleet
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.scene import LIVE_MIGRATION, Scene
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX, minutes
+from tests.support.builders import NOW, minutes
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.waiting import wait_for
 
@@ -205,8 +206,10 @@ def test_a_node_that_vanishes_ends_its_objects(viewed: Scene) -> None:
 def shown(have: list[Maintenance], *plans: NodePlan, on: Node | None = None) -> dict[str, Maintenance | None]:
     """The objects after the writes, by name; None for those that are deleted."""
     nodes = {"a": on or builders.node()}
-    found, _ = maintenances(have, plans, nodes, minutes(60), PREFIX, NOW)
-    return {write.name: write.wanted for write in found}
+    fleet = Fleet(plans, nodes, builders.settings("history: 1h"), NOW)
+    found = NodeMaintenances().changes(have, fleet).writes
+    assert all(isinstance(write, MaintenanceWrite) for write in found)
+    return {write.name: write.wanted for write in found if isinstance(write, MaintenanceWrite)}
 
 
 def plan(*events: Any, chosen: str = "") -> NodePlan:

@@ -1,13 +1,13 @@
-"""NodeMaintenance objects: what a plan should look like to `kubectl get nodemaintenances`.
+"""NodeMaintenance objects: what `kubectl get nodemaintenances` shows of a plan.
 
-A pure function of the plan and of what is there already. Reasons that change with the clock are kept out
-of the comparison, so that a pass that has nothing new to show writes nothing.
+The objects depend only on the plan and on the objects that exist. Words that change with the clock are not
+compared, so a pass that has nothing new to show writes nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,64 +18,79 @@ from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
+from reconciler.model.ports import ClusterReader
 from reconciler.model.record import KnownEvent, State
-from reconciler.publishing.signs import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
+from reconciler.publishing.node_conditions import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
+from reconciler.publishing.publisher import Fleet, ObjectChanges
+from reconciler.settings.sections.others import Sign
 
 # An object's name may have 253 characters; ours ends in a dash and ten of a hash.
 _LONGEST_NODE = 240
 _LONGEST_TEXT = 1024
 _DONE = frozenset({Stage.CORDONED, Stage.DRAINING, Stage.DRAINED, Stage.STARTED, Stage.SETTLING})
-"""After these the maintenance was done with our help; before them it just went away."""
+"""After one of these stages the maintenance was done; before them the event only went away."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Live:
-    """An event that is there, or that the record still waits for."""
+    """An event that a source reports, or that the record still waits for."""
 
     event: KnownEvent
     judged: JudgedEvent | None
 
 
-def maintenances(
-    existing: Iterable[Maintenance],
-    plans: Iterable[NodePlan],
-    nodes: Mapping[str, Node],
-    history: timedelta,
-    prefix: str,
-    now: datetime,
-) -> tuple[tuple[MaintenanceWrite, ...], tuple[datetime, ...]]:
-    """Return what to write, and the moments at which an ended one has been kept for long enough.
+class NodeMaintenances:
+    """NodeMaintenance objects, as a publisher."""
 
-    `nodes` are those looked at, by name. An object whose event nobody tells of any more is ended, unless a
-    source of its node can't be read.
-    """
-    now = now.replace(microsecond=0)
-    left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
-    writes: list[MaintenanceWrite] = []
-    unreadable: set[str] = set()
-    for plan in sorted(plans, key=lambda one: one.node):
-        node = nodes.get(plan.node)
-        if node is None:
-            continue
-        if plan.unknowns:
-            unreadable.add(node.uid)
-        for live in _living(plan):
-            have = _find(left, node, live.event)
-            wanted = _shown(live, plan, node, have, now)
-            if have is not None:
-                del left[have.name]
-            if have is None or not _alike(have, wanted):
-                writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
-    moments = []
-    for one in left.values():
-        if one.finished is not None:
-            if one.finished + history <= now:
-                writes.append(MaintenanceWrite(one.name, one.node, prefix, None, exists=True))
-            else:
-                moments.append(one.finished + history)
-        elif one.uid not in unreadable:
-            writes.append(MaintenanceWrite(one.name, one.node, prefix, _ended(one, now), exists=True))
-    return tuple(writes), tuple(moments)
+    sign = Sign.NODE_MAINTENANCES
+    objects = "NodeMaintenance objects"
+
+    def read(self, reader: ClusterReader, prefix: str) -> tuple[Maintenance, ...] | None:
+        """Return the objects of this prefix, None where the CRD is not installed; raises ClusterError."""
+        return reader.maintenances(prefix)
+
+    def changes(self, existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
+        """Return what to write, and when time alone changes an object.
+
+        An object whose event no source reports any more has ended, unless a source of its node can't be read.
+        """
+        now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
+        left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
+        writes: list[MaintenanceWrite] = []
+        unreadable: set[str] = set()
+        for plan in sorted(fleet.plans, key=lambda one: one.node):
+            node = fleet.nodes.get(plan.node)
+            if node is None:
+                continue
+            if plan.unknowns:
+                unreadable.add(node.uid)
+            for live in _living(plan):
+                have = _find(left, node, live.event)
+                wanted = _shown(live, plan, node, have, now)
+                if have is not None:
+                    del left[have.name]
+                if have is None or not _alike(have, wanted):
+                    writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
+        moments = []
+        for one in left.values():
+            if one.finished is not None:
+                if one.finished + fleet.settings.history <= now:
+                    writes.append(MaintenanceWrite(one.name, one.node, prefix, None, exists=True))
+                else:
+                    moments.append(one.finished + fleet.settings.history)
+            elif one.uid not in unreadable:
+                writes.append(MaintenanceWrite(one.name, one.node, prefix, _ended(one, now), exists=True))
+        return ObjectChanges(tuple(writes), (*moments, *_closings(fleet)))
+
+
+def _closings(fleet: Fleet) -> Iterator[datetime]:
+    """Yield when a window closes on a node that something else holds: only what is shown changes then."""
+    for plan in fleet.plans:
+        node = fleet.nodes.get(plan.node)
+        if node is not None and any(event.may_start for event in plan.events):
+            closes = fleet.settings.calendar.at(fleet.now, node.labels).changes_at
+            if closes is not None:
+                yield closes
 
 
 def _living(plan: NodePlan) -> list[_Live]:
@@ -91,7 +106,7 @@ def _find(left: Mapping[str, Maintenance], node: Node, event: KnownEvent) -> Mai
     for one in left.values():
         if one.uid == node.uid and one.finished is None and one.event.tells_of(event):
             return one
-    # The same event again, after it had gone: the object comes back to life.
+    # The same event again, after it had gone: its object is used again.
     return left.get(_name(node, event))
 
 
@@ -143,7 +158,7 @@ def _whole(duration: timedelta | None) -> timedelta | None:
 
 
 def _plain(text: str) -> str:
-    """Return the text as an API server gives it back: half a surrogate pair would never compare equal."""
+    """Return the text as an API server returns it: half a surrogate pair would never compare equal."""
     return text.encode("utf-8", "replace").decode("utf-8")[:_LONGEST_TEXT]
 
 
@@ -171,7 +186,7 @@ def _stage(live: _Live, plan: NodePlan) -> Stage:
 
 def _why(live: _Live, plan: NodePlan, stage: Stage) -> tuple[str, str]:
     if stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.SETTLING, Stage.UNREADABLE):
-        # What a running drain waits for comes and goes with each look at its pods.
+        # What a running drain waits for changes with each look at its pods.
         holds = [hold for hold in plan.holds if hold.code != HoldCode.DRAIN]
         return ",".join(dict.fromkeys(hold.code for hold in holds)), "; ".join(hold.reason for hold in holds)
     judged = live.judged

@@ -1,0 +1,86 @@
+"""Every publisher. To add one, add its file in this folder, its name in `Sign`, and its line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconciler.errors import ClusterError
+from reconciler.model.node import Node
+from reconciler.model.ports import ClusterReader
+from reconciler.model.publication import Publication
+from reconciler.publishing.drainsafe import DrainsafeAnnotations
+from reconciler.publishing.node_conditions import LifecycleConditions
+from reconciler.publishing.node_maintenances import NodeMaintenances
+from reconciler.publishing.publisher import (
+    Fleet,
+    NodePublisher,
+    NodeSigns,
+    ObjectChanges,
+    ObjectPublisher,
+    Showing,
+)
+from reconciler.publishing.standing import Standing
+from reconciler.settings.schema import Settings
+
+ON_NODES: tuple[NodePublisher, ...] = (DrainsafeAnnotations(), LifecycleConditions())
+AS_OBJECTS: tuple[ObjectPublisher, ...] = (NodeMaintenances(),)
+
+ANNOTATIONS = frozenset[str]().union(*(one.annotations for one in ON_NODES))
+CONDITIONS = frozenset[str]().union(*(one.conditions for one in ON_NODES))
+"""What publishers read of a node. Signs of ours are removed once they are no longer published."""
+
+
+def bears_signs(node: Node, prefix: str) -> bool:
+    """Whether the node has a sign of ours, which may have to change although the node has no event."""
+    return any(one.bears(node, prefix) for one in ON_NODES)
+
+
+def node_signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+    """Return what changes in all signs on a node."""
+    return _joined([one.signs(node, standing, showing) for one in ON_NODES])
+
+
+def removed_signs(node: Node, prefix: str) -> NodeSigns:
+    """Return what removes every sign of ours from a node."""
+    return _joined([one.removed(node, prefix) for one in ON_NODES])
+
+
+def read_objects(
+    reader: ClusterReader, settings: Settings
+) -> tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]:
+    """Return the published objects by sign, and in words what can't be read.
+
+    They only show something, so no pass fails because of them.
+    """
+    found: dict[str, Sequence[Any]] = {}
+    problems: list[str] = []
+    for one in AS_OBJECTS:
+        if one.sign not in settings.publish:
+            continue
+        try:
+            objects = one.read(reader, settings.keys.prefix)
+        except ClusterError as error:
+            problems.append(f"{one.objects} can't be read, and are left as they are: {error}")
+            continue
+        if objects is not None:
+            found[one.sign] = objects
+    return found, tuple(problems)
+
+
+def object_changes(published: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
+    """Return what changes in the objects that were read."""
+    found = [one.changes(published[one.sign], fleet) for one in AS_OBJECTS if one.sign in published]
+    return ObjectChanges(
+        tuple(write for one in found for write in one.writes),
+        tuple(moment for one in found for moment in one.moments),
+    )
+
+
+def _joined(some: Sequence[NodeSigns]) -> NodeSigns:
+    annotations: dict[str, str | None] = {}
+    writes: list[Publication] = []
+    for one in some:
+        annotations |= one.annotations
+        writes += one.writes
+    return NodeSigns(annotations, tuple(writes))
