@@ -9,10 +9,13 @@ import pytest
 
 from reconciler.model.event import Kind
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
-from reconciler.publishing.maintenances import maintenances
+from reconciler.publishing.node_maintenances import NodeMaintenances
+from reconciler.publishing.publisher import Fleet, ObjectChanges
+from tests.support import builders
 from tests.support.builders import NOW, PREFIX
 
 HISTORY = timedelta(days=7)
+FLEET = Fleet((), {}, builders.settings("history: 7d"), NOW)
 ENDED = Maintenance("a-0123456789", "a", "uid-a", Kind.REBOOT, Stage.DONE, finished=NOW - HISTORY)
 
 
@@ -20,16 +23,15 @@ ENDED = Maintenance("a-0123456789", "a", "uid-a", Kind.REBOOT, Stage.DONE, finis
 def test_an_ended_object_is_deleted_once_it_was_kept_for_its_time(longer_ago: timedelta) -> None:
     old = replace(ENDED, finished=NOW - HISTORY - longer_ago)
 
-    writes, moments = maintenances([old], [], {}, HISTORY, PREFIX, NOW)
+    found = NodeMaintenances().changes([old], FLEET)
 
-    assert writes == (MaintenanceWrite(ENDED.name, "a", PREFIX, None, exists=True),)
-    assert moments == ()
+    gone = MaintenanceWrite(ENDED.name, "a", PREFIX, None, exists=True)
+    assert found == ObjectChanges(writes=(gone,), moments=())
 
 
 def test_until_then_it_stays_and_the_plan_says_when_it_goes() -> None:
     young = replace(ENDED, finished=NOW - HISTORY + timedelta(seconds=1))
 
-    writes, moments = maintenances([young], [], {}, HISTORY, PREFIX, NOW)
+    found = NodeMaintenances().changes([young], FLEET)
 
-    assert writes == ()
-    assert moments == (NOW + timedelta(seconds=1),)
+    assert found == ObjectChanges(writes=(), moments=(NOW + timedelta(seconds=1),))
