@@ -13,7 +13,7 @@ from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.restarting import restart
 from reconciler.clients.kubernetes.watching import AT_ONCE, Source, Watching
-from reconciler.clients.kubernetes.wire import jsonlists, protobuf
+from reconciler.clients.kubernetes.wire import protobuf, shapes
 from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, pod_format
 from reconciler.errors import NotFound
 from reconciler.model.node import Node, Wanted
@@ -122,7 +122,7 @@ class _Budgets(Source[objects.BudgetObject]):
         return objects.get_list(self._connection, self.path, objects.BudgetObject, patience=AT_ONCE)
 
     def read(self, content_type: str, encoded: bytes) -> objects.BudgetObject:
-        return jsonlists.decode(objects.BudgetObject, encoded)
+        return shapes.decode(objects.BudgetObject, encoded)
 
     def uid(self, value: objects.BudgetObject) -> str:
         return value.metadata.uid

@@ -22,7 +22,7 @@ import msgspec
 
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.watching import events
-from reconciler.clients.kubernetes.wire.jsonlists import ObjectMeta, decode
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.clients.retrying import patiently
 from reconciler.errors import (
     ClusterError,

@@ -11,7 +11,7 @@ import msgspec
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.objects import get_list
-from reconciler.clients.kubernetes.wire.jsonlists import ObjectMeta
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
 from reconciler.clients.retrying import patiently
 from reconciler.errors import Conflict, NotFound, Rejected
 from reconciler.model.event import Kind

@@ -7,7 +7,8 @@ from typing import Any
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, STRATEGIC_PATCH, Connection, Request
 from reconciler.clients.kubernetes.objects import get
-from reconciler.clients.kubernetes.wire import jsonlists
+from reconciler.clients.kubernetes.wire import shapes
+from reconciler.clients.kubernetes.wire.reducing import FROM_JSON, node_reducer
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, Rejected, TooManyRequests, Unreachable
 from reconciler.model.moments import to_text
@@ -97,7 +98,7 @@ def _condition(one: Condition) -> dict[str, Any]:
 
 def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
     """Read one node, with the parts that are wanted; NotFound if it is gone."""
-    return jsonlists.to_node(get(connection, f"/api/v1/nodes/{name}", jsonlists.NodeObject), wanted)
+    return node_reducer(wanted, FROM_JSON)(get(connection, f"/api/v1/nodes/{name}", shapes.NodeObject))
 
 
 def _patch(write: NodeWrite, resource_version: str) -> Request:

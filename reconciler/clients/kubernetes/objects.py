@@ -1,16 +1,17 @@
-"""The small objects, read as JSON: budgets, ConfigMaps, workloads; only the fields that we read."""
+"""The small objects, read as JSON with only the fields that we use: budgets, ConfigMaps, workloads."""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from reconciler.clients.kubernetes.connection import Connection, Request
-from reconciler.clients.kubernetes.wire.jsonlists import ListMeta, ObjectMeta, decode
+from reconciler.clients.kubernetes.wire.reducing import requirement
+from reconciler.clients.kubernetes.wire.shapes import Expression, ObjectMeta, Page, decode
 from reconciler.clients.retrying import PATIENCE, patiently
 from reconciler.model.pod import PodDisruptionBudget
-from reconciler.model.selector import LabelSelector, Requirement
+from reconciler.model.selector import LabelSelector
 
 # The attributes are spelt as in the API, so that no table of names is needed.
 # ruff: noqa: N815
@@ -18,19 +19,11 @@ from reconciler.model.selector import LabelSelector, Requirement
 Item = TypeVar("Item")
 
 
-class SelectorExpression(msgspec.Struct):
-    """metav1.LabelSelectorRequirement."""
-
-    key: str = ""
-    operator: str = ""
-    values: list[str] | None = None
-
-
 class Selector(msgspec.Struct):
     """metav1.LabelSelector."""
 
     matchLabels: dict[str, str] | None = None
-    matchExpressions: list[SelectorExpression] | None = None
+    matchExpressions: list[Expression] | None = None
 
 
 class PdbSpec(msgspec.Struct):
@@ -58,7 +51,7 @@ class BudgetObject(msgspec.Struct):
 
 
 class OnlyMetadata(msgspec.Struct):
-    """Any object of which the metadata is enough."""
+    """Any object, if its metadata is enough."""
 
     metadata: ObjectMeta
 
@@ -98,16 +91,10 @@ class Strategy(msgspec.Struct):
     rollingUpdate: RollingUpdate | None = None
 
 
-class TemplateMeta(msgspec.Struct):
-    """metav1.ObjectMeta of a template."""
-
-    annotations: dict[str, str] | None = None
-
-
 class Template(msgspec.Struct):
     """core/v1 PodTemplateSpec."""
 
-    metadata: TemplateMeta | None = None
+    metadata: ObjectMeta | None = None
 
 
 class DeploymentSpec(msgspec.Struct):
@@ -166,22 +153,18 @@ class EvictionAutoScaler(msgspec.Struct):
     spec: SurgeTarget = msgspec.field(default_factory=SurgeTarget)
 
 
-class Page(msgspec.Struct, Generic[Item]):
-    """One page of a list."""
-
-    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
-    items: list[Item] | None = None
-
-
 def get(connection: Connection, path: str, kind: type[Item]) -> Item:
-    """Read one object, with patience."""
+    """Read one object; raises Unreachable after the retries, and the other errors of ClusterError."""
     return decode(kind, patiently(lambda: connection.send(Request("GET", path)), sleep=connection.sleep))
 
 
 def get_list(
     connection: Connection, path: str, kind: type[Item], *, patience: float = PATIENCE
 ) -> tuple[list[Item], str]:
-    """Read a whole list in one request, with patience; return its objects and its resourceVersion."""
+    """Read a whole list in one request; return its objects and its resourceVersion.
+
+    `patience` is the seconds that retries may take. Raises the errors of ClusterError.
+    """
     request = Request("GET", path)
     body = patiently(lambda: connection.send(request), patience=patience, sleep=connection.sleep)
     page = decode(Page[kind], body)  # type: ignore[valid-type]  # the class is an argument
@@ -209,8 +192,5 @@ def _selector(found: Selector | None) -> LabelSelector | None:
         return None
     return LabelSelector.of(
         found.matchLabels or {},
-        *(
-            Requirement(one.key, one.operator, tuple(one.values or ()))
-            for one in found.matchExpressions or ()
-        ),
+        *(requirement(one) for one in found.matchExpressions or ()),
     )

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.clients.kubernetes.wire.jsonlists import decode
+from reconciler.clients.kubernetes.wire.shapes import Page, decode
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, NotFound, Rejected, Unreachable
 from reconciler.model.moments import to_text
@@ -123,7 +123,7 @@ def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> s
         body = patiently(lambda: connection.send(request), sleep=connection.sleep)
     except NotFound:
         return ""
-    for one in decode(objects.Page[objects.EvictionAutoScaler], body).items or ():
+    for one in decode(Page[objects.EvictionAutoScaler], body).items or ():
         if one.spec.targetKind.lower() == "deployment" and one.spec.targetName == deployment:
             return f"Azure's EvictionAutoScaler {one.metadata.name} looks after it"
     return ""

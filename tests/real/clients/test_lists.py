@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import pytest
@@ -233,3 +234,44 @@ def test_null_for_a_list_is_an_empty_one(stub: StubMaker) -> None:
     _, connection = stub(lambda _: Answer(json.dumps({"kind": "NodeList", "items": None}).encode()))
 
     assert list_all(connection, NODES, node_format(WANTED)).items == []
+
+
+def test_null_in_json_is_the_same_as_absent() -> None:
+    metadata = {"name": "x", "labels": None, "annotations": None, "ownerReferences": None}
+    node = {
+        "metadata": {**metadata, "deletionTimestamp": None},
+        "spec": {"taints": None, "unschedulable": None},
+        "status": {"conditions": None, "allocatable": None, "nodeInfo": None},
+    }
+    affinity = {"nodeAffinity": None, "podAffinity": None, "podAntiAffinity": None}
+    pod = {
+        "metadata": metadata,
+        "spec": {
+            "volumes": [{"emptyDir": None, "persistentVolumeClaim": None}],
+            "containers": [{"resources": None}],
+            "initContainers": None,
+            "terminationGracePeriodSeconds": None,
+            "affinity": affinity,
+            "tolerations": None,
+            "priority": None,
+            "overhead": None,
+            "topologySpreadConstraints": None,
+        },
+        "status": {"conditions": None},
+    }
+    nodes, pods = node_format(WITH_CAPACITY), pod_format(placement=True)
+    bare = {"metadata": {"name": "x"}}
+
+    assert nodes.from_json(json.dumps(node).encode()) == nodes.from_json(json.dumps(bare).encode())
+    assert pods.from_json(json.dumps(pod).encode()) == pods.from_json(json.dumps(bare).encode())
+
+
+def test_json_may_write_quantities_as_numbers_and_times_in_any_zone() -> None:
+    condition = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T13:00:00.7+01:00"}
+    status = {"allocatable": {"cpu": 4, "memory": "2Gi"}, "conditions": [condition]}
+    found = node_format(WITH_CAPACITY).from_json(
+        json.dumps({"metadata": {"name": "x"}, "status": status}).encode()
+    )
+
+    assert found.allocatable == {"cpu": "4", "memory": "2Gi"}
+    assert found.conditions[0].heartbeat == datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ import msgspec
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.machines.access import MachineAccess, Unreadable
 from reconciler.clients.kubernetes.machines.objects import NodeClaim
-from reconciler.clients.kubernetes.wire.jsonlists import decode
+from reconciler.clients.kubernetes.wire.shapes import decode
 from reconciler.errors import Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL

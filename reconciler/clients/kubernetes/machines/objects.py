@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from reconciler.clients.kubernetes.wire.jsonlists import ObjectMeta, OwnerReference
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, OwnerReference
 
 # The attributes are spelt as in the API, so that no table of names is needed.
 # ruff: noqa: N815

@@ -1,7 +1,7 @@
-"""The big lists, nodes and pods: asked for in pages, read in whichever format the server speaks.
+"""The big lists, nodes and pods: requested in pages, read in the format that the server answers in.
 
-Consistent reads (no resourceVersion=0): a list that decides must not be a cache's old one. Pages bound what
-the server encodes and, where it answers JSON, what we hold.
+They are consistent reads (no resourceVersion=0): decisions need the current list, not an old one of a cache.
+Pages limit what the server encodes at once and, if it answers in JSON, what we hold.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, Generic, TypeVar
 
 from reconciler.clients.kubernetes.answers import GONE, JSON, PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request, Stream
-from reconciler.clients.kubernetes.wire import jsonlists, protobuf
-from reconciler.clients.kubernetes.wire.reducing import node_reader, pod_reader
+from reconciler.clients.kubernetes.wire import messages, protobuf, shapes
+from reconciler.clients.kubernetes.wire.reducing import FROM_JSON, FROM_MESSAGES, node_reducer, pod_reducer
 from reconciler.clients.retrying import PATIENCE, patiently
 from reconciler.errors import ClusterError, Rejected, Unreachable
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod
 
 PAGE = 500
-"""Objects a page, kubectl's own; bigger pages were no faster."""
+"""Objects per page, as kubectl has it; bigger pages were no faster."""
 
 ACCEPT = f"{PROTOBUF},{JSON}"
 RESTARTS = 3
@@ -31,17 +31,21 @@ Value = TypeVar("Value", Node, Pod)
 
 @dataclass(frozen=True, slots=True)
 class Format(Generic[Value]):
-    """How one kind of object is read: its list's kind, an item of protobuf, an object and a list of JSON."""
+    """How one kind of object is read.
+
+    `kind` is the list's. `from_protobuf` reads an encoded message, `from_json` an object, `list_from_json` a
+    page: its kind, its metadata and its items. They raise Rejected for what is broken.
+    """
 
     kind: str
     from_protobuf: Callable[[bytes | memoryview], Value]
     from_json: Callable[[bytes], Value]
-    list_from_json: Callable[[bytes], tuple[str, jsonlists.ListMeta, list[Value]]]
+    list_from_json: Callable[[bytes], tuple[str, shapes.ListMeta, list[Value]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a list is asked for: selectors and page, the formats, and patience in seconds for each page."""
+    """How a list is requested: selectors and limit, formats, and the seconds for retries of each page."""
 
     query: dict[str, str]
     accept: str
@@ -50,7 +54,7 @@ class Asking:
 
 @dataclass(slots=True)
 class ListResult(Generic[Value]):
-    """What a list gave, and the resourceVersion from which a watch goes on."""
+    """The objects of a list, and the resourceVersion from which a watch continues."""
 
     items: list[Value]
     resource_version: str
@@ -58,31 +62,33 @@ class ListResult(Generic[Value]):
 
 def node_format(wanted: Wanted) -> Format[Node]:
     """Return how nodes are read, with the parts that are wanted."""
+    from_message, from_json = node_reducer(wanted, FROM_MESSAGES), node_reducer(wanted, FROM_JSON)
 
-    def whole(body: bytes) -> tuple[str, jsonlists.ListMeta, list[Node]]:
-        found = jsonlists.decode(jsonlists.NodeList, body)
-        return found.kind, found.metadata, [jsonlists.to_node(one, wanted) for one in found.items or ()]
+    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[Node]]:
+        page = shapes.decode(shapes.Page[shapes.NodeObject], body)
+        return page.kind, page.metadata, [from_json(one) for one in page.items or ()]
 
     return Format(
         "NodeList",
-        node_reader(wanted),
-        lambda body: jsonlists.to_node(jsonlists.decode(jsonlists.NodeObject, body), wanted),
+        lambda encoded: from_message(protobuf.parse(messages.Node, encoded)),
+        lambda body: from_json(shapes.decode(shapes.NodeObject, body)),
         whole,
     )
 
 
 def pod_format(*, placement: bool = False) -> Format[Pod]:
-    """Return how pods are read, with their placement where that is asked for."""
+    """Return how pods are read, with their placement if `placement` asks for it."""
+    from_message = pod_reducer(FROM_MESSAGES, placement=placement)
+    from_json = pod_reducer(FROM_JSON, placement=placement)
 
-    def whole(body: bytes) -> tuple[str, jsonlists.ListMeta, list[Pod]]:
-        found = jsonlists.decode(jsonlists.PodList, body)
-        pods = [jsonlists.to_pod(one, placement=placement) for one in found.items or ()]
-        return found.kind, found.metadata, pods
+    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[Pod]]:
+        page = shapes.decode(shapes.Page[shapes.PodObject], body)
+        return page.kind, page.metadata, [from_json(one) for one in page.items or ()]
 
     return Format(
         "PodList",
-        pod_reader(placement=placement),
-        lambda body: jsonlists.to_pod(jsonlists.decode(jsonlists.PodObject, body), placement=placement),
+        lambda encoded: from_message(protobuf.parse(messages.Pod, encoded)),
+        lambda body: from_json(shapes.decode(shapes.PodObject, body)),
         whole,
     )
 
@@ -98,9 +104,10 @@ def list_all(
     accept: str = ACCEPT,
     patience: float = PATIENCE,
 ) -> ListResult[Value]:
-    """Return every object under the path that both selectors admit, from one consistent read.
+    """Return every object under the path that matches both selectors, from one consistent read.
 
-    Raises Unreachable when the server is away for long, Rejected for an answer in another format.
+    `page` is the number of objects per request, `patience` the seconds that retries of a page may take.
+    Raises Unreachable if the server does not answer, Rejected for an answer in another format.
     """
     selectors = {"fieldSelector": fields, "labelSelector": labels, "limit": str(page) if page else ""}
     query = {key: value for key, value in selectors.items() if value}
@@ -108,7 +115,7 @@ def list_all(
         try:
             return _pages(connection, path, form, Asking(query, accept, patience))
         except ClusterError as error:
-            # The rest of a list that was begun minutes ago may be compacted away: begin anew.
+            # The rest of a list that was begun minutes ago may be compacted away: start again.
             if error.status != GONE:
                 raise
     raise Unreachable(f"GET {path}: the list went stale {RESTARTS} times while it was read")
@@ -129,14 +136,14 @@ def _pages(connection: Connection, path: str, form: Format[Value], asking: Askin
             partial(ask, request), patience=asking.patience, sleep=connection.sleep
         )
         result.items.extend(items)
-        # Every page tells the same one: that of the snapshot from which all of them are cut.
+        # Every page has the same one: that of the snapshot from which all pages are cut.
         result.resource_version = resource_version
         if not token:
             return result
 
 
 def _one_page(stream: Stream, form: Format[Value]) -> tuple[list[Value], str, str]:
-    """Return the page's items, its resourceVersion, and the token for the next, empty at the end."""
+    """Return the page's items, its resourceVersion, and the token of the next page, empty at the end."""
     if stream.content_type == PROTOBUF:
         metas: list[Any] = []
         read = form.from_protobuf

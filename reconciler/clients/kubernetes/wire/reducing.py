@@ -1,51 +1,81 @@
-"""From decoded protobuf messages to our own values: a few fields are kept, the rest is dropped."""
+"""From a decoded node or pod, JSON or protobuf, to our own values: a few fields stay, the rest is dropped.
+
+Both decoders give objects with the attributes of shapes.py; the types here are those of JSON, because the
+classes of protobuf messages are made at run time. In a message an absent list is empty and an absent object
+is a default one; in JSON both are None. `or ()` and `HasField` read both alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from sys import intern
 from typing import Any
 
-from reconciler.clients.kubernetes.wire import messages
-from reconciler.clients.kubernetes.wire.protobuf import parse
+from reconciler.clients.kubernetes.wire import shapes
 from reconciler.model.node import Condition, Node, Taint, Wanted
 from reconciler.model.pod import Owner, Placement, Pod, Toleration
 from reconciler.model.selector import Requirement
 
+_GRACE = 30
+"""Seconds: the API's default of terminationGracePeriodSeconds."""
 
-def node_reader(wanted: Wanted) -> Callable[[bytes | memoryview], Node]:
-    """Return what turns one encoded Node into our Node, with the parts that are wanted."""
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """What the two formats write in different ways: a time, None if there is none, and a quantity."""
+
+    moment: Callable[[Any], datetime | None]
+    quantity: Callable[[Any], str]
+
+
+def _moment_of_message(time: Any) -> datetime | None:
+    # Zero seconds is no time, as in the reader of metav1.Time; kubelets write whole seconds.
+    seconds = time.seconds
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+
+
+def _moment_of_json(time: datetime | None) -> datetime | None:
+    return time.astimezone(UTC).replace(microsecond=0) if time is not None else None
+
+
+FROM_MESSAGES = Leaves(_moment_of_message, lambda quantity: intern(quantity.string))
+FROM_JSON = Leaves(_moment_of_json, lambda quantity: intern(str(quantity)))
+
+
+def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject], Node]:
+    """Return the function that reduces a decoded Node to the parts that are wanted."""
     conditions = wanted.conditions
     prefix = f"{wanted.annotation_prefix.rstrip('/')}/"
     capacity = wanted.capacity
     others = wanted.annotations
     chosen = wanted.labels
-    decode = messages.Node
+    moment = leaves.moment
 
     def kept(labels: Mapping[str, str]) -> dict[str, str]:
         if chosen is None:
             return interned(labels)
         return {intern(key): intern(labels[key]) for key in labels if key in chosen or key.startswith(prefix)}
 
-    def read(encoded: bytes | memoryview) -> Node:
-        found = parse(decode, encoded)
+    def reduce(found: shapes.NodeObject) -> Node:
         meta, spec, status = found.metadata, found.spec, found.status
-        annotations = meta.annotations
+        annotations = meta.annotations or {}
         return Node(
             name=meta.name,
             uid=meta.uid,
             resource_version=meta.resourceVersion,
-            labels=kept(meta.labels),
+            labels=kept(meta.labels or {}),
             annotations={
                 intern(key): annotations[key]
                 for key in annotations
                 if key.startswith(prefix) or key in others
             },
             provider_id=spec.providerID,
-            unschedulable=spec.unschedulable,
+            unschedulable=bool(spec.unschedulable),
             taints=tuple(
-                Taint(intern(taint.key), intern(taint.value), intern(taint.effect)) for taint in spec.taints
+                Taint(intern(taint.key), intern(taint.value), intern(taint.effect))
+                for taint in spec.taints or ()
             ),
             conditions=tuple(
                 Condition(
@@ -53,102 +83,100 @@ def node_reader(wanted: Wanted) -> Callable[[bytes | memoryview], Node]:
                     status=intern(condition.status),
                     reason=intern(condition.reason),
                     message=intern(condition.message),
-                    heartbeat=_moment(condition.lastHeartbeatTime),
-                    transition=_moment(condition.lastTransitionTime),
+                    heartbeat=moment(condition.lastHeartbeatTime),
+                    transition=moment(condition.lastTransitionTime),
                 )
-                for condition in status.conditions
+                for condition in status.conditions or ()
                 if condition.type in conditions
             ),
-            boot_id=status.nodeInfo.bootID,
-            allocatable=_quantities(status.allocatable) if capacity else {},
+            boot_id=status.nodeInfo.bootID if status.nodeInfo is not None else "",
+            allocatable=_quantities(status.allocatable, leaves) if capacity else {},
         )
 
-    return read
+    return reduce
 
 
-def pod_reader(*, placement: bool) -> Callable[[bytes | memoryview], Pod]:
-    """Return what turns one encoded Pod into our Pod, with its placement where that is asked for."""
+def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObject], Pod]:
+    """Return the function that reduces a decoded Pod, with its placement if `placement` asks for it."""
+    moment = leaves.moment
 
-    def read(encoded: bytes | memoryview) -> Pod:
-        found = parse(messages.Pod, encoded)
+    def reduce(found: shapes.PodObject) -> Pod:
         meta, spec, status = found.metadata, found.spec, found.status
-        volumes = [volume.volumeSource for volume in spec.volumes]
+        sources = [volume.volumeSource for volume in spec.volumes or ()]
+        grace = spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else None
         return Pod(
             namespace=intern(meta.namespace),
             name=meta.name,
             uid=meta.uid,
             node=intern(spec.nodeName),
-            labels=interned(meta.labels),
-            annotations=dict(meta.annotations),
+            labels=interned(meta.labels or {}),
+            annotations=dict(meta.annotations or {}),
             owner=_owner(meta.ownerReferences),
             phase=intern(status.phase),
             ready=any(
-                condition.type == "Ready" and condition.status == "True" for condition in status.conditions
+                condition.type == "Ready" and condition.status == "True"
+                for condition in status.conditions or ()
             ),
-            priority=spec.priority,
+            priority=spec.priority or 0,
             priority_class=intern(spec.priorityClassName),
-            grace=(
-                spec.terminationGracePeriodSeconds if spec.HasField("terminationGracePeriodSeconds") else 30
-            ),
-            deleting_until=_moment(meta.deletionTimestamp),
-            empty_dir=any(volume.HasField("emptyDir") for volume in volumes),
+            grace=_GRACE if grace is None else grace,
+            deleting_until=moment(meta.deletionTimestamp),
+            empty_dir=any(source.HasField("emptyDir") for source in sources),
             claims=tuple(
-                volume.persistentVolumeClaim.claimName
-                for volume in volumes
-                if volume.HasField("persistentVolumeClaim")
+                source.persistentVolumeClaim.claimName
+                for source in sources
+                if source.HasField("persistentVolumeClaim") and source.persistentVolumeClaim
             ),
             resource_version=meta.resourceVersion,
-            placement=_placement(spec) if placement else None,
+            placement=_placement(spec, leaves) if placement else None,
         )
 
-    return read
+    return reduce
 
 
 def interned(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels with every text shared: thousands of nodes have the same few."""
+    """Return the labels with each text stored once: thousands of nodes have the same few."""
     # By way of a dict: a protobuf map's own items() is slower than both steps together.
     return {intern(key): intern(value) for key, value in dict(labels).items()}
 
 
-def _moment(time: Any) -> datetime | None:
-    # Zero seconds is no time, as metav1.Time's own reader has it; kubelets write whole seconds.
-    seconds = time.seconds
-    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+def requirement(found: shapes.Expression) -> Requirement:
+    """Return an expression of a label selector or a node selector."""
+    return Requirement(intern(found.key), intern(found.operator), tuple(found.values or ()))
 
 
-def _quantities(quantities: Mapping[str, Any]) -> dict[str, str]:
-    return {intern(name): intern(quantity.string) for name, quantity in quantities.items()}
+def _quantities(quantities: Mapping[str, Any] | None, leaves: Leaves) -> dict[str, str]:
+    text = leaves.quantity
+    return {intern(name): text(quantity) for name, quantity in (quantities or {}).items()}
 
 
-def _owner(references: Any) -> Owner | None:
-    for reference in references:
+def _owner(references: list[shapes.OwnerReference] | None) -> Owner | None:
+    for reference in references or ():
         if reference.controller:
             return Owner(intern(reference.kind), reference.name, intern(reference.apiVersion), reference.uid)
     return None
 
 
-def _placement(spec: Any) -> Placement:
-    affinity = spec.affinity
-    required = affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
-    # An init container that restarts always is a sidecar, and keeps its share while the pod runs.
+def _placement(spec: shapes.PodSpec, leaves: Leaves) -> Placement:
+    affinity = spec.affinity or shapes.Affinity()
+    of_nodes = affinity.nodeAffinity or shapes.NodeAffinity()
+    required = of_nodes.requiredDuringSchedulingIgnoredDuringExecution or shapes.Terms()
+    # An init container that always restarts is a sidecar, and keeps its share while the pod runs.
     running = [
-        *spec.containers,
-        *(container for container in spec.initContainers if container.restartPolicy == "Always"),
+        *(spec.containers or ()),
+        *(one for one in spec.initContainers or () if one.restartPolicy == "Always"),
     ]
-    requests = [container.resources.requests for container in running]
+    requests = [one.resources.requests for one in running if one.resources is not None]
     return Placement(
-        requests=tuple(_quantities(request) for request in (*requests, spec.overhead) if request),
-        node_selector=interned(spec.nodeSelector),
+        requests=tuple(_quantities(request, leaves) for request in (*requests, spec.overhead) if request),
+        node_selector=interned(spec.nodeSelector or {}),
         affinity=tuple(
-            tuple(
-                Requirement(intern(one.key), intern(one.operator), tuple(one.values))
-                for one in (*term.matchExpressions, *term.matchFields)
-            )
-            for term in required.nodeSelectorTerms
+            tuple(requirement(one) for one in (*(term.matchExpressions or ()), *(term.matchFields or ())))
+            for term in required.nodeSelectorTerms or ()
         ),
         tolerations=tuple(
             Toleration(intern(one.key), intern(one.operator or "Equal"), one.value, intern(one.effect))
-            for one in spec.tolerations
+            for one in spec.tolerations or ()
         ),
         topology=bool(
             affinity.HasField("podAffinity")
