@@ -27,7 +27,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     outcomes: list[Outcome] = []
     refused: set[str] = set()
     for node in plan.nodes:
-        if node.stop_drain:
+        if node.todo.stop_drain:
             drainer.stop(node.node)
             outcomes.append(Outcome(node.node, ActionName.STOP_DRAIN, Result.DONE))
     if plan.ledger is not None:
@@ -40,9 +40,9 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
             if plan.ledger.last_start == plan.now.replace(microsecond=0):
                 refused = {node.node for node in plan.nodes if node.starts}
             # Without it a deleted machine would free its place in the budget at once.
-            refused |= {node.node for node in plan.nodes if isinstance(node.machine, Remove)}
+            refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
     for node in plan.nodes:
-        if node.write is None or node.node in refused:
+        if node.todo.write is None or node.node in refused:
             continue
         outcome = _write(node, writer)
         outcomes.append(outcome)
@@ -51,15 +51,15 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     for node in plan.nodes:
         if node.node in refused:
             continue
-        if node.drain is not None:
-            drainer.start(node.drain)
+        if node.todo.drain is not None:
+            drainer.start(node.todo.drain)
             outcomes.append(Outcome(node.node, ActionName.DRAIN, Result.DONE))
     # Clouds take their time to answer: every drain has begun before.
     for node in plan.nodes:
-        if node.perform is not None and node.node not in refused:
-            outcomes.append(_perform(node.perform, outside.clients))
-        if node.machine is not None and node.node not in refused:
-            outcomes.append(_ask_for_machine(node.machine, outside.machines))
+        if node.todo.perform is not None and node.node not in refused:
+            outcomes.append(_perform(node.todo.perform, outside.clients))
+        if node.todo.machine is not None and node.node not in refused:
+            outcomes.append(_ask_for_machine(node.todo.machine, outside.machines))
     # What other tools and people are shown comes last, so no drain waits for it.
     outcomes += _publish(plan, writer, refused)
     for node in plan.nodes:
@@ -70,23 +70,23 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
 
 def _notify(node: NodePlan, notifier: Notifier) -> None:
     """Tell people of what was done; what was not written is not told."""
-    if node.write is not None:
-        for notice in node.notices:
-            notifier.notify(Notification(node.node, node.write.uid, notice))
+    if node.todo.write is not None:
+        for notice in node.todo.notices:
+            notifier.notify(Notification(node.node, node.todo.write.uid, notice))
 
 
 def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
     publications: list[Publication] = []
     for node in plan.nodes:
-        publications += node.publications
+        publications += node.todo.publications
     for one in (*publications, *plan.publications):
         if one.node not in refused:
             yield _attempt(one.node, one.action, partial(one.send, writer))
 
 
 def _write(node: NodePlan, writer: ClusterWriter) -> Outcome:
-    assert node.write is not None
-    return _attempt(node.node, outcome_name(node), partial(writer.patch_node, node.write))
+    assert node.todo.write is not None
+    return _attempt(node.node, outcome_name(node), partial(writer.patch_node, node.todo.write))
 
 
 def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:

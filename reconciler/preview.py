@@ -15,7 +15,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
 
     `snapshot` has the pods of the whole cluster, the budgets, and what decides where else a pod may run.
     """
-    going = {node.node for node in plan.nodes if node.drain is not None}
+    going = {node.node for node in plan.nodes if node.todo.drain is not None}
     if not going:
         return plan
     # What all drained nodes lose has to find room on those that stay; cordoned nodes offer none.
@@ -23,19 +23,11 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
     pods = tuple(pod for found in snapshot.pods.values() for pod in found)
 
     def with_preview(node: NodePlan) -> NodePlan:
-        if node.drain is None:
+        if node.todo.drain is None:
             return node
-        seen = eviction.preview(
-            node.node,
-            staying,
-            pods,
-            snapshot.budgets,
-            node.drain.options,
-            now=now,
-            namespaces=snapshot.namespaces,
-            own_pod=snapshot.own_pod,
-            restart_singletons=node.drain.restart_singletons,
-        )
-        return replace(node, preview=seen)
+        # The order was made before the namespaces were read.
+        order = replace(node.todo.drain, namespaces=snapshot.namespaces)
+        seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
+        return replace(node, draining=replace(node.draining, preview=seen))
 
     return replace(plan, nodes=tuple(with_preview(node) for node in plan.nodes))

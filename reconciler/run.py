@@ -32,7 +32,7 @@ def rehearse(outside: Outside, settings: Settings, now: datetime, *, with_previe
     plan = _planned(snapshot, settings, now)
     if not with_preview:
         return plan
-    to_drain = [node.node for node in plan.nodes if node.drain is not None]
+    to_drain = [node.node for node in plan.nodes if node.todo.drain is not None]
     return preview(plan, add_pods(snapshot, outside.reader, to_drain), now)
 
 

@@ -180,7 +180,7 @@ class _Demo:
                 self._line("acts", plan.node, f"cordons and drains: {_why(plan.events)}")
             elif step.before is State.IN_MAINTENANCE:
                 self._line("acts", plan.node, f"uncordons: {step.because}")
-        if plan.stop_drain:
+        if plan.todo.stop_drain:
             self._stopped += 1
             self._line("acts", plan.node, "stops the drain: nothing asks for it any more")
         held = plan.holds

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from reconciler.decide.acknowledging import acknowledgements
+from reconciler.decide.context import PassContext
 from reconciler.decide.one_node import decide_node
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_hand
@@ -31,6 +32,7 @@ from reconciler.sources.registry import changes
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
     """Return the plan: the same for the same snapshot, settings and `now` (aware, UTC)."""
+    context = PassContext(snapshot, settings, now)
     fleet = [node for node in snapshot.nodes if settings.in_fleet(node.labels)]
     ours_or_theirs = [
         node
@@ -55,7 +57,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
     # Nodes in our hands first: what they hold is known before anybody new asks for a place or a slot.
     for one in sorted(queue, key=lambda one: not in_hand(one.record)):
-        progress.plans.append(decide_node(one, snapshot, settings, progress, now))
+        progress.plans.append(decide_node(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
     progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
     order = {one.node.name: position for position, one in enumerate(queue)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
@@ -119,22 +120,22 @@ def taken_back(node: Node, prefix: str) -> NodeWrite | None:
 
 
 def acknowledged(
-    node: Node,
+    one: Seen,
     walked: Walk,
     record: CaseRecord,
     found: Mapping[str, tuple[Acknowledgement, ...]],
-    prefix: str,
+    context: PassContext,
 ) -> dict[str, str | None]:
     """Return what changes of the annotation that the agent obeys: the ids that we acknowledged and still may.
 
     It goes as soon as one of the event's nodes is opened, or the event has started.
     """
-    effects = walked.effects
+    node, effects = one.node, walked.effects
     closed = node.unschedulable if effects.unschedulable is None else effects.unschedulable
-    may = {one.id for one in found.get(node.name, ()) if not one.refusal}
+    may = {event.id for event in found.get(node.name, ()) if not event.refusal}
     drained = record.drain is not None and record.drain.done is not None
     empty = walked.state is State.IN_MAINTENANCE and closed and drained
     ids = sorted(may & set(record.acknowledged)) if empty else []
     text = imds.to_acknowledgement(ids) if ids else None
-    key = OwnKeys(prefix).acknowledge
+    key = context.keys.acknowledge
     return {key: text} if node.annotations.get(key) != text else {}

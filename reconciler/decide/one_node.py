@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from reconciler.checks import CHECKS
 from reconciler.decide.acknowledging import taken_back
+from reconciler.decide.context import PassContext
 from reconciler.decide.draining import follow_drain, running
-from reconciler.decide.planned import node_plan
+from reconciler.decide.planned import Decided, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
 from reconciler.decide.seen import DEFAULT, Seen, untouchable
@@ -17,32 +18,23 @@ from reconciler.engine.machine import walk
 from reconciler.engine.profile import builtin
 from reconciler.engine.situation import Situation
 from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.plan import JudgedEvent, NodePlan
+from reconciler.model.plan import Actions, DrainState, JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, DrainRecord, State
-from reconciler.model.snapshot import Snapshot
-from reconciler.settings.schema import Settings
 from reconciler.sources.registry import reading_names
 from reconciler.triggers import TRIGGERS
 
 _PROFILE = builtin(DEFAULT, CHECKS, TRIGGERS)
 
 
-def decide_node(
-    one: Seen, snapshot: Snapshot, settings: Settings, progress: Progress, now: datetime
-) -> NodePlan:
+def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
     """Return the plan of one node; what it takes of places and slots is left in `progress`."""
-    node = one.node
-    drained = snapshot.drains.get(node.name)
+    node, snapshot, settings = one.node, context.snapshot, context.settings
     hold = untouchable(one, settings)
     if hold is not None:
-        return node_plan(
-            one,
-            one.state,
-            (hold,),
-            write=taken_back(node, settings.keys.prefix),
-            stop_drain=running(drained),
-            progress=drained,
-        )
+        drained = snapshot.drains.get(node.name)
+        todo = Actions(write=taken_back(node, settings.keys.prefix), stop_drain=running(drained))
+        decided = Decided(one.state, one.case if one.record else None, (hold,))
+        return node_plan(one, None, decided, todo, DrainState(progress=drained))
     judged = cases.not_dismissed(one.case, one.judged)
     switched_on = reading_names(settings).__contains__
     record = _prune_dismissed(one.case, one, switched_on)
@@ -52,13 +44,13 @@ def decide_node(
     opened = begun and not node.unschedulable
     again = begun and not opened and _drains_again(record, judged)
     if record.open or any(event.asks and event.starts for event in judged):
-        fresh = cases.updated(record, view, one.assessment, switched_on, now)
+        fresh = cases.updated(record, view, one.assessment, switched_on, context.now)
         record = cases.without_new(fresh, record) if opened else fresh
     if record.acknowledged:
         told_of = {id_ for known in record.events for id_ in known.ids}
         record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in told_of))
     if again:
-        record = replace(record, drain=DrainRecord(now.replace(microsecond=0)))
+        record = replace(record, drain=DrainRecord(context.second))
     machine = snapshot.machines.get(node.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
@@ -71,7 +63,7 @@ def decide_node(
         settings=settings,
         places=progress.places,
         ledger=progress.ledger,
-        now=now,
+        now=context.now,
         skew=snapshot.skew,
         own_node=node.name == snapshot.own_node,
         waiting_nodes=progress.undrained,
@@ -85,14 +77,14 @@ def decide_node(
         progress.pools[key] = node.name
     if isinstance(action, Remove):
         fleet = [other for other in snapshot.nodes if settings.in_fleet(other.labels)]
-        gone = gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, now)
+        gone = gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
         progress.ledger = replace(progress.ledger, replaced=gone)
     started = any(step.begins for step in walked.transitions)
     if started:
         progress.places = progress.places.take(node, "ours, starting")
         if settings.budget.spacing > timedelta():
-            progress.ledger = replace(progress.ledger, last_start=now.replace(microsecond=0))
-    return follow_drain(one, walked, view, drained, snapshot, settings, progress, now)
+            progress.ledger = replace(progress.ledger, last_start=context.second)
+    return follow_drain(one, walked, view, context, progress)
 
 
 def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:

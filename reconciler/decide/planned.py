@@ -3,71 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from reconciler.decide.seen import Seen
+from reconciler.decide.context import PassContext
+from reconciler.decide.seen import DEFAULT, Seen
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
-from reconciler.model.azure import PerformMaintenance
-from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
-from reconciler.model.keys import OwnKeys
-from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.own import node_write
-from reconciler.model.plan import Hold, NodePlan, NodeWrite, Notice
-from reconciler.model.publication import Publication
+from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeWrite
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
-from reconciler.settings.schema import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Where a node stands after the pass: its state, what its profile remembers, and what holds it."""
+
+    state: State
+    record: CaseRecord | None
+    holds: tuple[Hold, ...]
 
 
 def node_plan(
-    one: Seen,
-    after: State,
-    holds: tuple[Hold, ...],
-    *,
-    walked: Walk | None = None,
-    record: CaseRecord | None = None,
-    publications: tuple[Publication, ...] = (),
-    write: NodeWrite | None = None,
-    order: DrainOrder | None = None,
-    stop_drain: bool = False,
-    progress: DrainProgress | None = None,
-    notices: tuple[Notice, ...] = (),
-    kept: tuple[Blocker, ...] = (),
-    perform: PerformMaintenance | None = None,
-    machine: ScaleUp | Remove | None = None,
+    one: Seen, walked: Walk | None, after: Decided, todo: Actions, draining: DrainState
 ) -> NodePlan:
-    """Return what a pass tells of a node, from what was seen of it and what was decided."""
+    """Return what a pass tells of a node; `walked` is None where nothing at all may be done about it."""
     node = one.node
-    # A patch that only shows something to others is no action: what holds the node is still to be told.
-    acts = (write is not None and not write.only_shows) or order is not None or stop_drain
     return NodePlan(
         node=node.name,
         zone=node.zone,
         pool=node.pool,
         before=one.state,
-        after=after,
+        after=after.state,
         events=one.judged,
         checks=walked.answers if walked else (),
         transitions=walked.transitions if walked else (),
-        holds=holds if acts or holds else _unspoken_holds(one),
+        # A patch that only shows something to others is no action: what holds the node is still reported.
+        holds=after.holds if todo.any or after.holds else _unspoken_holds(one),
         unknowns=tuple(
             f"{reading.source}: {reading.because}"
             for reading in one.assessment.readings
             if reading.answer is Answer.UNKNOWN and reading.installed
         ),
-        write=write,
-        drain=order,
-        stop_drain=stop_drain,
-        notices=notices,
-        kept=kept,
-        progress=progress,
         unschedulable=node.unschedulable,
-        perform=perform,
-        machine=machine,
-        record=record if walked else (one.case if one.record else None),
-        publications=publications,
+        record=after.record,
+        todo=todo,
+        draining=draining,
     )
 
 
@@ -94,13 +77,15 @@ def _recorded(one: Seen, key: str) -> str | None:
 
 
 def node_patch(
-    one: Seen, walked: Walk, record: Record, settings: Settings, signs: Mapping[str, str | None]
+    one: Seen, walked: Walk, case: CaseRecord, signs: Mapping[str, str | None], context: PassContext
 ) -> NodeWrite | None:
     """Return the one patch that makes the node what was decided, None where it is that already.
 
-    `signs` are other annotations, which others read and which ride on it.
+    `case` is what the default profile remembers by now. `signs` are other annotations, which others read and
+    which are part of the same patch.
     """
-    node, keys = one.node, OwnKeys(settings.keys.prefix)
+    node, keys = one.node, context.keys
+    record = (one.record or Record(node.uid)).with_case(DEFAULT, case, context.now)
     labels: dict[str, str | None] = {
         key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value
     }

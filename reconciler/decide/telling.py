@@ -10,6 +10,8 @@ from reconciler.decide.seen import Seen
 from reconciler.model.event import Answer
 from reconciler.model.node import REMEDIATOR_TAINT, Node
 from reconciler.model.plan import (
+    Actions,
+    DrainState,
     NodePlan,
 )
 from reconciler.model.record import State
@@ -25,8 +27,8 @@ def worth_telling(plan: NodePlan) -> bool:
         or plan.transitions
         or plan.unknowns
         or plan.acts
-        or plan.write is not None
-        or plan.publications
+        or plan.todo.write is not None
+        or plan.todo.publications
         or plan.after is not State.OPERATIONAL
     )
 
@@ -43,8 +45,8 @@ def silences(seen: Iterable[Seen], settings: Settings) -> Iterable[datetime]:
 def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
     """Yield when a hold, an event or a drain of these plans comes to its end."""
     for plan in plans:
-        if plan.drain is not None and plan.drain.timeout is not None:
-            yield plan.drain.since + plan.drain.timeout
+        if plan.todo.drain is not None and plan.todo.drain.timeout is not None:
+            yield plan.todo.drain.since + plan.todo.drain.timeout
         yield from (hold.until for hold in plan.holds if hold.until is not None)
         yield from (event.until for event in plan.events if event.until is not None)
 
@@ -74,4 +76,5 @@ def strays(snapshot: Snapshot, told: Collection[str]) -> Iterable[NodePlan]:
     for name, drained in sorted(snapshot.drains.items()):
         if name not in told and running(drained):
             state = State.OPERATIONAL
-            yield NodePlan(name, "", "", state, state, stop_drain=True, progress=drained)
+            stopped, shown = Actions(stop_drain=True), DrainState(progress=drained)
+            yield NodePlan(name, "", "", state, state, todo=stopped, draining=shown)

@@ -6,11 +6,9 @@ what happens when no window is open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
-from reconciler.calendar.windows import Openness
 from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, Status
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -28,14 +26,13 @@ def judge(
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
     asks, because, until = _asks(event, node, policy, settings, remediator, now)
-    deadline = event.not_before - policy.lead_time if event.not_before else None
+    deadline = _deadline(event, policy)
     if not asks:
         return JudgedEvent(event, False, False, because, deadline, until=until)
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
     if not starts:
         because = f"{event.kind} has started: a drain would come too late"
-    openness = settings.calendar.at(now, node.labels)
-    may, timing, until, overruled = _timing(event, policy, deadline, openness, settings, node.labels, now)
+    may, timing, until, overruled = _timing(event, policy, node, settings, now)
     wishes = {
         "due": bool(_due(event, policy, deadline, now)),
         "acknowledges": policy.acknowledge,
@@ -113,16 +110,20 @@ def earliest(not_before: datetime, policy: EventPolicy, settings: Settings) -> d
     return not_before - max(settings.sources.arm.ahead, policy.lead_time)
 
 
+def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
+    return event.not_before - policy.lead_time if event.not_before else None
+
+
 def _timing(
     event: MaintenanceEvent,
     policy: EventPolicy,
-    deadline: datetime | None,
-    openness: Openness,
+    node: Node,
     settings: Settings,
-    labels: Mapping[str, str],
     now: datetime,
 ) -> tuple[bool, str, datetime | None, str]:
     """Return whether a drain may start now, why, until when that stands, and what was overruled."""
+    deadline = _deadline(event, policy)
+    openness = settings.calendar.at(now, node.labels)
     if openness.open:
         return True, openness.because, None, ""
     if openness.absolute:
@@ -139,7 +140,7 @@ def _timing(
     why_now = _due(event, policy, deadline, now)
     if why_now:
         return True, why_now, None, openness.because
-    openings = settings.calendar.openings(now, labels, count=1)
+    openings = settings.calendar.openings(now, node.labels, count=1)
     opening = next((one for one in openings if one.start > now), None)
     if deadline is None:
         if opening is None:

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from reconciler.eviction.budgets import asks, asks_none
 from reconciler.eviction.room import room
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import survey
-from reconciler.model.drains import Blocker, DrainOptions
+from reconciler.model.drains import Blocker, DrainOrder
 from reconciler.model.node import Node
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
 def preview(
-    node: str,
+    order: DrainOrder,
     nodes: Iterable[Node],
     pods: Sequence[Pod],
     budgets: Iterable[PodDisruptionBudget],
-    options: DrainOptions,
-    *,
     now: datetime,
-    namespaces: Mapping[str, Mapping[str, str]] | None = None,
-    own_pod: str | None = None,
-    restart_singletons: bool = False,
 ) -> Preview:
-    """Return what a drain of one node would do `now` (UTC). `nodes` and `pods` are those of the cluster."""
-    here = [pod for pod in pods if pod.node == node]
-    seen = survey(here, options, now=now, namespaces=namespaces, own_pod=own_pod)
+    """Return what the drain would do now (UTC); `nodes` and `pods` are those of the whole cluster."""
+    options = order.options
+    here = [pod for pod in pods if pod.node == order.node]
+    seen = survey(here, options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
     known = () if options.use_delete else tuple(budgets)
     refusing = (
-        _blocker(one.pod, known, options.prefix, restart_singletons=restart_singletons) for one in seen.to_go
+        _blocker(one.pod, known, options.prefix, restart_singletons=order.restart_singletons)
+        for one in seen.to_go
     )
     return Preview(
         pods=seen.verdicts,

@@ -36,17 +36,17 @@ def actions(plan: NodePlan) -> tuple[ActionName, ...]:
 
 
 def _actions(plan: NodePlan) -> Iterator[ActionName]:
-    if plan.stop_drain:
+    if plan.todo.stop_drain:
         yield ActionName.STOP_DRAIN
-    if plan.write is not None:
-        yield write_name(plan.write)
-    if plan.drain is not None:
+    if plan.todo.write is not None:
+        yield write_name(plan.todo.write)
+    if plan.todo.drain is not None:
         yield ActionName.DRAIN
-    if plan.perform is not None:
+    if plan.todo.perform is not None:
         yield ActionName.PERFORM_MAINTENANCE
-    if plan.machine is not None:
-        yield machine_name(plan.machine)
-    yield from (publication.action for publication in plan.publications)
+    if plan.todo.machine is not None:
+        yield machine_name(plan.todo.machine)
+    yield from (publication.action for publication in plan.todo.publications)
 
 
 def write_name(write: NodeWrite) -> ActionName:
@@ -66,9 +66,9 @@ def outcome_name(plan: NodePlan) -> str:
 
     An outcome tells a step of the state machine from other changes of the record.
     """
-    if plan.write is None:
+    if plan.todo.write is None:
         return ""
-    name = write_name(plan.write)
+    name = write_name(plan.todo.write)
     if name is not ActionName.RECORD:
         return name
     moved = plan.transitions and plan.after is not plan.before

@@ -186,11 +186,41 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlan:
-    """All that a pass decided about one node.
+class Actions:
+    """What is to be done about one node.
 
-    `record` is what its profile remembers of it after this pass. `publications` only show
-    something to other tools: they are no action, and come after all actions.
+    `publications` only show something to other tools: they do not count as an action, and are sent last.
+    """
+
+    write: NodeWrite | None = None
+    drain: DrainOrder | None = None
+    stop_drain: bool = False
+    perform: PerformMaintenance | None = None
+    machine: ScaleUp | Remove | None = None
+    notices: tuple[Notice, ...] = ()
+    publications: tuple[Publication, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is done; a patch that only shows something to others does not count."""
+        written = self.write is not None and not self.write.only_shows
+        return written or self.drain is not None or self.stop_drain
+
+
+@dataclass(frozen=True, slots=True)
+class DrainState:
+    """How far a node's drain is: pods that it keeps, what the drainer reports, and what a preview says."""
+
+    kept: tuple[Blocker, ...] = ()
+    progress: DrainProgress | None = None
+    preview: Preview | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """All that a pass decided about one node: what was seen of it, what follows, and what is to be done.
+
+    `record` is what its profile remembers of it after this pass.
     """
 
     node: str
@@ -203,24 +233,15 @@ class NodePlan:
     transitions: tuple[Transition, ...] = ()
     holds: tuple[Hold, ...] = ()
     unknowns: tuple[str, ...] = ()
-    write: NodeWrite | None = None
-    drain: DrainOrder | None = None
-    stop_drain: bool = False
-    notices: tuple[Notice, ...] = ()
-    kept: tuple[Blocker, ...] = ()
-    progress: DrainProgress | None = None
-    preview: Preview | None = None
     unschedulable: bool = False
     record: CaseRecord | None = None
-    publications: tuple[Publication, ...] = ()
-    perform: PerformMaintenance | None = None
-    machine: ScaleUp | Remove | None = None
+    todo: Actions = Actions()
+    draining: DrainState = DrainState()
 
     @property
     def acts(self) -> bool:
         """Whether anything is done about this node."""
-        written = self.write is not None and not self.write.only_shows
-        return written or self.drain is not None or self.stop_drain
+        return self.todo.any
 
     @property
     def starts(self) -> bool:

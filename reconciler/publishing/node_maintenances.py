@@ -181,7 +181,7 @@ def _stage(live: _Live, plan: NodePlan) -> Stage:
     if _is_drained(plan):
         started = judged.event.status is Status.STARTED and not live.event.condition
         return Stage.STARTED if started else Stage.DRAINED
-    return Stage.DRAINING if plan.drain is not None else Stage.CORDONED
+    return Stage.DRAINING if plan.todo.drain is not None else Stage.CORDONED
 
 
 def _why(live: _Live, plan: NodePlan, stage: Stage) -> tuple[str, str]:

@@ -216,15 +216,15 @@ COLUMNS = (
     ),
     Column(
         "kept",
-        lambda plan: [blocker_value(blocker) for blocker in plan.kept],
+        lambda plan: [blocker_value(blocker) for blocker in plan.draining.kept],
         rows=lambda pods, _: (("kept", text) for text in _kept(pods)),
         points=lambda pods: (f"kept: {text}" for text in _kept(pods)),
         place=LAST,
     ),
-    Column("drain", lambda plan: progress_value(plan.progress), rows=_drain_rows),
+    Column("drain", lambda plan: progress_value(plan.draining.progress), rows=_drain_rows),
     Column(
         "preview",
-        lambda plan: preview_value(plan.preview),
+        lambda plan: preview_value(plan.draining.preview),
         rows=_preview_rows,
         points=_preview_points,
         place=LAST,

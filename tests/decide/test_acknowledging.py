@@ -66,9 +66,9 @@ def two(b: Node | None = None, *said_on_b: Any, text: str = WANTED, a: Node | No
 
 def given(plan: NodePlan) -> list[str] | None:
     """What the agent is told from now on; None where nothing is written about it."""
-    if plan.write is None or plan.write.annotations.get(ACKNOWLEDGE) is None:
+    if plan.todo.write is None or plan.todo.write.annotations.get(ACKNOWLEDGE) is None:
         return None
-    found: list[str] = json.loads(plan.write.annotations[ACKNOWLEDGE] or "")
+    found: list[str] = json.loads(plan.todo.write.annotations[ACKNOWLEDGE] or "")
     return found
 
 
@@ -92,11 +92,11 @@ def test_when_every_vm_is_a_drained_node_each_of_them_is_told_so() -> None:
         one = plan_of(plan, name)
         assert given(one) == ["A1"]
         assert written(one) == ("A1",)
-        assert [notice.reason for notice in one.notices] == ["MaintenanceAcknowledged"]
+        assert [notice.reason for notice in one.todo.notices] == ["MaintenanceAcknowledged"]
         assert one.after is State.IN_MAINTENANCE
-        assert one.write is not None
-        assert one.write.annotations[RECORD] is not None
-        assert one.write.unschedulable is None
+        assert one.todo.write is not None
+        assert one.todo.write.annotations[RECORD] is not None
+        assert one.todo.write.unschedulable is None
 
 
 BEING_DRAINED = record(events=(A1,), drain=DrainRecord(NOW))
@@ -435,7 +435,7 @@ def test_several_events_that_may_start_are_one_annotation_in_order() -> None:
     plan = plan_of(planned(snapshot(drained("a", 1, held), readings={"a": both}), settings(WANTED)))
 
     assert given(plan) == ["A1", "B2"]
-    assert len(plan.notices) == 1
+    assert len(plan.todo.notices) == 1
 
 
 def test_what_a_second_event_drains_anew_is_taken_back_from_every_node_at_once() -> None:
@@ -444,7 +444,7 @@ def test_what_a_second_event_drains_anew_is_taken_back_from_every_node_at_once()
     plan = two(told_b, reboot(), second, a=told_a)
 
     for name in ("a", "b"):
-        write = plan_of(plan, name).write
+        write = plan_of(plan, name).todo.write
         assert write is not None
         assert write.annotations[ACKNOWLEDGE] is None
     assert refusal(plan) == "node b is not drained for it yet"
@@ -468,8 +468,8 @@ def test_a_pass_at_rest_says_it_again_to_nobody() -> None:
     plan = two(b, a=a)
 
     for name in ("a", "b"):
-        assert plan_of(plan, name).write is None
-        assert plan_of(plan, name).notices == ()
+        assert plan_of(plan, name).todo.write is None
+        assert plan_of(plan, name).todo.notices == ()
         assert plan_of(plan, name).transitions == ()
 
 
@@ -478,14 +478,14 @@ def test_it_is_taken_back_from_all_as_soon_as_one_is_opened_and_stays_on_record(
     plan = two(b, a=a)
     one = plan_of(plan, "a")
 
-    assert one.write is not None
-    assert dict(one.write.annotations) == {ACKNOWLEDGE: None}
+    assert one.todo.write is not None
+    assert dict(one.todo.write.annotations) == {ACKNOWLEDGE: None}
     assert one.acts
     assert written(one) == ("A1",)
     # Somebody's uncordon ends that node's case.
     other = plan_of(plan, "b")
-    assert other.write is not None
-    assert other.write.annotations[ACKNOWLEDGE] is None
+    assert other.todo.write is not None
+    assert other.todo.write.annotations[ACKNOWLEDGE] is None
     assert other.after is State.OPERATIONAL
     assert written(other) == ()
 
@@ -496,7 +496,7 @@ def test_what_was_taken_back_is_given_again_when_it_may_be_and_not_told_again() 
 
     for name in ("a", "b"):
         assert given(plan_of(plan, name)) == ["A1"]
-        assert plan_of(plan, name).notices == ()
+        assert plan_of(plan, name).todo.notices == ()
 
 
 @pytest.mark.parametrize("off", ["the wish", "the source"])
@@ -511,7 +511,7 @@ def test_it_is_taken_back_where_the_settings_want_it_no_more(off: str) -> None:
         plan = planned(seen, settings("sources: {imds: {enabled: false}}"))
 
     for name in ("a", "b"):
-        write = plan_of(plan, name).write
+        write = plan_of(plan, name).todo.write
         assert write is not None
         assert write.annotations[ACKNOWLEDGE] is None
 
@@ -529,9 +529,9 @@ def test_it_is_taken_back_once_the_event_has_started_or_gone(said: tuple[Any, ..
 
     for name in ("a", "b"):
         one = plan_of(plan, name)
-        assert one.write is not None
-        assert one.write.annotations[ACKNOWLEDGE] is None
-        assert one.write.unschedulable is None
+        assert one.todo.write is not None
+        assert one.todo.write.annotations[ACKNOWLEDGE] is None
+        assert one.todo.write.unschedulable is None
         assert written(one) == ("A1",)
 
 
@@ -542,7 +542,7 @@ def test_what_somebody_else_wrote_there_is_put_right() -> None:
     plan = two(waiting, a=drained_only)
 
     for name in ("a", "b"):
-        write = plan_of(plan, name).write
+        write = plan_of(plan, name).todo.write
         assert write is not None
         assert write.annotations[ACKNOWLEDGE] is None
 
@@ -570,8 +570,8 @@ def test_an_event_that_left_the_case_leaves_the_list() -> None:
 
 def test_the_record_keeps_it_over_a_pass_and_one_without_it_stays_as_it_was() -> None:
     plan = plan_of(two())
-    assert plan.write is not None
-    text = plan.write.annotations[RECORD]
+    assert plan.todo.write is not None
+    text = plan.todo.write.annotations[RECORD]
     assert text is not None
     again = from_annotation(text, "uid-a")
 
@@ -589,8 +589,8 @@ def test_another_prefix_is_another_annotation() -> None:
     seen = snapshot(moved, prefix=prefix, readings={"a": told(reboot(vm_name(1)))})
     plan = plan_of(planned(seen, settings(f"{WANTED}\nkeys: {{prefix: {prefix}}}")))
 
-    assert plan.write is not None
-    assert plan.write.annotations[f"{prefix}/acknowledge"] == '["A1"]'
+    assert plan.todo.write is not None
+    assert plan.todo.write.annotations[f"{prefix}/acknowledge"] == '["A1"]'
 
 
 @pytest.mark.parametrize(
@@ -614,7 +614,7 @@ def test_from_a_node_that_may_not_be_touched_the_word_alone_is_taken_back(
     node = replace(node, annotations=annotations, labels={**node.labels, **change.get("labels", {})})
     plan = plan_of(planned(snapshot(node, readings={"a": told(reboot())}), settings(f"{WANTED}\n{text}")))
 
-    assert plan.write is not None
-    assert dict(plan.write.annotations) == {ACKNOWLEDGE: None}
-    assert (dict(plan.write.labels), plan.write.unschedulable) == ({}, None)
+    assert plan.todo.write is not None
+    assert dict(plan.todo.write.annotations) == {ACKNOWLEDGE: None}
+    assert (dict(plan.todo.write.labels), plan.todo.write.unschedulable) == ({}, None)
     assert plan.holds != ()

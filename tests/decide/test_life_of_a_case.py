@@ -54,10 +54,10 @@ def _history(*nodes: Node, text: str = "", mode: str = "Enforce") -> History:
 
 
 def _written(plan: NodePlan) -> CaseRecord:
-    assert plan.write is not None
-    text = plan.write.annotations[RECORD]
+    assert plan.todo.write is not None
+    text = plan.todo.write.annotations[RECORD]
     assert text is not None
-    found = from_annotation(text, plan.write.uid)
+    found = from_annotation(text, plan.todo.write.uid)
     assert found is not None
     return found.case("default")
 
@@ -80,7 +80,7 @@ def test_a_case_from_its_first_event_to_its_end() -> None:
     drained = _kept(history.cluster).drain
     assert drained is not None
     assert drained.done == history.now
-    assert [notice.reason for notice in plan_of(plan).notices] == ["MaintenanceDrained"]
+    assert [notice.reason for notice in plan_of(plan).todo.notices] == ["MaintenanceDrained"]
 
     history.cluster.annotate("a", REQUEST, None)
     plan, _ = history.look()
@@ -98,13 +98,13 @@ def test_where_nothing_holds_it_a_node_goes_from_operational_to_its_drain_in_one
     plan = plan_of(planned(snapshot(node(), node("b"), readings={"a": told(signal())})))
 
     assert [step.after for step in plan.transitions] == [State.REQUIRED, State.IN_MAINTENANCE]
-    assert plan.write is not None
-    assert plan.write.unschedulable is True
-    assert plan.write.labels == {STATE: "in-maintenance"}
-    assert (plan.write.uid, plan.write.resource_version) == ("uid-a", "1")
+    assert plan.todo.write is not None
+    assert plan.todo.write.unschedulable is True
+    assert plan.todo.write.labels == {STATE: "in-maintenance"}
+    assert (plan.todo.write.uid, plan.todo.write.resource_version) == ("uid-a", "1")
     assert _written(plan).events == (known(),)
-    assert plan.drain is not None
-    assert (plan.drain.uid, plan.drain.since) == ("uid-a", NOW)
+    assert plan.todo.drain is not None
+    assert (plan.todo.drain.uid, plan.todo.drain.since) == ("uid-a", NOW)
 
 
 def test_nothing_is_planned_where_nothing_is_told() -> None:
@@ -277,7 +277,7 @@ def test_a_reboot_that_becomes_a_freeze_stops_the_drain_and_keeps_the_node_until
     seen = snapshot(_draining(), node("b"), readings={"a": freeze}, pods=POD, drains=_running())
     plan = plan_of(planned(seen))
 
-    assert (plan.drain, plan.stop_drain) == (None, True)
+    assert (plan.todo.drain, plan.todo.stop_drain) == (None, True)
     assert (plan.after, codes(plan)) == (State.IN_MAINTENANCE, {"eventsGone"})
 
 
@@ -285,7 +285,7 @@ def test_an_event_that_is_cancelled_in_mid_drain_stops_the_drain_and_the_node_se
     seen = snapshot(_draining(), node("b"), pods=POD, drains=_running())
     plan = plan_of(planned(seen))
 
-    assert (plan.drain, plan.stop_drain) == (None, True)
+    assert (plan.todo.drain, plan.todo.stop_drain) == (None, True)
     assert _written(plan).quiet_since == NOW
     assert codes(plan) == {"eventsGone"}
 
@@ -294,8 +294,8 @@ def test_a_drain_goes_on_past_the_end_of_its_window() -> None:
     seen = snapshot(_draining(), node("b"), readings={"a": told(signal(event_id="A1"))}, pods=POD)
     plan = plan_of(planned(seen, builders.settings(CLOSED)))
 
-    assert plan.drain is not None
-    assert plan.drain.since == NOW
+    assert plan.todo.drain is not None
+    assert plan.todo.drain.since == NOW
 
 
 def test_a_pause_that_started_in_mid_drain_does_not_stop_it_but_starts_none() -> None:
@@ -304,8 +304,8 @@ def test_a_pause_that_started_in_mid_drain_does_not_stop_it_but_starts_none() ->
     seen = snapshot(_draining(), node("b"), readings={"a": started, "b": started}, pods=POD)
     plan = planned(seen, lm)
 
-    assert plan_of(plan).drain is not None
-    assert plan_of(plan, "b").drain is None
+    assert plan_of(plan).todo.drain is not None
+    assert plan_of(plan, "b").todo.drain is None
     assert codes(plan_of(plan, "b")) == {"inTime"}
 
 
@@ -317,8 +317,8 @@ def test_a_drain_that_has_evicted_all_it_may_is_done_and_names_what_it_kept() ->
     done = _written(plan).drain
     assert done is not None
     assert done.done == NOW
-    assert (plan.drain, [blocker.pod for blocker in plan.kept]) == (None, ["shop/cache"])
-    assert [notice.message for notice in plan.notices] == ["drained; kept: shop/cache"]
+    assert (plan.todo.drain, [blocker.pod for blocker in plan.draining.kept]) == (None, ["shop/cache"])
+    assert [notice.message for notice in plan.todo.notices] == ["drained; kept: shop/cache"]
 
 
 def test_a_new_event_of_another_kind_lets_more_go_and_drains_again() -> None:
@@ -326,8 +326,8 @@ def test_a_new_event_of_another_kind_lets_more_go_and_drains_again() -> None:
     both = told(signal(event_id="A1"), signal(Kind.REDEPLOY, event_id="B2"))
     plan = plan_of(planned(snapshot(drained, node("b"), readings={"a": both})))
 
-    assert plan.drain is not None
-    assert plan.drain.options.evict_empty_dir
+    assert plan.todo.drain is not None
+    assert plan.todo.drain.options.evict_empty_dir
     assert _written(plan).drain == DrainRecord(NOW)
 
 
@@ -337,18 +337,18 @@ def test_a_node_created_anew_under_its_name_is_not_the_one_in_the_record() -> No
     seen = snapshot(fresh, node("b"), drains=_running(uid="uid-old"))
     plan = plan_of(planned(seen))
 
-    assert plan.write is not None
-    assert plan.write.annotations == {RECORD: None}
-    assert plan.write.labels == {STATE: None}
-    assert (plan.write.unschedulable, plan.drain, plan.stop_drain) == (None, None, True)
+    assert plan.todo.write is not None
+    assert plan.todo.write.annotations == {RECORD: None}
+    assert plan.todo.write.labels == {STATE: None}
+    assert (plan.todo.write.unschedulable, plan.todo.drain, plan.todo.stop_drain) == (None, None, True)
 
 
 def test_a_drain_on_a_node_that_there_is_nothing_to_say_of_is_stopped() -> None:
     fresh = node(uid="uid-new")
     plan = plan_of(planned(snapshot(fresh, drains=_running(uid="uid-old"))))
 
-    assert plan.stop_drain
-    assert plan.write is None
+    assert plan.todo.stop_drain
+    assert plan.todo.write is None
 
 
 def test_a_node_that_has_vanished_needs_nothing_more() -> None:
@@ -357,7 +357,7 @@ def test_a_node_that_has_vanished_needs_nothing_more() -> None:
     history.cluster.delete_node("a")
     plan, _ = history.look()
 
-    assert [one for one in plan.nodes if one.write or one.drain] == []
+    assert [one for one in plan.nodes if one.todo.write or one.todo.drain] == []
 
 
 def test_our_own_node_goes_last() -> None:
@@ -375,8 +375,8 @@ def test_our_own_drain_waits_for_one_that_began_later() -> None:
     seen = snapshot(_draining("a"), _draining("b"), readings=asks, own_node="a", drains=_running())
     plan = planned(seen)
 
-    assert plan_of(plan, "b").drain is not None
-    assert (plan_of(plan, "a").drain, plan_of(plan, "a").stop_drain) == (None, True)
+    assert plan_of(plan, "b").todo.drain is not None
+    assert (plan_of(plan, "a").todo.drain, plan_of(plan, "a").todo.stop_drain) == (None, True)
     assert codes(plan_of(plan, "a")) == {"othersFirst"}
 
 
@@ -387,7 +387,7 @@ def test_a_node_that_the_autoscaler_deletes_is_neither_begun_nor_gone_on_with() 
 
     assert "leftToUs" in codes(plan_of(plan, "b"))
     assert not plan_of(plan, "b").starts
-    assert (plan_of(plan).drain, plan_of(plan).stop_drain) == (None, True)
+    assert (plan_of(plan).todo.drain, plan_of(plan).todo.stop_drain) == (None, True)
     assert "leftToUs" in codes(plan_of(plan))
 
 
@@ -395,8 +395,8 @@ def test_a_drain_that_is_held_does_not_time_out() -> None:
     going = _draining(since=minutes(45), taints=(AUTOSCALER_TAINT,))
     plan = plan_of(planned(snapshot(going, readings={"a": told(signal(event_id="A1"))}, pods=POD)))
 
-    assert plan.notices == ()
-    assert plan.write is None
+    assert plan.todo.notices == ()
+    assert plan.todo.write is None
 
 
 def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
@@ -406,7 +406,7 @@ def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
 
     assert codes(plan_of(plan)) == {"startsAllowed"}
     assert not plan_of(plan).starts
-    ending = plan_of(plan, "b").write
+    ending = plan_of(plan, "b").todo.write
     assert ending is not None
     assert ending.unschedulable is False
 
@@ -423,7 +423,7 @@ def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: st
     seen = snapshot(broken, readings={"a": told(signal())}, drains=_running())
     plan = plan_of(planned(seen))
 
-    assert (plan.write, plan.drain, plan.stop_drain) == (None, None, True)
+    assert (plan.todo.write, plan.todo.drain, plan.todo.stop_drain) == (None, None, True)
     assert codes(plan) == {"recordReadable"}
     assert said in plan.holds[0].reason
     assert "release a --reset" in plan.holds[0].reason
@@ -454,7 +454,7 @@ def test_a_node_that_somebody_drains_by_hand_is_left_to_them_and_holds_a_place()
     seen = snapshot(claimed, node("b"), readings={name: told(signal()) for name in "ab"})
     plan = planned(seen, builders.settings("budget: {maxUnavailable: 1}"))
 
-    assert (plan_of(plan).write, codes(plan_of(plan))) == (None, {"notClaimed"})
+    assert (plan_of(plan).todo.write, codes(plan_of(plan))) == (None, {"notClaimed"})
     assert "a (drained by hand by alice)" in plan_of(plan, "b").holds[0].reason
 
 
@@ -469,9 +469,9 @@ def test_a_drain_that_takes_too_long_is_told_with_what_blocks_it_and_tried_again
     plan = plan_of(planned(seen))
 
     assert _written(plan).drain == DrainRecord(NOW, attempt=2)
-    assert plan.drain is not None
-    assert plan.drain.since == NOW
-    (notice,) = plan.notices
+    assert plan.todo.drain is not None
+    assert plan.todo.drain.since == NOW
+    (notice,) = plan.todo.notices
     assert "not drained after 0:30:00, trying again; shop/web-1 its budget" in notice.message
     assert codes(plan) == {"drain"}
 
@@ -485,7 +485,7 @@ def test_only_so_many_nodes_are_drained_at_once() -> None:
     )
     plan = planned(seen, builders.settings("drain: {maxConcurrentNodes: 2}"))
 
-    assert [one.node for one in plan.nodes if one.drain is not None] == ["a", "b"]
+    assert [one.node for one in plan.nodes if one.todo.drain is not None] == ["a", "b"]
     assert codes(plan_of(plan, "c")) == {"drainSlot"}
 
 
@@ -533,8 +533,8 @@ def test_the_remediator_and_karpenter_are_told_of_once_for_the_cluster() -> None
 def test_a_label_of_ours_without_a_record_is_taken_away() -> None:
     plan = plan_of(planned(snapshot(node(labels={STATE: "in-maintenance"}))))
 
-    assert plan.write is not None
-    assert (plan.write.labels, plan.write.annotations) == ({STATE: None}, {})
+    assert plan.todo.write is not None
+    assert (plan.todo.write.labels, plan.todo.write.annotations) == ({STATE: None}, {})
 
 
 def test_every_check_that_stops_a_start_is_a_hold_not_only_the_first() -> None:
@@ -559,6 +559,6 @@ def test_while_a_drain_goes_on_another_event_that_starts_no_drain_is_no_hold() -
 
     plan = plan_of(planned(here, builders.settings(text)))
 
-    assert plan.write is None
-    assert plan.drain is not None
+    assert plan.todo.write is None
+    assert plan.todo.drain is not None
     assert plan.holds == ()

@@ -386,7 +386,7 @@ def test_a_case_that_ends_before_its_drain_says_that_a_machine_is_left_over() ->
     world.ask("a", None)
     plan = world.look()
 
-    assert [notice.reason for notice in plan_of(plan).notices] == ["MaintenanceSurplus"]
+    assert [notice.reason for notice in plan_of(plan).todo.notices] == ["MaintenanceSurplus"]
     assert world.record() is None
     assert world.settle().nodes == ()
 

@@ -42,8 +42,8 @@ def shared(mine: CaseRecord, other: CaseRecord = WAITING) -> Record:
 
 def written(plan: NodePlan) -> Record:
     """The record that a plan writes."""
-    assert plan.write is not None
-    found = from_annotation(plan.write.annotations[RECORD] or "", plan.write.uid)
+    assert plan.todo.write is not None
+    found = from_annotation(plan.todo.write.annotations[RECORD] or "", plan.todo.write.uid)
     assert found is not None
     return found
 
@@ -61,10 +61,10 @@ def test_one_profile_leaves_and_the_claim_of_the_other_keeps_the_node_cordoned()
     assert [(step.before, step.after) for step in plan.transitions] == [
         (State.IN_MAINTENANCE, State.OPERATIONAL)
     ]
-    assert plan.write is not None
-    assert plan.write.unschedulable is None
-    assert plan.write.labels == {STATE: State.REQUIRED.value}
-    assert [notice.message for notice in plan.notices] == [
+    assert plan.todo.write is not None
+    assert plan.todo.write.unschedulable is None
+    assert plan.todo.write.labels == {STATE: State.REQUIRED.value}
+    assert [notice.message for notice in plan.todo.notices] == [
         "maintenance is over: still cordoned for profile:patching"
     ]
     left = written(plan)
@@ -80,8 +80,8 @@ def test_the_last_one_to_leave_uncordons() -> None:
     kept = over.with_case("patching", CaseRecord(State.REQUIRED, NOW), NOW)
     plan = of(held_node(kept))
 
-    assert plan.write is not None
-    assert plan.write.unschedulable is False
+    assert plan.todo.write is not None
+    assert plan.todo.write.unschedulable is False
     assert written(plan).profile("patching").state is State.REQUIRED
     assert written(plan).cordon is None
 
@@ -103,14 +103,14 @@ def test_a_node_is_in_maintenance_for_one_profile_at_a_time() -> None:
     elsewhere = CaseRecord(State.IN_MAINTENANCE, NOW, cordon=Cordon.OURS, drain=DrainRecord(NOW))
     plan = of(held_node(shared(CaseRecord(), elsewhere)), asks=True)
 
-    assert (plan.after, plan.drain, plan.starts) == (State.REQUIRED, None, False)
+    assert (plan.after, plan.todo.drain, plan.starts) == (State.REQUIRED, None, False)
     assert codes(plan) == {"oneProfile"}
     assert [hold.reason for hold in plan.holds] == [
         "it is in maintenance for profile patching, and for one at a time"
     ]
     assert written(plan).case("patching") == replace(elsewhere, node_cordon=Cordon.OURS)
-    assert plan.write is not None
-    assert plan.write.labels == {}
+    assert plan.todo.write is not None
+    assert plan.todo.write.labels == {}
 
 
 def test_somebodys_uncordon_ends_one_case_and_not_what_the_other_remembers() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconciler.eviction.preview import preview
 from reconciler.eviction.quantities import quantity
 from reconciler.eviction.room import room
-from reconciler.model.drains import DrainOptions
+from reconciler.model.drains import DrainOrder
 from reconciler.model.node import Condition, Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
@@ -75,9 +75,8 @@ def _preview(
     *,
     restart_singletons: bool = False,
 ) -> tuple[str, ...]:
-    told = preview(
-        "leaving", nodes, pods, budgets, DrainOptions(), now=START, restart_singletons=restart_singletons
-    )
+    order = DrainOrder("leaving", "uid", START, None, restart_singletons=restart_singletons)
+    told = preview(order, nodes, pods, budgets, START)
     return tuple(f"{one.pod} {one.because}" for one in told.blockers)
 
 

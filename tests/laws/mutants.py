@@ -252,8 +252,8 @@ MUTANTS = (
         7,
         "what no check says is said",
         "reconciler/decide/planned.py",
-        "holds if acts or holds else _unspoken_holds(one)",
-        "holds",
+        "after.holds if todo.any or after.holds else _unspoken_holds(one)",
+        "after.holds",
     ),
     Mutant(7, "blocked checks are holds", "reconciler/engine/machine.py", "tuple(found.values())", "()"),
     Mutant(
@@ -281,7 +281,7 @@ MUTANTS = (
         8,
         "a drain's time-out is a moment of change",
         "reconciler/decide/telling.py",
-        "yield plan.drain.since + plan.drain.timeout",
+        "yield plan.todo.drain.since + plan.todo.drain.timeout",
         "pass",
     ),
     Mutant(
@@ -302,8 +302,8 @@ MUTANTS = (
         9,
         "a later pass goes on with the drain",
         "reconciler/decide/draining.py",
-        "if drain is not None and goes_on:",
-        "if drain is not None and goes_on and walked.transitions:",
+        "if drain is not None and under_way and wanted:",
+        "if drain is not None and under_way and wanted and walked.transitions:",
     ),
     Mutant(
         9,
@@ -539,9 +539,9 @@ MUTANTS = (
     Mutant(
         0,
         "a drain that goes on is an action",
-        "reconciler/decide/planned.py",
-        " or order is not None or stop_drain",
-        " or stop_drain",
+        "reconciler/model/plan.py",
+        " or self.drain is not None or self.stop_drain",
+        " or self.stop_drain",
         "tests/decide/test_life_of_a_case.py",
     ),
     Mutant(

@@ -24,9 +24,9 @@ def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordone
     plan, _ = look(world, policy)
 
     for node in plan.nodes:
-        if node.drain is not None:
-            cordons = node.write is not None and node.write.unschedulable is True
-            uncordons = node.write is not None and node.write.unschedulable is False
+        if node.todo.drain is not None:
+            cordons = node.todo.write is not None and node.todo.write.unschedulable is True
+            uncordons = node.todo.write is not None and node.todo.write.unschedulable is False
             assert node.unschedulable or cordons
             assert not uncordons
 

@@ -30,7 +30,7 @@ def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_cal
     plan, _ = look(world, policy, NOW + timedelta(minutes=later))
 
     for node in plan.nodes:
-        if node.write is not None and node.write.unschedulable is False:
+        if node.todo.write is not None and node.todo.write.unschedulable is False:
             seen = before[node.node]
             text = seen.annotations.get(RECORD, "")
             known = from_annotation(text, seen.uid) if text else None

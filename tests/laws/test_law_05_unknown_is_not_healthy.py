@@ -59,7 +59,7 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     def uncordons_or_starts() -> tuple[bool, bool]:
         plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
         nodes = [one for one in plan.nodes if one.node == "n0"]
-        opened = any(one.write is not None and one.write.unschedulable is False for one in nodes)
+        opened = any(one.todo.write is not None and one.todo.write.unschedulable is False for one in nodes)
         asked = any(
             event.asks and silent.source not in event.event.sources for one in nodes for event in one.events
         )

@@ -31,7 +31,7 @@ def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan
 
     assert world.api.done == writes
     assert world.drainer.orders == orders
-    assert [one.notices for one in again.nodes if one.notices] == []
+    assert [one.todo.notices for one in again.nodes if one.todo.notices] == []
     assert {one.action for one in outcomes} <= {"drain"}
 
 
@@ -54,9 +54,9 @@ def test_over_any_history_a_kubernetes_event_comes_with_a_change_of_the_record(
 
         assert {write.node for write in written if write.what == "notify"} <= patched
         for node in plan.nodes:
-            ended = node.write is not None and '"done"' in str(node.write.annotations)
-            late = any(notice.reason == "MaintenanceDrainTimedOut" for notice in node.notices)
-            assert not node.notices or node.transitions or ended or late
+            ended = node.todo.write is not None and '"done"' in str(node.todo.write.annotations)
+            late = any(notice.reason == "MaintenanceDrainTimedOut" for notice in node.todo.notices)
+            assert not node.todo.notices or node.transitions or ended or late
 
 
 def test_the_time_out_of_a_stuck_drain_is_a_moment_of_change() -> None:

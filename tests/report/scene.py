@@ -86,5 +86,8 @@ def document(*, rehearsed: bool = False) -> Document:
         blockers=(Blocker("shop/web-1", "its budget shop/web allows none", "shop/web"),),
         room=("shop/web-1 fits nowhere else",),
     )
-    nodes = tuple(replace(one, preview=preview) if one.drain is not None else one for one in planned.nodes)
+    nodes = tuple(
+        replace(one, draining=replace(one.draining, preview=preview)) if one.todo.drain is not None else one
+        for one in planned.nodes
+    )
     return to_document(replace(planned, nodes=nodes), rehearsed=True)

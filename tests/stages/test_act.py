@@ -132,7 +132,7 @@ def test_drains_are_stopped_before_anything_is_written() -> None:
         builders.planned(
             builders.snapshot(*world.cluster.nodes.values(), readings={"a": builders.told(builders.signal())})
         )
-    ).drain
+    ).todo.drain
     assert order is not None
     world.drainer.start(order)
     running: list[bool] = []

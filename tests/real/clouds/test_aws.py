@@ -248,7 +248,7 @@ def test_a_dry_run_asks_and_writes_nothing_down(scene: Scene, ec2: FakeEc2) -> N
     ec2.told(status(0, event(now=scene.now, hours=0.1)))
     plan = rehearse(scene.outside, scene.settings, scene.now)
 
-    assert [one.drain is not None for one in plan.nodes if one.node == name] == [True]
+    assert [one.todo.drain is not None for one in plan.nodes if one.node == name] == [True]
     assert scene.is_untouched(name)
     assert scene.api.find("configmaps", LEDGER, "node-maintenance") is None
 

@@ -272,7 +272,7 @@ class Scene:
 
         def ended() -> bool:
             nonlocal told
-            idle = not any(plan.drain for plan in self.plans.values())
+            idle = not any(plan.todo.drain for plan in self.plans.values())
             if not idle:
                 self.drainer.wait(0.5)
                 told = self.run()

@@ -264,7 +264,7 @@ def test_a_node_made_anew_under_its_name_in_mid_case_is_another_node(
     scene.run()
 
     assert scene.is_untouched(node)
-    assert not any(plan.drain for plan in scene.plans.values())
+    assert not any(plan.todo.drain for plan in scene.plans.values())
 
 
 def test_a_node_that_vanishes_is_a_case_well_ended(scene: Scene) -> None:

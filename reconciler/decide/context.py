@@ -1,0 +1,29 @@
+"""What every node of a pass is decided with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.model.keys import OwnKeys
+from reconciler.model.snapshot import Snapshot
+from reconciler.settings.schema import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class PassContext:
+    """What was seen of the cluster, the settings, and the moment of the pass (UTC)."""
+
+    snapshot: Snapshot
+    settings: Settings
+    now: datetime
+
+    @property
+    def second(self) -> datetime:
+        """The moment as records keep it: in whole seconds."""
+        return self.now.replace(microsecond=0)
+
+    @property
+    def keys(self) -> OwnKeys:
+        """Our labels and annotations."""
+        return OwnKeys(self.settings.keys.prefix)
