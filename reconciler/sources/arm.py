@@ -113,7 +113,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
 
     def follows(self, record: Record) -> bool:
         """Whether a maintenance that we started runs on the node."""
-        return record.self_service is not None
+        return record.self_service
 
     def write_scope(self, scope: Scope) -> list[str]:
         """Return its parts."""

@@ -15,6 +15,7 @@ from reconciler.model.azure import Planned, Scope, Vm, vm_of
 from reconciler.model.event import Answer as Said
 from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
+from reconciler.model.record import Record, SelfService
 from reconciler.sources import arm
 from reconciler.sources.polled import SPARE
 from tests.support import builders
@@ -309,6 +310,13 @@ def test_while_our_own_maintenance_runs_it_is_asked_sooner() -> None:
 
     assert ARM.due(nodes, memory, NOW + ARM.follow, followed={"a"}) == (SET,)
     assert ARM.due(nodes, memory, NOW + minutes(1), followed={"a"}) == ()
+
+
+@pytest.mark.parametrize("asked", [None, SelfService(NOW, 1, "boot-1")], ids=["drained", "asked"])
+def test_only_a_node_whose_maintenance_we_started_is_followed(asked: SelfService | None) -> None:
+    case = replace(builders.record(), self_service=asked)
+
+    assert ARM.follows(Record("uid").with_case("default", case, NOW)) is (asked is not None)
 
 
 def test_an_answer_from_a_clock_that_was_ahead_silences_nobody() -> None:
