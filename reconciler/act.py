@@ -20,8 +20,8 @@ from reconciler.model.publication import Publication
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     """Return what became of every action; raises LockLost as soon as the lock is not ours any more.
 
-    What is to be remembered is written before what it speaks of is done. All nodes are cordoned before the
-    first is drained, so that pods don't move twice.
+    A record is written before the action that it describes. All nodes are cordoned before the first is
+    drained, so that pods don't move twice.
     """
     writer, drainer = outside.writer, outside.drainer
     outcomes: list[Outcome] = []
@@ -54,7 +54,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         if node.todo.drain is not None:
             drainer.start(node.todo.drain)
             outcomes.append(Outcome(node.node, ActionName.DRAIN, Result.DONE))
-    # Clouds take their time to answer: every drain has begun before.
+    # Clouds answer slowly, so every drain has begun before.
     for node in plan.nodes:
         if node.todo.perform is not None and node.node not in refused:
             outcomes.append(_perform(node.todo.perform, outside.clients))

@@ -10,7 +10,7 @@ from reconciler.clients.machine_providers import MachineProviders, Surroundings
 from reconciler.clients.sources import SourceClients
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.ports import Drains
-from reconciler.notifiers.registry import notifiers
+from reconciler.notifiers.registry import AllNotifiers, notifiers
 from reconciler.settings.schema import Settings
 
 
@@ -27,33 +27,34 @@ class Wiring:
         self._connection = connection
         self._guard = guard
         self._sources = SourceClients(guard)
-        self._providers: tuple[object, MachineProviders] | None = None
+        self._made: tuple[Settings, MachineProviders, AllNotifiers] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
         """Return what a rehearsal is given."""
+        machines, _ = self._made_for(settings)
         return Outside(
             reader=self.cluster,
             clients=self._sources.of(settings),
-            machines=self._machines(settings),
+            machines=machines,
             itself=self.itself,
         )
 
     def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
         """Return what a pass that acts is given."""
+        machines, notifier = self._made_for(settings)
         return WritableOutside(
             reader=self.cluster,
             writer=self.cluster,
             drainer=drainer,
-            notifier=notifiers(self._connection, settings, self._guard),
+            notifier=notifier,
             clients=self._sources.of(settings),
-            machines=self._machines(settings),
+            machines=machines,
             itself=self.itself,
         )
 
-    def _machines(self, settings: Settings) -> MachineProviders:
-        """Return the clients of all machine providers, kept while their settings stay the same."""
-        made_for = (settings.replace, settings.sources.arm.cloud)
-        if self._providers is None or self._providers[0] != made_for:
-            around = Surroundings(self._connection, settings, self._guard)
-            self._providers = made_for, MachineProviders(around)
-        return self._providers[1]
+    def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers]:
+        """Return what is kept, with its tokens, until other settings are loaded."""
+        if self._made is None or self._made[0] is not settings:
+            machines = MachineProviders(Surroundings(self._connection, settings, self._guard))
+            self._made = settings, machines, notifiers(self._connection, settings, self._guard)
+        return self._made[1:]

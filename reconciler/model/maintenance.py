@@ -42,8 +42,8 @@ class Maintenance:
 
     `state` is a Stage, or what another version of this program wrote.
 
-    `due` is when the next thing happens about it (a window opens, or the deadline), where that can be told.
-    `reason` holds the names of the checks that hold it, `message` says the same in words.
+    `due` is when the next step follows (a window opens, or the deadline), where that is known.
+    `reason` has the names of the checks that hold it, `message` says the same in words.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Maintenance:
 
     @property
     def event(self) -> KnownEvent:
-        """The event, as it is told apart from others."""
+        """The event by which it is recognized."""
         return KnownEvent(self.kind, self.not_before, self.ids, self.sources, self.condition)
 
 

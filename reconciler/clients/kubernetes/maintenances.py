@@ -1,4 +1,4 @@
-"""NodeMaintenance objects: read, made, changed and deleted; a view, so that nothing hangs on it."""
+"""NodeMaintenance objects: reads, creates, changes and deletes them. Nothing depends on them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Condition
 
-# The attributes are spelt as in the API, so that no table of names is needed.
+# Attributes have the names of the API, so no table of names is needed.
 # ruff: noqa: N815
 
 API_VERSION = "node-maintenance.dev/v1alpha1"
 KIND = "NodeMaintenance"
 PATH = f"/apis/{API_VERSION}/nodemaintenances"
 PATIENCE = 2.0
-"""Seconds: a view is not worth waiting for; the next pass looks again."""
+"""Seconds. Nothing waits for these objects; the next pass tries again."""
 
 _LONGEST_VALUE = 63
 
@@ -66,7 +66,7 @@ class _Object(msgspec.Struct):
 
 
 def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
-    """Return all objects of this installation, None where there is no such kind."""
+    """Return all objects of this installation, None where the cluster has no such kind."""
     path = f"{PATH}?labelSelector={INSTALLATION}%3D{_installation(prefix)}"
     try:
         found, _ = get_list(connection, path, _Object, patience=PATIENCE)
@@ -76,7 +76,7 @@ def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
 
 
 def write(connection: Connection, guard: Guard, what: MaintenanceWrite) -> None:
-    """Carry one write out; Conflict where somebody else made the object meanwhile."""
+    """Carry out one write; raises Conflict where another client created the object meanwhile."""
     path = f"{PATH}/{what.name}"
     if what.wanted is None:
         request = Request("DELETE", path)
@@ -95,7 +95,7 @@ def write(connection: Connection, guard: Guard, what: MaintenanceWrite) -> None:
         if what.wanted is not None:
             raise
     except Conflict:
-        # A try whose answer was lost had made it: the next pass compares.
+        # An earlier try created it, and its answer was lost: the next pass compares.
         if what.exists:
             raise
 
@@ -157,7 +157,7 @@ def _from_object(found: _Object) -> Maintenance:
     try:
         kind = Kind(spec.kind)
     except ValueError:
-        # Of a newer version, or somebody's hand: it is compared as what it is not, and so written anew.
+        # A newer version or a person wrote it. It then differs from what we show, so it is written again.
         kind = Kind.UNKNOWN
     seconds = spec.durationSeconds
     return Maintenance(

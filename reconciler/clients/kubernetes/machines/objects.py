@@ -1,4 +1,4 @@
-"""Machines, their pools and claims as the API server has them, reduced to what we read, and what it means."""
+"""Machines, their pools and claims as the API server has them: the fields that we read, and their meaning."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, OwnerReference
 
-# The attributes are spelt as in the API, so that no table of names is needed.
+# Attributes have the names of the API, so no table of names is needed.
 # ruff: noqa: N815
 
 _PAUSED = "cluster.x-k8s.io/paused"
 _CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
-# A MachineDeployment of a ClusterClass: its number is the Cluster's to say, and is put back.
+# A MachineDeployment of a ClusterClass: the Cluster says its number, and puts it back.
 _TOPOLOGY = "topology.cluster.x-k8s.io/owned"
 _OPENSHIFT_ROLE = "machine.openshift.io/cluster-api-machine-role"
 _AUTOSCALER = "cluster-api-autoscaler-node-group"
@@ -24,7 +24,7 @@ class _Version(msgspec.Struct):
 
 
 class Group(msgspec.Struct):
-    """An API group: which version it prefers."""
+    """An API group, with the version that it prefers."""
 
     preferredVersion: _Version = msgspec.field(default_factory=_Version)
 
@@ -50,11 +50,11 @@ class _PoolSpec(msgspec.Struct):
 
 
 class PoolStatus(msgspec.Struct):
-    """How far a MachineSet or MachineDeployment is."""
+    """How many machines of a MachineSet or MachineDeployment exist, are ready, and are up to date."""
 
     replicas: int | None = None
     readyReplicas: int | None = None
-    # v1beta1's and v1beta2's name of the same.
+    # v1beta1 and v1beta2 have two names for the same number.
     updatedReplicas: int | None = None
     upToDateReplicas: int | None = None
 
@@ -79,7 +79,7 @@ class NodeClaim(msgspec.Struct):
 
 
 def controller(meta: ObjectMeta, group: str) -> tuple[OwnerReference | None, str]:
-    """Return what owns the object, and its kind, which is empty where it is of another API group."""
+    """Return the owner of the object, and the owner's kind, which is empty for another API group."""
     for owner in meta.ownerReferences or ():
         if owner.controller:
             return owner, owner.kind if owner.apiVersion.startswith(f"{group}/") else ""
@@ -87,9 +87,9 @@ def controller(meta: ObjectMeta, group: str) -> tuple[OwnerReference | None, str
 
 
 def is_control_plane(meta: ObjectMeta, kind: str) -> bool:
-    """Whether the machine carries a control plane: by its label, or by an owner that is no MachineSet.
+    """Whether the machine runs a control plane: by its label, or by an owner that is not a MachineSet.
 
-    KubeadmControlPlane and ControlPlaneMachineSet are two; what an owner does that we don't know is its own.
+    KubeadmControlPlane and ControlPlaneMachineSet are such owners; an unknown owner counts as one, too.
     """
     labels = meta.labels or {}
     if _CONTROL_PLANE in labels or labels.get(_OPENSHIFT_ROLE) == "master":
@@ -98,7 +98,7 @@ def is_control_plane(meta: ObjectMeta, kind: str) -> bool:
 
 
 def is_put_back(meta: ObjectMeta, group: str) -> bool:
-    """Whether somebody else says the pool's number: an autoscaler, or a ClusterClass' topology."""
+    """Whether an autoscaler or a ClusterClass topology sets the pool's number."""
     annotations = meta.annotations or {}
     return _TOPOLOGY in (meta.labels or {}) or any(
         f"{group}/{_AUTOSCALER}-{bound}-size" in annotations for bound in ("min", "max")
@@ -106,15 +106,15 @@ def is_put_back(meta: ObjectMeta, group: str) -> bool:
 
 
 def number_of(found: PoolObject) -> int:
-    """Return how many machines it is to have: one, where it says nothing."""
+    """Return how many machines it should have: one, where it gives no number."""
     return 1 if found.spec.replicas is None else found.spec.replicas
 
 
 def why_busy(what: str, metas: Sequence[ObjectMeta], status: PoolStatus, authority: str) -> str:
-    """Return why the pool is let be for now, empty where it may be asked; `metas` are it and its parts."""
+    """Return why the pool can't be scaled now, empty where it can; `metas` are the pool and its parts."""
     if any(_PAUSED in (meta.annotations or {}) for meta in metas):
         return f"{what} is paused"
-    # OpenShift while it moves over to Cluster API: what isn't in charge is a copy, and put back.
+    # During OpenShift's migration to Cluster API, the object that is not authoritative is only a copy.
     if authority not in ("", "MachineAPI"):
         return f"{what} is looked after by {authority}"
     updated = status.updatedReplicas if status.upToDateReplicas is None else status.upToDateReplicas
