@@ -32,7 +32,7 @@ from tests.real.passes.scene import Scene, Told
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.controlplane import fill
-from tests.support.fakes.cluster import cluster_of
+from tests.support.worlds import world_of
 
 Object = dict[str, Any]
 REGION = "eu-west-1"
@@ -393,13 +393,13 @@ def test_a_memory_that_can_not_be_read_is_none(text: str) -> None:
 
 
 def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
-    cluster = cluster_of([on()])
+    world = world_of([on()])
     fake = FakeEc2()
     fake.told(status(0, event(now=NOW, hours=200)))
     policy = builders.settings(
         "sources: {aws: {enabled: true}}\nwindows: [{schedule: '@yearly', duration: 1h}]"
     )
-    seen = observe(Outside(reader=cluster, clients={"aws": Aws(fake.client)}), policy, NOW)
+    seen = observe(Outside(reader=world.api, clients={"aws": Aws(fake.client)}), policy, NOW)
     plan = decide(seen, assess(seen, minutes(15), NOW), policy, NOW)
 
     assert plan.ledger is not None

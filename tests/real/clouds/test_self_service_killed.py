@@ -8,16 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.act import act
-from reconciler.assess import assess
-from reconciler.decide import decide
 from reconciler.model.azure import PerformMaintenance, Planned, Scope
 from reconciler.model.polling import Listing
 from reconciler.model.record import State
-from reconciler.observe import observe
+from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.cluster import SimulatedCluster
 from tests.support.builders import NOW, minutes, pod
-from tests.support.fakes.cluster import FakeCluster, FakeDrains, Killed, Write, cluster_of, outside_of
 from tests.support.planning import PROVIDER_ID, START, TAKEN, azure_node
+from tests.support.worlds import carry_on, look, starts_on_open_nodes, world_of
 
 OFFERED = Planned(True, NOW - timedelta(days=1), START, START, START + timedelta(days=7))
 TAKES = timedelta(minutes=6)
@@ -27,7 +25,7 @@ TAKES = timedelta(minutes=6)
 class FakeCloud:
     """Azure with one VM: maintenance takes some minutes, and the VM boots in them."""
 
-    cluster: FakeCluster
+    cluster: SimulatedCluster
     performed: list[int] = field(default_factory=list)
     now: int = 0
     die: str = ""
@@ -41,9 +39,9 @@ class FakeCloud:
     def perform_maintenance(self, action: PerformMaintenance) -> None:
         """Begin."""
         assert action.vm.name == "7"
-        node = self.cluster.objects[action.node]
+        node = self.cluster.nodes[action.node]
         assert node.unschedulable
-        assert self.cluster.pods_on.get(action.node, []) == []
+        assert self.cluster.pods_on(action.node) == ()
         if self.die == "before":
             self.die = ""
             raise Killed
@@ -56,40 +54,38 @@ class FakeCloud:
         """Boot the VM in the middle of it."""
         self.now = minute
         if self.performed and minute == self.performed[0] + 3:
-            self.cluster.change("a", boot_id="boot-2")
+            self.cluster.put_node(replace(self.cluster.nodes["a"], boot_id="boot-2"))
 
 
-def run(kill: int | None, *, after: bool, die: str = "") -> tuple[FakeCluster, FakeCloud, list[str]]:
+def run(kill: int | None, *, after: bool, die: str = "") -> tuple[SimulatedCluster, FakeCloud, list[str]]:
     """Run passes for three hours, a process killed at the write of that number."""
-    cluster = cluster_of([replace(azure_node(), unschedulable=False)], [pod("web", "a")])
+    world = world_of([replace(azure_node(), unschedulable=False)], [pod("web", "a")])
+    cluster = world.cluster
     cloud = FakeCloud(cluster, die=die)
+    world.clients["arm"] = cloud
     count = 0
 
-    def hook(write: Write) -> None:
+    def hook(write: Call) -> None:
         nonlocal count
         del write
         count += 1
         if count == kill:
             raise Killed
 
-    setattr(cluster, "after" if after else "before", hook)
+    setattr(world.api, "after_write" if after else "before_write", hook)
     states: list[str] = []
-    drains = FakeDrains(cluster)
     for minute in range(180):
-        now = NOW + minutes(minute)
+        world.clock.advance(NOW + minutes(minute))
         cloud.pass_time(minute)
         try:
-            outside = outside_of(cluster, drains, cloud=cloud)
-            seen = observe(outside, TAKEN, now, drains=drains.progress())
-            plan = decide(seen, assess(seen, timedelta(hours=9), now), TAKEN, now)
-            act(plan, outside)
-            drains.carry_on(now)
+            look(world, TAKEN)
+            carry_on(world)
         except Killed:
-            drains = FakeDrains(cluster)
-        label = cluster.objects["a"].labels.get("node-maintenance.dev/state", State.OPERATIONAL.value)
+            world.restart()
+        label = cluster.nodes["a"].labels.get("node-maintenance.dev/state", State.OPERATIONAL.value)
         if not states or states[-1] != label:
             states.append(label)
-    assert drains.started_on_open_nodes == []
+    assert starts_on_open_nodes(world) == []
     return cluster, cloud, states
 
 
@@ -101,11 +97,11 @@ def test_undisturbed_it_is_done_once_and_the_node_comes_back() -> None:
 
     assert len(cloud.performed) == 1
     assert states == WHOLE
-    assert not cluster.objects["a"].unschedulable
-    assert "node-maintenance.dev/record" not in cluster.objects["a"].annotations
+    assert not cluster.nodes["a"].unschedulable
+    assert "node-maintenance.dev/record" not in cluster.nodes["a"].annotations
     # Before its end: the plan gone, a new boot, Ready.
     assert cloud.performed[0] + 6 < 180
-    assert cluster.objects["a"].provider_id == PROVIDER_ID
+    assert cluster.nodes["a"].provider_id == PROVIDER_ID
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -115,8 +111,8 @@ def test_killed_at_any_write_it_is_done_once_and_the_node_comes_back(kill: int, 
 
     assert len(cloud.performed) == 1
     assert states[-2:] == WHOLE
-    assert not cluster.objects["a"].unschedulable
-    assert "node-maintenance.dev/record" not in cluster.objects["a"].annotations
+    assert not cluster.nodes["a"].unschedulable
+    assert "node-maintenance.dev/record" not in cluster.nodes["a"].annotations
 
 
 @pytest.mark.parametrize("die", ["before", "after"])
@@ -125,4 +121,4 @@ def test_killed_around_the_request_itself_it_is_done_once(die: str) -> None:
 
     assert len(cloud.performed) == 1
     assert states == WHOLE
-    assert not cluster.objects["a"].unschedulable
+    assert not cluster.nodes["a"].unschedulable
