@@ -34,12 +34,17 @@ class VirtualClock:
         """Return when the next thing happens, None when nothing will."""
         return self._agenda[0][0] if self._agenda else None
 
-    def advance(self, until: datetime) -> None:
-        """Let time pass up to and including a moment; an action that raises has been taken off."""
-        while self._agenda and self._agenda[0][0] <= until:
+    def step(self) -> None:
+        """Let time pass until the next thing on the agenda, and do it, if there is one."""
+        if self._agenda:
             moment, _, action = heapq.heappop(self._agenda)
             self._now = max(self._now, moment)
             action()
+
+    def advance(self, until: datetime) -> None:
+        """Let time pass up to and including a moment; an action that raises has been taken off."""
+        while self._agenda and self._agenda[0][0] <= until:
+            self.step()
         self._now = max(self._now, until)
 
     def wait(self, condition: Condition, timeout: float | None) -> None:

@@ -115,12 +115,12 @@ class SimulatedCluster:
         """Let somebody write the node who changes nothing that we read, as kubelets do all the time."""
         self.put_node(self.nodes[name])
 
-    def delete_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> None:
-        """Take a node away; its pods are collected as garbage at once."""
+    def delete_node(self, name: str, actor: Actor = Actor.SOMEBODY, *, collect: bool = True) -> None:
+        """Take a node away; with `collect` its pods are collected as garbage at once, else not at all."""
         del self.nodes[name]
         self.attached.pop(name, None)
         self.tell(actor, "node gone", name)
-        for pod in self.pods_on(name):
+        for pod in self.pods_on(name) if collect else ():
             self._remove(pod)
         self.settle()
 
@@ -290,11 +290,13 @@ class SimulatedCluster:
         pod, now = self.pods[uid], self.clock.now()
         seconds = pod.grace if grace is None else grace
         until = now + timedelta(seconds=seconds)
-        if pod.deleting_until is not None and pod.deleting_until <= until:
-            return
         if not pod.node or seconds == 0:
-            self._remove(pod, actor)
-            self.settle()
+            # Without grace the API server forgets a pod at once, whatever its kubelet does.
+            if uid not in self.finalizers:
+                self._remove(pod, actor)
+                self.settle()
+            return
+        if pod.deleting_until is not None and pod.deleting_until <= until:
             return
         self._put(replace(pod, deleting_until=until))
         workload = self._workload_of(pod)

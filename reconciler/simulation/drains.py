@@ -93,8 +93,8 @@ class SteppedDrainer:
             self.commands.append((now, command))
             self._send(command)
         self._plan_tick()
-        for one in self.core.touched():
-            if self._on_progress is not None:
+        if self._on_progress is not None:
+            for one in self.core.touched():
                 self._on_progress(one)
 
     def _plan_tick(self) -> None:

@@ -1,168 +1,273 @@
-"""Drives the drainer's core against the fake cluster in virtual time: no threads, the same every time."""
+"""Drains over a simulated cluster: the simulation's own driver of the core, with what the tests ask for."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from reconciler.drainer import DrainCore, Limits
-from reconciler.drainer.messages import (
-    BudgetNews,
-    Command,
-    Event,
-    PodNews,
-    Request,
-    Start,
-    Stop,
-    Tick,
-    Unwatch,
-    Watch,
-    WatchBudgets,
-    WatchEnded,
-    WatchPods,
-)
-from reconciler.drainer.requests import ask, failed
-from reconciler.errors import ReconcilerError, Unreachable
-from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress
-from reconciler.model.ports import BudgetChange, PodChange
-from tests.support.fakes.evictor import START, FakeEvictor, FakeWatch
+from reconciler.drainer.messages import Command
+from reconciler.errors import ReconcilerError, Rejected, Unreachable
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation
+from reconciler.model.node import Node
+from reconciler.model.pod import Owner, Pod
+from reconciler.model.selector import LabelSelector
+from reconciler.simulation.api import Call, PodRequest, SimulatedApi
+from reconciler.simulation.clock import VirtualClock
+from reconciler.simulation.cluster import SimulatedCluster
+from reconciler.simulation.drains import SteppedDrainer
+from reconciler.simulation.log import Actor, Happening
+from reconciler.simulation.workloads import BudgetSpec, Workload
+
+START = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+HALF_AN_HOUR = timedelta(minutes=30)
+PLAIN = DrainOptions()
+NEVER = Escalation()
+
+Trouble = Callable[[str, Pod | None], ReconcilerError | None]
+
+
+def no_trouble(verb: str, pod: Pod | None) -> ReconcilerError | None:
+    """Let every request through."""
+    del verb, pod
+    return None
+
+
+class Scene:
+    """A simulated cluster to drain: a node `spare` for replacements, and what the server was asked for.
+
+    In seconds: `ready_after` is how long a replacement takes, `lag` how long the disruption controller takes
+    to count, `terminates_in` how long a pod takes to end (never longer than its grace). `trouble` is asked
+    about each request and may return an error to raise.
+    """
+
+    def __init__(
+        self,
+        *,
+        ready_after: float = 2.0,
+        lag: float = 0.1,
+        terminates_in: float = 1.0,
+        start: datetime = START,
+    ) -> None:
+        """Make a cluster with one empty node."""
+        self.clock = VirtualClock(start)
+        self.cluster = SimulatedCluster(self.clock)
+        self.cluster.budget_lag = timedelta(seconds=lag)
+        self.cluster.log.listeners.append(self._heard)
+        self.api = SimulatedApi(self.cluster)
+        self.api.before_read = self.api.before_write = self._ask_for_trouble
+        self.trouble: Trouble = no_trouble
+        self.restart_refusal = ""
+        self.reads: list[str] = []
+        self.overdrawn: list[str] = []
+        self._ready_after = timedelta(seconds=ready_after)
+        self._terminates_in = timedelta(seconds=terminates_in)
+        self.cluster.add_node(Node("spare", "uid-spare", "1", labels={"agentpool": "spare"}))
+
+    @property
+    def now(self) -> datetime:
+        """The time (aware, UTC)."""
+        return self.clock.now()
+
+    @property
+    def requests(self) -> list[PodRequest]:
+        """Every eviction and deletion that the server was asked for."""
+        return self.api.pod_requests
+
+    @property
+    def restarts(self) -> list[str]:
+        """The Deployments that were restarted, as `namespace/name`."""
+        return [one.subject for one in self.cluster.log.of(Actor.US, "restart")]
+
+    @property
+    def attached(self) -> dict[str, tuple[str, ...]]:
+        """The volumes that are still attached, by node."""
+        return self.cluster.attached
+
+    def add_node(self, name: str, *, cordoned: bool = False, uid: str = "") -> Node:
+        """Add a node, or put another one in the place of the one with its name."""
+        node = Node(name, uid or f"uid-{name}", "1", unschedulable=cordoned)
+        return self.cluster.replace_node(node)
+
+    def there(self, node: str | None = None) -> tuple[Pod, ...]:
+        """Return the pods of a node, or all, without a request."""
+        return tuple(pod for pod in self.cluster.pods.values() if node is None or pod.node == node)
+
+    def deployment(self, name: str, node: str, count: int = 1, *, grace: int = 30) -> list[Pod]:
+        """Add ready pods of a Deployment on one node."""
+        pods = [
+            Pod(
+                "shop",
+                f"{name}-{index}",
+                f"shop/{name}-{index}#0",
+                node,
+                labels={"app": name},
+                owner=Owner("ReplicaSet", name, "apps/v1"),
+                phase="Running",
+                ready=True,
+                grace=grace,
+            )
+            for index in range(count)
+        ]
+        self.deploy(name, *pods)
+        return pods
+
+    def deploy(self, name: str, *pods: Pod) -> None:
+        """Give the Deployment of that name these pods more."""
+        known = self.cluster.workloads.get(f"shop/{name}")
+        replicas = (known.replicas if known else 0) + len(pods)
+        self._adopt(Workload("shop", name, replicas=replicas, grace=pods[0].grace), *pods)
+
+    def stateful_set(self, name: str, node: str, count: int = 1) -> list[Pod]:
+        """Add ready pods of a StatefulSet on one node; their UIDs end in `#old`."""
+        pods = [
+            Pod(
+                "shop",
+                f"{name}-{index}",
+                f"{name}-{index}#old",
+                node,
+                {"app": name},
+                owner=Owner("StatefulSet", name, "apps/v1"),
+                phase="Running",
+                ready=True,
+            )
+            for index in range(count)
+        ]
+        self._adopt(Workload("shop", name, "StatefulSet", replicas=count), *pods)
+        return pods
+
+    def change_pod(self, pod: Pod) -> None:
+        """Let a kubelet or a person change a pod."""
+        self.cluster.add_pod(pod)
+
+    def add_budget(
+        self,
+        name: str,
+        *,
+        app: str | None = None,
+        max_unavailable: int | None = None,
+        min_available: int | None = None,
+    ) -> None:
+        """Add a budget for the pods labelled `app`, its own name by default; it is counted at once."""
+        selector = LabelSelector.of({"app": app or name})
+        self.cluster.add_budget(BudgetSpec("shop", name, selector, min_available, max_unavailable))
+
+    def change_budget(self, key: str, *, max_unavailable: int) -> None:
+        """Let a budget allow more or less from now on."""
+        spec = self.cluster.budget_specs[key]
+        self.cluster.add_budget(replace(spec, max_unavailable=max_unavailable, min_available=None))
+
+    def _adopt(self, workload: Workload, *pods: Pod) -> None:
+        # Replacements come up on the spare node alone, also while a node that is drained is not cordoned.
+        timed = replace(
+            workload, pools=("spare",), starts_after=self._ready_after, stops_after=self._terminates_in
+        )
+        self.cluster.adopt(timed, *pods)
+
+    def _ask_for_trouble(self, call: Call) -> None:
+        pod = call.content if isinstance(call.content, Pod) else None
+        if pod is None:
+            self.reads.append(call.what)
+        error = self.trouble(call.what, pod)
+        if error is None and call.what == "restart" and self.restart_refusal:
+            error = Rejected(self.restart_refusal, status=422)
+        if error is not None:
+            raise error
+
+    def _heard(self, happening: Happening) -> None:
+        """Notice an eviction that leaves a budget with less than it wants, as the pods themselves are."""
+        if (happening.actor, happening.what) != (Actor.US, "evict"):
+            return
+        pod = self.cluster.find_pod(happening.subject)
+        if pod is None or not pod.ready or pod.deleting_until is not None:
+            return
+        for budget in self.cluster.budgets.values():
+            covered = [one for one in self.cluster.pods.values() if budget.covers(one)]
+            healthy = sum(one.ready and one.deleting_until is None for one in covered)
+            if budget.covers(pod) and healthy - 1 < budget.desired:
+                self.overdrawn.append(f"{budget.key} by {pod.key}")
 
 
 class Drive:
-    """One run: `latency` is how long a request takes there and back."""
+    """The drains of one process; `latency` (seconds) is how long a request takes there and back."""
 
-    def __init__(self, cluster: FakeEvictor, *, limits: Limits | None = None, latency: float = 0.02) -> None:
+    def __init__(self, scene: Scene, *, limits: Limits | None = None, latency: float = 0.02) -> None:
         """Take the cluster."""
-        self.cluster = cluster
-        self.core = DrainCore(limits)
-        self.now = START
-        self.commands: list[tuple[datetime, Command]] = []
-        self._half = timedelta(seconds=latency / 2)
-        self._agenda: list[tuple[datetime, int, Callable[[], None]]] = []
-        self._number = 0
-        self._pods: dict[int, FakeWatch[PodChange]] = {}
-        self._budgets: dict[int, FakeWatch[BudgetChange]] = {}
+        self.scene = scene
+        half = timedelta(seconds=latency / 2)
+        self._drainer = SteppedDrainer(scene.api, scene.clock, limits=limits, latency=half)
 
-    def start(self, node: str, **order: object) -> None:
+    @property
+    def core(self) -> DrainCore:
+        """The core that is driven."""
+        return self._drainer.core
+
+    @property
+    def commands(self) -> list[tuple[datetime, Command]]:
+        """Every command so far."""
+        return self._drainer.commands
+
+    @property
+    def now(self) -> datetime:
+        """The time (aware, UTC)."""
+        return self.scene.now
+
+    def start(
+        self,
+        node: str,
+        *,
+        timeout: timedelta = HALF_AN_HOUR,
+        options: DrainOptions = PLAIN,
+        escalation: Escalation = NEVER,
+        own_pod: str | None = None,
+        restart_singletons: bool = False,
+        node_ready: bool = True,
+    ) -> None:
         """Start a node's drain now."""
-        self.feed(Start(order_for(node, **order)))
+        order = order_for(node, since=START, timeout=timeout, options=options)
+        self._drainer.start(
+            replace(
+                order,
+                escalation=escalation,
+                own_pod=own_pod,
+                restart_singletons=restart_singletons,
+                node_ready=node_ready,
+            )
+        )
 
     def stop(self, node: str) -> None:
         """Stop it now."""
-        self.feed(Stop(node))
+        self._drainer.stop(node)
 
-    def lose_watch(self, node: str) -> None:
-        """Cut the watch of a node's pods."""
-        number = self.core._watches[node]
-        self._pods.pop(number)
-        self.feed(WatchEnded(node, number, Unreachable("cut")))
+    def lose_watches(self) -> None:
+        """Cut every open watch."""
+        self.scene.cluster.break_watches(Unreachable("cut"))
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
         """Do something so long after the start."""
-        self._plan(START + timedelta(seconds=seconds), action)
+        self.scene.clock.at(START + timedelta(seconds=seconds), action)
 
     def run(self, seconds: float = 3600) -> dict[str, DrainProgress]:
-        """Run until every drain has ended, or for so long."""
-        end = START + timedelta(seconds=seconds)
+        """Run until every drain has ended, or until so long after the start."""
+        end, clock = START + timedelta(seconds=seconds), self.scene.clock
         turns = 0
-        while self.core.running() and self.now < end:
-            turns += 1
+        while self.core.running() and (moment := clock.next()) is not None and moment <= end:
+            turns = turns + 1 if moment == clock.now() else 0
             assert turns < 100_000, "the core turns without time moving"
-            times = [self._agenda[0][0]] if self._agenda else []
-            times += [at for at in (self.cluster.next_change(), self.core.next_wake()) if at is not None]
-            self.now = max(self.now, min(min(times, default=end), end))
-            self.cluster.advance(self.now)
-            while self._agenda and self._agenda[0][0] <= self.now:
-                heapq.heappop(self._agenda)[2]()
-            wake = self.core.next_wake()
-            if wake is not None and wake <= self.now:
-                self.feed(Tick())
+            clock.step()
+        if self.core.running():
+            clock.advance(end)
         return dict(self.core.progress())
 
-    def feed(self, event: Event) -> None:
-        """Tell the core something now."""
-        for command in self.core.step(event, self.now):
-            self.commands.append((self.now, command))
-            self._carry_out(command)
 
-    def _plan(self, at: datetime, action: Callable[[], None]) -> None:
-        self._number += 1
-        heapq.heappush(self._agenda, (at, self._number, action))
-
-    def _carry_out(self, command: Command) -> None:
-        match command:
-            case Unwatch(number):
-                self._pods.pop(number, None)
-                self._budgets.pop(number, None)
-            case _:
-                self._plan(self.now + self._half, lambda: self._arrive(command))
-
-    def _arrive(self, command: Watch | Request) -> None:
-        answer = self._answer(command)
-        if answer is not None:
-            self._plan(self.now + self._half, lambda: self.feed(answer))
-
-    def _answer(self, command: Watch | Request) -> Event | None:
-        cluster = self.cluster
-        try:
-            match command:
-                case WatchPods(node, number):
-                    pods = cluster.watch_pods(node)
-                    self._pods[number] = pods
-                    pods.on_item = lambda: self._news(number)
-                    self._drain_pods(node, number)
-                case WatchBudgets(number):
-                    budgets = cluster.watch_budgets()
-                    self._budgets[number] = budgets
-                    budgets.on_item = lambda: self._news(number)
-                    self._drain_budgets(number)
-                case _:
-                    return ask(cluster, command, self.now)
-        except ReconcilerError as error:
-            return failed(command, error)
-        return None
-
-    def _news(self, number: int) -> None:
-        node = next(
-            (
-                command.node
-                for _, command in self.commands
-                if isinstance(command, WatchPods) and command.watch == number
-            ),
-            None,
-        )
-        if node is not None:
-            self._drain_pods(node, number)
-        else:
-            self._drain_budgets(number)
-
-    def _drain_pods(self, node: str, number: int) -> None:
-        watch = self._pods.get(number)
-        while watch is not None and watch.items:
-            item = watch.items.popleft()
-            self._plan(
-                max(self.now, self.cluster.now) + self._half,
-                lambda item=item: self.feed(PodNews(node, number, item)),  # type: ignore[misc]  # bound now
-            )
-
-    def _drain_budgets(self, number: int) -> None:
-        watch = self._budgets.get(number)
-        while watch is not None and watch.items:
-            item = watch.items.popleft()
-            self._plan(
-                max(self.now, self.cluster.now) + self._half,
-                lambda item=item: self.feed(BudgetNews(item)),  # type: ignore[misc]  # bound now
-            )
-
-
-def order_for(node: str, **order: object) -> DrainOrder:
-    """Make an order with defaults that suit the fake."""
-    told: dict[str, object] = {
-        "uid": f"uid-{node}",
-        "since": START,
-        "timeout": timedelta(minutes=30),
-        "options": DrainOptions(),
-    }
-    told.update(order)
-    return DrainOrder(node=node, **told)  # type: ignore[arg-type]  # the tests' keywords are the fields
+def order_for(
+    node: str,
+    *,
+    since: datetime = START,
+    timeout: timedelta = HALF_AN_HOUR,
+    options: DrainOptions = PLAIN,
+    own_pod: str | None = None,
+) -> DrainOrder:
+    """Return an order with defaults that suit a scene."""
+    return DrainOrder(node, f"uid-{node}", since, timeout, options, own_pod=own_pod)

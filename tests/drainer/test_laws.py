@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from reconciler.drainer import Limits
 from reconciler.errors import Conflict, NotFound, ReconcilerError, TooManyRequests, Unreachable
 from reconciler.model.drains import DrainProgress, Phase
-from reconciler.model.pod import Owner, Pod
-from tests.drainer.driving import Drive
-from tests.support.fakes.evictor import START, FakeEvictor
+from reconciler.model.pod import Pod
+from tests.drainer.driving import START, Drive, Scene
 
 _TROUBLES: tuple[Callable[[], ReconcilerError], ...] = (
     lambda: Unreachable("reset"),
@@ -52,80 +51,58 @@ _STORIES = st.builds(
 )
 
 
-def _play(story: Story) -> tuple[FakeEvictor, Drive, DrainProgress]:
-    cluster = FakeEvictor(ready_after=3)
+def _play(story: Story) -> tuple[Scene, Drive, DrainProgress]:
+    scene = Scene(ready_after=3)
     for node in ("a", "b"):
-        cluster.add_node(node, cordoned=True)
+        scene.add_node(node, cordoned=True)
     for index, (count, allowed, nodes) in enumerate(story.apps):
-        cluster.deployment(f"app{index}", "a", count)
+        here = scene.deployment(f"app{index}", "a", count)
         if nodes > 1:
-            for pod in cluster.there("a")[-count:]:
-                cluster.add_pod(
-                    Pod(
-                        "shop",
-                        f"{pod.name}-b",
-                        f"{pod.uid}-b",
-                        "b",
-                        pod.labels,
-                        owner=pod.owner,
-                        phase="Running",
-                        ready=True,
-                    )
-                )
+            twins = (replace(pod, name=f"{pod.name}-b", uid=f"{pod.uid}-b", node="b") for pod in here)
+            scene.deploy(f"app{index}", *twins)
         if allowed is not None:
-            cluster.add_budget(f"app{index}", max_unavailable=allowed)
-    for index in range(story.sets):
-        cluster.add_pod(
-            Pod(
-                "shop",
-                f"db-{index}",
-                f"db-{index}#old",
-                "a",
-                {"app": "db"},
-                owner=Owner("StatefulSet", "db"),
-                phase="Running",
-                ready=True,
-            )
-        )
+            scene.add_budget(f"app{index}", max_unavailable=allowed)
+    if story.sets:
+        scene.stateful_set("db", "a", story.sets)
     chance = random.Random(story.seed)
 
     def trouble(verb: str, _: Pod | None) -> ReconcilerError | None:
         return chance.choice(_TROUBLES)() if chance.random() < story.trouble else None
 
-    cluster.trouble = trouble
-    drive = Drive(cluster, latency=story.latency)
+    scene.trouble = trouble
+    drive = Drive(scene, latency=story.latency)
     drive.start("a", timeout=timedelta(minutes=10))
     drive.start("b", timeout=timedelta(minutes=10))
     if story.uncordon_at is not None:
-        drive.at(story.uncordon_at, lambda: cluster.cordon("a", cordoned=False))
-    return cluster, drive, drive.run()["a"]
+        drive.at(story.uncordon_at, lambda: scene.cluster.cordon("a", on=False))
+    return scene, drive, drive.run()["a"]
 
 
 @settings(max_examples=60, deadline=None)
 @given(_STORIES)
 def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_before(story: Story) -> None:
-    cluster, _, _ = _play(story)
+    scene, _, _ = _play(story)
     # Whoever uncordons between our look and our eviction is noticed by the next look.
     slack = Limits().check_every + timedelta(seconds=2 * story.latency)
-    for one in cluster.requests:
+    for one in scene.requests:
         assert one.cordoned or one.at <= START + timedelta(seconds=story.uncordon_at or 0) + slack
 
 
 @settings(max_examples=60, deadline=None)
 @given(_STORIES)
 def test_no_budget_is_overdrawn_and_no_pod_of_another_uid_is_touched(story: Story) -> None:
-    cluster, _, _ = _play(story)
+    scene, _, _ = _play(story)
 
-    assert not cluster.overdrawn
-    assert {one.node for one in cluster.requests} <= {"a", "b"}
-    assert not any(one.granted and one.verb != "evict" for one in cluster.requests)
+    assert not scene.overdrawn
+    assert {one.node for one in scene.requests} <= {"a", "b"}
+    assert not any(one.granted and one.verb != "evict" for one in scene.requests)
 
 
 @settings(max_examples=60, deadline=None)
 @given(_STORIES)
 def test_drained_is_empty_and_whatever_is_left_otherwise_is_named(story: Story) -> None:
-    cluster, _, progress = _play(story)
-    left = {pod.key for pod in cluster.there("a")}
+    scene, _, progress = _play(story)
+    left = {pod.key for pod in scene.there("a")}
 
     if progress.phase is Phase.DRAINED:
         assert not left
@@ -145,9 +122,9 @@ def test_the_same_events_at_the_same_times_give_the_same_commands(story: Story) 
 @settings(max_examples=40, deadline=None)
 @given(_STORIES)
 def test_every_drain_that_nothing_hinders_ends(story: Story) -> None:
-    cluster, _, progress = _play(story)
+    scene, _, progress = _play(story)
     free = all(allowed != 0 for _, allowed, _ in story.apps)
     if free and story.uncordon_at is None and story.trouble == 0:
         assert progress.phase is Phase.DRAINED
         # One request a pod, and few besides.
-        assert len(cluster.requests) + len(cluster.reads) <= 1.15 * len(cluster.requests) + 40
+        assert len(scene.requests) + len(scene.reads) <= 1.15 * len(scene.requests) + 40

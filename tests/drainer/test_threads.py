@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,37 +12,24 @@ from reconciler.drainer import Drainer
 from reconciler.errors import ReconcilerError, Unreachable
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.pod import Pod
-from tests.drainer.driving import order_for
+from tests.drainer.driving import Scene, order_for
 from tests.support.fakes.clock import SystemClock
-from tests.support.fakes.evictor import FakeEvictor
+from tests.support.threads import ThreadedApi, running
 
 _PATIENCE = 60
 
 
-@contextmanager
-def _alive(cluster: FakeEvictor) -> Iterator[None]:
-    """Let the cluster's time go on by itself, as the machine's does."""
-    over = threading.Event()
+class _Alive:
+    """A scene whose nodes `a` and `b` are cordoned, and the port to it for threads."""
 
-    def live() -> None:
-        while not over.wait(0.005):
-            cluster.advance(datetime.now(UTC))
+    def __init__(self) -> None:
+        self.scene = Scene(ready_after=0.02, lag=0.005, terminates_in=0.02, start=datetime.now(UTC))
+        self.api = ThreadedApi(self.scene.api)
+        for node in ("a", "b"):
+            self.scene.add_node(node, cordoned=True)
 
-    cluster.now = datetime.now(UTC)
-    thread = threading.Thread(target=live)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _cluster() -> FakeEvictor:
-    cluster = FakeEvictor(ready_after=0.02, lag=0.005, terminates_in=0.02)
-    for node in ("a", "b"):
-        cluster.add_node(node, cordoned=True)
-    return cluster
+    def running(self) -> AbstractContextManager[None]:
+        return running(self.api, self.scene.clock)
 
 
 def _finish(drainer: Drainer, *nodes: str) -> dict[str, DrainProgress]:
@@ -59,13 +45,14 @@ def told() -> list[DrainProgress]:
 
 
 def test_two_nodes_are_drained_side_by_side_and_no_budget_is_overdrawn(told: list[DrainProgress]) -> None:
-    cluster = _cluster()
+    alive = _Alive()
+    scene = alive.scene
     for node in ("a", "b"):
         for app in range(5):
-            cluster.deployment(f"{node}{app}", node, 4)
-            cluster.add_budget(f"{node}{app}", max_unavailable=1)
-    with _alive(cluster):
-        drainer = Drainer(cluster, SystemClock(), on_progress=told.append)
+            scene.deployment(f"{node}{app}", node, 4)
+            scene.add_budget(f"{node}{app}", max_unavailable=1)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_progress=told.append)
         since = datetime.now(UTC)
         drainer.start(order_for("a", since=since))
         drainer.start(order_for("b", since=since))
@@ -73,16 +60,17 @@ def test_two_nodes_are_drained_side_by_side_and_no_budget_is_overdrawn(told: lis
         drainer.close()
 
     assert {Phase.DRAINED} == {one.phase for one in progress.values()}
-    assert not cluster.overdrawn
-    assert not cluster.there("a") + cluster.there("b")
+    assert not scene.overdrawn
+    assert not scene.there("a") + scene.there("b")
     assert {"a", "b"} == {one.node for one in told if one.phase is Phase.DRAINED}
 
 
 def test_what_goes_wrong_is_in_the_progress_and_not_in_the_callers_thread() -> None:
-    cluster = _cluster()
-    cluster.add_node("a", cordoned=False)
-    with _alive(cluster):
-        drainer = Drainer(cluster, SystemClock())
+    alive = _Alive()
+    scene = alive.scene
+    scene.add_node("a", cordoned=False)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock())
         drainer.start(order_for("a", since=datetime.now(UTC)))
         progress = _finish(drainer, "a")
         drainer.close()
@@ -91,8 +79,9 @@ def test_what_goes_wrong_is_in_the_progress_and_not_in_the_callers_thread() -> N
 
 
 def test_a_bug_in_a_request_does_not_leave_the_drain_waiting() -> None:
-    cluster = _cluster()
-    cluster.deployment("web", "a")
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("web", "a")
     bugs = [KeyError("bug")]
 
     def trouble(verb: str, _: Pod | None) -> ReconcilerError | None:
@@ -100,9 +89,9 @@ def test_a_bug_in_a_request_does_not_leave_the_drain_waiting() -> None:
             raise bugs.pop()
         return None
 
-    cluster.trouble = trouble
-    with _alive(cluster):
-        drainer = Drainer(cluster, SystemClock())
+    scene.trouble = trouble
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock())
         drainer.start(order_for("a", since=datetime.now(UTC)))
         progress = _finish(drainer, "a")
         drainer.close()
@@ -111,16 +100,21 @@ def test_a_bug_in_a_request_does_not_leave_the_drain_waiting() -> None:
 
 
 def test_a_broken_watch_is_opened_again() -> None:
-    cluster = _cluster()
+    alive = _Alive()
+    scene = alive.scene
     for app in range(3):
-        cluster.deployment(f"web{app}", "a", 4)
-        cluster.add_budget(f"web{app}", max_unavailable=1)
-    with _alive(cluster):
-        drainer = Drainer(cluster, SystemClock(), on_progress=lambda one: broken.set() if one.gone else None)
+        scene.deployment(f"web{app}", "a", 4)
+        scene.add_budget(f"web{app}", max_unavailable=1)
+    with alive.running():
+        drainer = Drainer(
+            alive.api, SystemClock(), on_progress=lambda one: broken.set() if one.gone else None
+        )
         broken = threading.Event()
         drainer.start(order_for("a", since=datetime.now(UTC)))
         assert broken.wait(_PATIENCE)
-        cluster.break_watches(Unreachable("cut"))
+        with alive.api.changed:
+            scene.cluster.break_watches(Unreachable("cut"))
+            alive.api.changed.notify_all()
         progress = _finish(drainer, "a")
         drainer.close()
 
@@ -128,15 +122,16 @@ def test_a_broken_watch_is_opened_again() -> None:
 
 
 def test_before_our_own_pod_goes_the_lock_is_given_back() -> None:
-    cluster = _cluster()
-    cluster.deployment("us", "a")
-    cluster.deployment("web", "a", 3)
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("us", "a")
+    scene.deployment("web", "a", 3)
     left: list[set[str]] = []
-    with _alive(cluster):
+    with alive.running():
         drainer = Drainer(
-            cluster,
+            alive.api,
             SystemClock(),
-            before_own_pod=lambda: left.append({pod.name for pod in cluster.there("a")}),
+            before_own_pod=lambda: left.append({pod.name for pod in scene.there("a")}),
         )
         drainer.start(order_for("a", since=datetime.now(UTC), own_pod="shop/us-0"))
         _finish(drainer, "a")
@@ -147,11 +142,14 @@ def test_before_our_own_pod_goes_the_lock_is_given_back() -> None:
 
 def test_close_ends_every_thread_although_a_budget_blocks() -> None:
     before = set(threading.enumerate())
-    cluster = _cluster()
-    cluster.deployment("web", "a", 8)
-    cluster.add_budget("web", max_unavailable=0)
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("web", "a", 8)
+    scene.add_budget("web", max_unavailable=0)
     blocked = threading.Event()
-    drainer = Drainer(cluster, SystemClock(), on_progress=lambda one: blocked.set() if one.blockers else None)
+    drainer = Drainer(
+        alive.api, SystemClock(), on_progress=lambda one: blocked.set() if one.blockers else None
+    )
     drainer.start(order_for("a", since=datetime.now(UTC)))
     assert blocked.wait(_PATIENCE)
     drainer.close()
@@ -159,14 +157,15 @@ def test_close_ends_every_thread_although_a_budget_blocks() -> None:
         thread.join(_PATIENCE)
 
     assert before >= set(threading.enumerate())
-    assert not cluster.requests
+    assert not scene.requests
 
 
 def test_wait_says_so_when_nothing_ended_in_time() -> None:
-    cluster = _cluster()
-    cluster.deployment("web", "a", 8)
-    cluster.add_budget("web", max_unavailable=0)
-    drainer = Drainer(cluster, SystemClock())
+    alive = _Alive()
+    scene = alive.scene
+    scene.deployment("web", "a", 8)
+    scene.add_budget("web", max_unavailable=0)
+    drainer = Drainer(alive.api, SystemClock())
     drainer.start(order_for("a", since=datetime.now(UTC), timeout=timedelta(hours=1)))
 
     assert not drainer.wait(0.05)

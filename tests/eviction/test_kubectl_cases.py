@@ -13,8 +13,7 @@ import pytest
 from reconciler.eviction import judge, survey
 from reconciler.model.drains import DrainOptions, Phase
 from reconciler.model.pod import Owner, Pod
-from tests.drainer.driving import Drive
-from tests.support.fakes.evictor import START, FakeEvictor
+from tests.drainer.driving import START, Drive, Scene
 
 _CASES = Path(__file__).parent.parent / "cases"
 
@@ -119,16 +118,16 @@ def test_a_pod_whose_daemonset_is_gone_goes_by_force_only(force: bool) -> None:
 
 @pytest.mark.parametrize("case", _rows("kubectl_waitdelete.json"))
 def test_waiting_for_a_pod_ends_as_kubectls_does(case: dict[str, Any]) -> None:
-    cluster = FakeEvictor()
-    cluster.add_node("a", cordoned=True)
-    pod = cluster.deployment("web", "a")[0]
+    scene = Scene()
+    scene.add_node("a", cordoned=True)
+    pod = scene.deployment("web", "a")[0]
     options = DrainOptions()
     if case["error"]:
-        cluster.add_pod(replace(pod, labels={**pod.labels, "stuck": "true"}))
+        scene.cluster.finalizers.add(pod.uid)
     if "skip" in case["name"]:
-        cluster.add_pod(replace(pod, deleting_until=START - timedelta(seconds=100)))
+        scene.change_pod(replace(pod, deleting_until=START - timedelta(seconds=100)))
         options = DrainOptions(skip_terminating_after=timedelta(seconds=10))
-    drive = Drive(cluster)
+    drive = Drive(scene)
     drive.start("a", options=options, timeout=timedelta(seconds=60))
     progress = drive.run()["a"]
     assert (progress.phase is Phase.TIMED_OUT) == bool(case["error"])

@@ -16,7 +16,7 @@ from reconciler.model.drains import DrainOrder
 from reconciler.model.node import Condition, Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
-from tests.support.fakes.evictor import START
+from tests.drainer.driving import START
 
 ROOMY = Node(
     "roomy",

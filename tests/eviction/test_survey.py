@@ -20,7 +20,7 @@ from reconciler.eviction.filters import (
 from reconciler.model.drains import Behavior, DrainOptions, PodRule
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector, Requirement
-from tests.support.fakes.evictor import START
+from tests.drainer.driving import START
 
 WEB = Pod("shop", "web", "u1", "n", labels={"app": "web"}, owner=Owner("ReplicaSet", "web"), phase="Running")
 NAKED = replace(WEB, owner=None, empty_dir=True)

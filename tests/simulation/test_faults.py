@@ -182,3 +182,15 @@ def test_whoever_is_killed_leaves_what_was_written() -> None:
 
     assert there.cluster.nodes[name(0)].unschedulable
     assert isinstance(there.api.done[0].content, NodeWrite)
+
+
+def test_a_pod_on_a_dead_node_goes_only_without_grace() -> None:
+    there = world(1, web(1))
+    (pod,) = pods_of(there, "web")
+    there.cluster.node_down(name(0))
+    there.cluster.terminate(pod.uid, None)
+    there.advance(timedelta(hours=1))
+    assert pod.uid in there.cluster.pods
+
+    there.cluster.terminate(pod.uid, 0)
+    assert pod.uid not in there.cluster.pods
