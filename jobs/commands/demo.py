@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,9 +12,8 @@ from rich.text import Text
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.drains import DrainProgress, Phase
-from reconciler.model.moments import from_text, to_text
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Hold, JudgedEvent, NodePlan, Plan
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
@@ -24,6 +22,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.simulation.audit import Audit
 from reconciler.simulation.day import END, SETTINGS, START, ZONE, Chapter, build, chapters
 from reconciler.simulation.log import Actor, Happening
+from reconciler.simulation.story import LETS_BE, WAITS, Story
 from reconciler.simulation.world import World
 
 EVERY = timedelta(minutes=1)
@@ -32,16 +31,13 @@ DEBOUNCE = timedelta(milliseconds=500)
 
 _STYLES = {
     "Azure": "magenta",
-    "waits": "yellow",
+    WAITS: "yellow",
     "acts": "bold green",
-    "lets be": "green",
+    LETS_BE: "green",
     "somebody": "cyan",
     "cluster": "blue",
 }
 _KUBERNETES = {"node not ready": "is NotReady", "node ready": "is Ready again", "node joined": "joins"}
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
-_TOLD_IN_FULL = re.compile(r"\w{3} \d{4}-\d{2}-\d{2} (\d{2}:\d{2}) \w+ \([\w/]+\)")
-_NEXT_OPENING = re.compile(r"; [\w-]+ opens next, at [^;]*")
 
 
 @click.command("demo")
@@ -67,7 +63,9 @@ class _Demo:
         self._woken: datetime | None = None
         self._begun: dict[str, datetime] = {}
         self._phases: dict[str, Phase] = {}
-        self._told: dict[str, tuple[str, ...]] = {}
+        self._story = Story(self._settings, ZONE, START.date())
+        self._told: dict[str, tuple[object, ...]] = {}
+        self._quiet: dict[str, datetime] = {}
         self._passes = self._drained = self._stopped = 0
 
     def run(self) -> int:
@@ -139,7 +137,7 @@ class _Demo:
         line = Text(f"{self._world.now.astimezone(ZONE):%H:%M:%S}  ", style="dim")
         line.append(f"{who:<9} ", style=f"not dim {_STYLES[who]}")
         line.append(f"{node:<30} " if node else "", style="not dim")
-        line.append(_readable(text), style="not dim")
+        line.append(text, style="not dim")
         self._out.print(line)
 
     def _heard(self, happening: Happening) -> None:
@@ -163,7 +161,7 @@ class _Demo:
                 told = self._world.platform.told(happening.node)
                 event = next(one for one in told if one.event_id == happening.subject)
                 pause = f", a pause of {event.seconds} s" if event.seconds >= 0 else ""
-                return f"announces: {kind}, not before {to_text(event.not_before)}{pause}"
+                return f"announces: {kind}, not before {self._story.clock(event.not_before)}{pause}"
             case "started":
                 return f"begins: {kind}"
             case "cancelled":
@@ -174,23 +172,26 @@ class _Demo:
                 return "takes the VM away"
 
     def _tell(self, plan: NodePlan) -> None:
+        now, node = self._world.now, self._world.cluster.nodes.get(plan.node)
+        labels = node.labels if node is not None else {}
         for step in plan.transitions:
             if step.after is State.IN_MAINTENANCE:
-                self._begun[plan.node] = self._world.now
-                self._line("acts", plan.node, f"cordons and drains: {_why(plan.events)}")
+                self._begun[plan.node] = now
+                why = self._story.start(plan, labels, now)
+                self._line("acts", plan.node, f"cordons and drains: {why}")
             elif step.before is State.IN_MAINTENANCE:
-                self._line("acts", plan.node, f"uncordons: {step.because}")
+                why = self._story.end(self._quiet.pop(plan.node, now))
+                self._line("acts", plan.node, f"uncordons: {why}")
+        if plan.record is not None and plan.record.quiet_since is not None:
+            self._quiet[plan.node] = plan.record.quiet_since
         if plan.todo.stop_drain:
             self._stopped += 1
             self._line("acts", plan.node, "stops the drain: nothing asks for it any more")
-        held = plan.holds
-        passing = () if plan.after is State.IN_MAINTENANCE else plan.events
-        lines = [("waits", text) for text in _told_holds(held)]
-        lines += [("lets be", event.because) for event in passing if not event.asks]
-        keys = tuple(_key(text) for _, text in lines)
+        told = self._story.standing(plan, labels, now)
+        keys = tuple(one.key for one in told)
         if keys != self._told.get(plan.node, ()):
-            for who in dict.fromkeys(who for who, _ in lines):
-                self._line(who, plan.node, "; ".join(text for one, text in lines if one == who))
+            for who in dict.fromkeys(one.who for one in told):
+                self._line(who, plan.node, "; ".join(one.text for one in told if one.who == who))
         self._told[plan.node] = keys
 
     def _drain_moved(self, progress: DrainProgress) -> None:
@@ -226,37 +227,3 @@ def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[
     most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
     yield "budgets", f"{word}; {most}"
     yield "passes", f"{passes}: one a minute, and one after each change"
-
-
-def _why(events: Iterable[JudgedEvent]) -> str:
-    """Say why a drain starts now, and what was overruled where something was."""
-    starting = [one for one in events if one.asks and one.may_start]
-    said = [f"{one.timing}, though {one.overruled}" if one.overruled else one.timing for one in starting]
-    return "; ".join(dict.fromkeys(said))
-
-
-def _told_holds(holds: Iterable[Hold]) -> list[str]:
-    """Return the holds' reasons; why a node is still cordoned is told in one of them."""
-    codes = {hold.code for hold in holds}
-    return [
-        f"stays cordoned: {hold.reason}" if hold.code in ("eventsGone", "nodeReady") else hold.reason
-        for hold in holds
-        if hold.code != "nodeReady" or "eventsGone" not in codes
-    ]
-
-
-def _key(text: str) -> str:
-    """What makes two holds one to a reader: counts, times and words of progress aside."""
-    text = re.sub(r"\([^)]*\)", "", text.partition(": needs")[0])
-    return re.sub(r"\d+| (Scheduled|Started)$", "", text)
-
-
-def _readable(text: str) -> str:
-    """Tell moments as the clock in Berlin shows them; the day only where it is another one."""
-
-    def told(found: re.Match[str]) -> str:
-        moment = from_text(found[0]).astimezone(ZONE)
-        clock = f"{moment:%H:%M:%S}" if moment.second else f"{moment:%H:%M}"
-        return clock if moment.date() == START.date() else f"{clock} on {moment:%A}"
-
-    return _TOLD_IN_FULL.sub(r"\1", _MOMENT.sub(told, _NEXT_OPENING.sub("", text)))

@@ -1,0 +1,117 @@
+"""What the demo says about a plan, for a reader who follows the day on a clock.
+
+The texts are made of the plan's values. Only reasons without a moment in them are shown as the plan has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from reconciler.checks.events_gone import events_gone
+from reconciler.checks.node_ready import node_ready
+from reconciler.checks.window_open import window_open
+from reconciler.model.holds import HoldCode
+from reconciler.model.plan import Hold, JudgedEvent, NodePlan
+from reconciler.model.record import State
+from reconciler.settings.policies import OutsideWindow
+from reconciler.settings.schema import Settings
+
+WAITS, LETS_BE = "waits", "lets be"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One sentence about a node. Two with the same `key` are the same news, whatever their numbers are."""
+
+    who: str
+    key: tuple[object, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Tells plans made with `settings`, on clocks of `zone`; `today` is the day that goes without saying."""
+
+    settings: Settings
+    zone: ZoneInfo
+    today: date
+
+    def clock(self, moment: datetime) -> str:
+        """Return the time of day, with the day of the week where that is not today."""
+        here = moment.astimezone(self.zone)
+        clock = f"{here:%H:%M:%S}" if here.second else f"{here:%H:%M}"
+        return clock if here.date() == self.today else f"{clock} on {here:%A}"
+
+    def start(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> str:
+        """Return why the drain of a node with these labels starts `now`, and what was overruled."""
+        starting = [event for event in plan.events if event.asks and event.may_start]
+        return "; ".join(dict.fromkeys(self._why(event, labels, now) for event in starting))
+
+    def _why(self, event: JudgedEvent, labels: Mapping[str, str], now: datetime) -> str:
+        openness = self.settings.calendar.at(now, labels)
+        if openness.open and openness.window is not None and openness.changes_at is not None:
+            # A night ends in the morning: the day goes without saying.
+            end = openness.changes_at.astimezone(self.zone)
+            return f"window {openness.window} is open until {end:%H:%M}"
+        policy = self.settings.policy(event.event.kind, event.event.condition, labels)
+        at_deadline = policy is not None and policy.outside_window is OutsideWindow.AT_DEADLINE
+        why = event.timing
+        if at_deadline and event.deadline is not None and now >= event.deadline:
+            why = f"the deadline {self.clock(event.deadline)} is reached"
+        return f"{why}, though no maintenance window is open" if event.overruled else why
+
+    def end(self, quiet_since: datetime) -> str:
+        """Return why the node comes back; its events were gone from that moment on."""
+        return f"every event has gone since {self.clock(quiet_since)}"
+
+    def standing(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> tuple[Told, ...]:
+        """Return what holds the node, and which of its events nothing is done about."""
+        codes = {hold.code for hold in plan.holds}
+        # Why a node is still cordoned is told in one sentence: its events come before its readiness.
+        skipped = node_ready.name if events_gone.name in codes else ""
+        found = [
+            Told(WAITS, *self._hold(hold, plan, labels, now)) for hold in plan.holds if hold.code != skipped
+        ]
+        if plan.after is not State.IN_MAINTENANCE:
+            ignored = (event for event in plan.events if not event.asks)
+            found += [Told(LETS_BE, (event.event.kind,), event.because) for event in ignored]
+        return tuple(found)
+
+    def _hold(
+        self, hold: Hold, plan: NodePlan, labels: Mapping[str, str], now: datetime
+    ) -> tuple[tuple[object, ...], str]:
+        """Return the key and the text of one hold."""
+        if hold.code == window_open.name:
+            waits = tuple(self._window(plan, labels, now))
+            return (hold.code,), "; ".join(dict.fromkeys(waits))
+        if hold.code == events_gone.name:
+            quiet = plan.record.quiet_since if plan.record is not None else None
+            if quiet is not None and hold.until is not None:
+                settles = f"gone since {self.clock(quiet)}; it settles until {self.clock(hold.until)}"
+                return (hold.code, quiet), f"stays cordoned: {settles}"
+            kinds = tuple(event.event.kind for event in plan.events)
+            return (hold.code, kinds), f"stays cordoned: {hold.reason}"
+        if hold.code == node_ready.name:
+            return (hold.code,), f"stays cordoned: {hold.reason}"
+        if hold.code == HoldCode.DRAIN and plan.draining.progress is not None:
+            pods = tuple(sorted(blocker.pod for blocker in plan.draining.progress.blockers))
+            return (hold.code, pods), hold.reason
+        return (hold.code,), hold.reason
+
+    def _window(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> Iterator[str]:
+        opening = next(iter(self.settings.calendar.openings(now, labels, count=1)), None)
+        for event in plan.events:
+            if not event.asks or event.may_start:
+                continue
+            deadline = event.deadline
+            if opening is not None and (deadline is None or opening.start < deadline):
+                before = f", before the deadline {self.clock(deadline)}" if deadline is not None else ""
+                waits = f"waits for {opening.window}, which opens at {self.clock(opening.start)}{before}"
+            elif deadline is not None:
+                waits = f"no window opens before the deadline, so it starts at {self.clock(deadline)}"
+            else:
+                waits = "no window opens"
+            yield f"no maintenance window is open; {waits}"
