@@ -7,8 +7,10 @@ the document and the plan. Moments lie within some hours of `NOW`, where windows
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -48,6 +50,21 @@ IDS = ("A1", "B2", "C3")
 moments = st.integers(-90, 480).map(lambda count: NOW + timedelta(minutes=count))
 past = st.integers(0, 300).map(lambda count: NOW - timedelta(seconds=17 * count))
 
+maybe_past = st.none() | past
+booleans = st.booleans()
+_texts = st.text(max_size=30)
+numbers = cache(st.integers)
+
+Value = TypeVar("Value", bound=Hashable)
+_made: dict[tuple[Hashable, ...], st.SearchStrategy[Any]] = {}
+
+
+def one_of(options: tuple[Value, ...]) -> st.SearchStrategy[Value]:
+    """One of these, as a strategy that is made once: making it takes longer than drawing from it."""
+    if options not in _made:
+        _made[options] = st.sampled_from(options)
+    return _made[options]
+
 
 def rfc1123(moment: datetime) -> str:
     """A moment as Azure writes it."""
@@ -57,55 +74,63 @@ def rfc1123(moment: datetime) -> str:
 @st.composite
 def imds_events(draw: st.DrawFn) -> dict[str, Any]:
     """One event in IMDS's own words, odd ones among them."""
-    started = draw(st.booleans())
+    started = draw(booleans)
     date: str = "" if started else rfc1123(draw(moments))
-    if not started and draw(st.integers(0, 9)) == 0:
+    if not started and draw(numbers(0, 9)) == 0:
         date = "sometime soon"
     return {
-        "EventId": draw(st.sampled_from(("", *IDS))),
-        "EventType": draw(st.sampled_from((*KINDS, "Freeze", "Hibernate"))),
+        "EventId": draw(one_of(("", *IDS))),
+        "EventType": draw(one_of((*KINDS, "Freeze", "Hibernate"))),
         "EventStatus": "Started" if started else "Scheduled",
         "NotBefore": date,
-        "Description": draw(st.sampled_from(("", "Host server is undergoing maintenance.", LIVE_MIGRATION))),
-        "EventSource": draw(st.sampled_from(("Platform", "Platform", "User"))),
-        "DurationInSeconds": draw(st.sampled_from((-1, 0, 5, 30, 600))),
+        "Description": draw(one_of(("", "Host server is undergoing maintenance.", LIVE_MIGRATION))),
+        "EventSource": draw(one_of(("Platform", "Platform", "User"))),
+        "DurationInSeconds": draw(one_of((-1, 0, 5, 30, 600))),
     }
+
+
+_at_most_two_events = st.lists(imds_events(), max_size=2)
 
 
 @st.composite
 def messages(draw: st.DrawFn) -> str:
     """A condition's message by AKS's grammar, or something that is not."""
-    if draw(st.integers(0, 9)) == 0:
-        return draw(st.text(max_size=30))
-    status = draw(st.sampled_from(("Scheduled", "Started")))
-    text = f"{draw(st.sampled_from(KINDS))} {status}"
+    if draw(numbers(0, 9)) == 0:
+        return draw(_texts)
+    status = draw(one_of(("Scheduled", "Started")))
+    text = f"{draw(one_of(KINDS))} {status}"
     if status == "Scheduled":
         text += f": {rfc1123(draw(moments))}"
-    text += f". DurationInSeconds: {draw(st.sampled_from((-1, 5, 600)))}."
-    text += draw(st.sampled_from(("", f" {LIVE_MIGRATION}", " Host server is undergoing maintenance.")))
+    text += f". DurationInSeconds: {draw(one_of((-1, 5, 600)))}."
+    text += draw(one_of(("", f" {LIVE_MIGRATION}", " Host server is undergoing maintenance.")))
     text += " For more information, see https://aka.ms/aks/scheduledevents."
-    return text + draw(st.sampled_from(("", *(f" EventId: {one}" for one in IDS))))
+    return text + draw(one_of(("", *(f" EventId: {one}" for one in IDS))))
 
 
 @st.composite
 def requests(draw: st.DrawFn) -> str:
     """A request, now and then one that nobody can read."""
-    if draw(st.integers(0, 9)) == 0:
-        return draw(st.sampled_from(("", "reboot please", '{"kind":"Nap"}', "[]", '{"kind":"Reboot","x":1}')))
-    document: dict[str, str] = {"kind": draw(st.sampled_from((*KINDS, "LiveMigration")))}
-    if draw(st.booleans()):
+    if draw(numbers(0, 9)) == 0:
+        return draw(one_of(("", "reboot please", '{"kind":"Nap"}', "[]", '{"kind":"Reboot","x":1}')))
+    document: dict[str, str] = {"kind": draw(one_of((*KINDS, "LiveMigration")))}
+    if draw(booleans):
         document["notBefore"] = draw(moments).isoformat()
     return json.dumps(document)
+
+
+_messages, _requests = messages(), requests()
 
 
 @st.composite
 def event_conditions(draw: st.DrawFn) -> Condition:
     """AKS's condition in any of its three states, its heartbeat fresh or not."""
-    status = draw(st.sampled_from(("True", "True", "False", "False", "False", "Unknown")))
-    message = draw(messages()) if status == "True" else "VM has no scheduled event"
-    age = draw(st.sampled_from((0, 4, 14, 20)))
+    status = draw(one_of(("True", "True", "False", "False", "False", "Unknown")))
+    message = draw(_messages) if status == "True" else "VM has no scheduled event"
+    age = draw(one_of((0, 4, 14, 20)))
     return builders.condition("VMEventScheduled", status, message, at=NOW - timedelta(minutes=age))
 
+
+_event_conditions = event_conditions()
 
 known_events = st.builds(
     KnownEvent,
@@ -118,38 +143,47 @@ known_events = st.builds(
 )
 
 
+_at_most_one_known = st.lists(known_events, max_size=1)
+# One event is on record once.
+_some_known = st.lists(
+    known_events, min_size=1, max_size=2, unique_by=lambda one: (one.kind, one.ids or one.not_before)
+)
+_maybe_now = st.none() | st.just(NOW)
+_maybe_asked = st.none() | st.builds(SelfService, past, st.integers(1, 3), st.just("boot-1"))
+
+
 @st.composite
 def records(draw: st.DrawFn, uid: str) -> Record:
     """Any record that the program itself could have left behind."""
-    return Record(uid).with_case("default", draw(cases()), NOW)
+    return Record(uid).with_case("default", draw(_cases), NOW)
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> CaseRecord:
     """Anything that one profile could remember of a node."""
-    state = draw(st.sampled_from(tuple(State)))
-    dismissed = tuple(draw(st.lists(known_events, max_size=1)))
+    state = draw(one_of(tuple(State)))
+    dismissed = tuple(draw(_at_most_one_known))
     if state is State.OPERATIONAL:
         return CaseRecord(dismissed=dismissed)
     since = draw(past)
-    # One event is on record once.
-    several = st.lists(
-        known_events, min_size=1, max_size=2, unique_by=lambda one: (one.kind, one.ids or one.not_before)
-    )
-    events = tuple(draw(several))
+    events = tuple(draw(_some_known))
     if state is State.REQUIRED:
         return CaseRecord(state, since, events, dismissed=dismissed)
-    done = draw(st.none() | st.just(NOW))
+    done = draw(_maybe_now)
     return CaseRecord(
         state=state,
         since=since,
         events=events,
-        cordon=draw(st.sampled_from((Cordon.OURS, Cordon.OURS, Cordon.FOREIGN))),
-        drain=DrainRecord(since, draw(st.integers(1, 3)), done),
-        quiet_since=draw(st.none() | past),
+        cordon=draw(one_of((Cordon.OURS, Cordon.OURS, Cordon.FOREIGN))),
+        drain=DrainRecord(since, draw(numbers(1, 3)), done),
+        quiet_since=draw(maybe_past),
         dismissed=dismissed,
-        self_service=draw(st.none() | st.builds(SelfService, past, st.integers(1, 3), st.just("boot-1"))),
+        self_service=draw(_maybe_asked),
     )
+
+
+_cases = cases()
+_records = cache(records)
 
 
 @st.composite
@@ -158,28 +192,28 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     annotations: dict[str, str] = {}
     labels: dict[str, str] = {}
     conditions: list[Condition] = []
-    spoken = draw(st.integers(0, 7))
+    spoken = draw(numbers(0, 7))
     if spoken & 1:
-        annotations[REQUEST] = draw(requests())
+        annotations[REQUEST] = draw(_requests)
     instance = int(name.removeprefix("n"))
     if spoken & 2:
-        told = draw(st.lists(imds_events(), max_size=2))
+        told = draw(_at_most_two_events)
         annotations[IMDS] = builders.published(*told, vm=builders.vm_name(instance))
-    if spoken & 4 or draw(st.booleans()):
-        conditions.append(draw(event_conditions()))
+    if spoken & 4 or draw(booleans):
+        conditions.append(draw(_event_conditions))
     uid = f"uid-{name}"
-    cordoned = draw(st.integers(0, 5)) == 0
-    if not fresh and draw(st.booleans()):
-        held = draw(records(uid))
+    cordoned = draw(numbers(0, 5)) == 0
+    if not fresh and draw(booleans):
+        held = draw(_records(uid))
         if not held.empty:
             annotations[RECORD] = to_annotation(held)
         if held.worst is not State.OPERATIONAL:
             labels[STATE] = held.worst.value
         if held.worst is State.IN_MAINTENANCE:
-            cordoned = draw(st.integers(0, 4)) > 0
-        if draw(st.integers(0, 9)) == 0:
-            annotations[RECORD] = draw(st.sampled_from(("{", '{"version":3}', "null", "[]")))
-    odd = draw(st.integers(0, 15))
+            cordoned = draw(numbers(0, 4)) > 0
+        if draw(numbers(0, 9)) == 0:
+            annotations[RECORD] = draw(one_of(("{", '{"version":3}', "null", "[]")))
+    odd = draw(numbers(0, 15))
     if odd == 0:
         labels[KARPENTER_LABEL] = "spot"
     elif odd == 1:
@@ -193,15 +227,15 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     bare = builders.node(
         name,
         uid=uid,
-        zone=draw(st.sampled_from(("", "1", "2"))),
-        pool=draw(st.sampled_from(("batch", "web"))),
+        zone=draw(one_of(("", "1", "2"))),
+        pool=draw(one_of(("batch", "web"))),
         labels=labels,
         annotations=annotations,
         unschedulable=cordoned,
-        ready=draw(st.integers(0, 7)) > 0,
-        ready_since=draw(st.none() | past),
+        ready=draw(numbers(0, 7)) > 0,
+        ready_since=draw(maybe_past),
         conditions=tuple(conditions),
-        taints=draw(st.sampled_from(((), (), (), (), (), (AUTOSCALER_TAINT,), (REMEDIATOR_TAINT,)))),
+        taints=draw(one_of(((), (), (), (), (), (AUTOSCALER_TAINT,), (REMEDIATOR_TAINT,)))),
     )
     return builders.on_vm(bare, instance)
 
@@ -213,11 +247,11 @@ def pods(draw: st.DrawFn, on: str) -> tuple[Pod, ...]:
         builders.pod(
             f"{on}-{number}",
             on,
-            owner=draw(st.sampled_from(("ReplicaSet", "ReplicaSet", "DaemonSet", ""))),
-            empty_dir=draw(st.integers(0, 4)) == 0,
-            deleting_until=draw(st.sampled_from((None, None, None, NOW))),
+            owner=draw(one_of(("ReplicaSet", "ReplicaSet", "DaemonSet", ""))),
+            empty_dir=draw(numbers(0, 4)) == 0,
+            deleting_until=draw(one_of((None, None, None, NOW))),
         )
-        for number in range(draw(st.integers(0, 3)))
+        for number in range(draw(numbers(0, 3)))
     )
 
 
@@ -232,18 +266,26 @@ _agents = st.sampled_from(
 _remediators = st.sampled_from((Remediator(), Remediator(), Remediator(True, on_freeze=True)))
 
 
+_pods = cache(pods)
+
+
+@cache
+def _node(name: str, fresh: bool) -> st.SearchStrategy[Node]:
+    return nodes(name, fresh=fresh)
+
+
 @st.composite
 def worlds(draw: st.DrawFn, *, most: int = 5, fresh: bool = False) -> World:
     """A simulated world whose cluster is in any state."""
     names = [f"n{number}" for number in range(draw(st.integers(1, most)))]
     world = world_of(
-        [draw(nodes(name, fresh=fresh)) for name in names],
-        [pod for name in names for pod in draw(pods(name))],
+        [draw(_node(name, fresh)) for name in names],
+        [pod for name in names for pod in draw(_pods(name))],
     )
     world.cluster.agents = draw(_agents)
     world.cluster.remediator = draw(_remediators)
-    world.cluster.ledger = Ledger(draw(st.none() | past))
-    world.cluster.maintenances = {} if draw(st.booleans()) else None
+    world.cluster.ledger = Ledger(draw(maybe_past))
+    world.cluster.maintenances = {} if draw(booleans) else None
     return world
 
 
@@ -286,17 +328,17 @@ SIGNS = ("drainsafe", "node-conditions", "nodemaintenances")
 def policies(draw: st.DrawFn, *, mode: str = "") -> Settings:
     """Settings as a file would give them."""
     lines = [
-        draw(st.sampled_from(WINDOWS)),
-        draw(st.sampled_from(NOT_ALLOWED)),
-        f"budget: {{{draw(st.sampled_from(BUDGETS))}}}",
-        f"events: {{{draw(st.sampled_from(MEANINGS))}}}",
-        draw(st.sampled_from(("", "", "adopt: [mechanic]"))),
-        draw(st.sampled_from(("", "", "coexist: {aksRemediator: Leave}"))),
-        draw(st.sampled_from(("", "", "drain: {maxConcurrentNodes: 1}"))),
-        draw(st.sampled_from(("", "uncordon: {settle: 5m}"))),
-        f"publish: [{', '.join(draw(st.sampled_from(((), (), SIGNS[:1], SIGNS[1:], SIGNS))))}]",
+        draw(one_of(WINDOWS)),
+        draw(one_of(NOT_ALLOWED)),
+        f"budget: {{{draw(one_of(BUDGETS))}}}",
+        f"events: {{{draw(one_of(MEANINGS))}}}",
+        draw(one_of(("", "", "adopt: [mechanic]"))),
+        draw(one_of(("", "", "coexist: {aksRemediator: Leave}"))),
+        draw(one_of(("", "", "drain: {maxConcurrentNodes: 1}"))),
+        draw(one_of(("", "uncordon: {settle: 5m}"))),
+        f"publish: [{', '.join(draw(one_of(((), (), SIGNS[:1], SIGNS[1:], SIGNS))))}]",
     ]
-    chosen = mode or draw(st.sampled_from(("Enforce", "Enforce", "Enforce", "Finish")))
+    chosen = mode or draw(one_of(("Enforce", "Enforce", "Enforce", "Finish")))
     return builders.settings("\n".join(line for line in lines if line), mode=chosen)
 
 
