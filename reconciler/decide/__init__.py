@@ -55,7 +55,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         pools_in_hand(seen, snapshot.machines),
     )
     queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
-    # Nodes in our hands first: what they hold is known before anybody new asks for a place or a slot.
+    # Nodes in maintenance first: their places and slots are counted before another node asks for one.
     for one in sorted(queue, key=lambda one: not in_hand(one.record)):
         progress.plans.append(decide_node(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}

@@ -1,7 +1,7 @@
 """Which of Azure's scheduled events may start now: those of which every VM is a drained node (law 12).
 
-One word starts the event for all of its VMs, so that one which nobody knows, or which still has pods, keeps
-it from being said: docs.microsoft.com, "Scheduled Events for Linux VMs", section "Start an event".
+One acknowledgement starts the event for all of its VMs. A VM that is no known node, or still has pods,
+prevents it. Source: learn.microsoft.com, "Scheduled Events for Linux VMs", section "Start an event".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAMED_AT_MOST = 3
 def acknowledgements(
     seen: Sequence[Seen], nodes: Iterable[Node], settings: Settings
 ) -> Mapping[str, tuple[Acknowledgement, ...]]:
-    """Return, by node, the events that the settings want started early, and what stands in the way."""
+    """Return, by node, the events that the settings acknowledge, and what prevents it."""
     told: dict[str, list[tuple[Seen, Signal]]] = {}
     for one in seen:
         for signal in _signals(one):
@@ -43,7 +43,7 @@ def acknowledgements(
     by_name = {one.node.name: one for one in seen}
     found: dict[str, list[Acknowledgement]] = {}
     for pairs in wanted.values():
-        # As each VM tells it; should they differ, every VM that any of them names counts.
+        # Each VM reports the event; if the reports differ, every VM that any of them names counts.
         vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
         reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, settings))]
         if not all(signal.resources for _, signal in pairs):
@@ -53,7 +53,7 @@ def acknowledgements(
         for one, signal in pairs:
             if _wants(one, signal):
                 found.setdefault(one.node.name, []).append(Acknowledgement(signal.id, refusal))
-    # An event that is told of twice is one.
+    # An event that is reported twice is one.
     return {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
 
 
@@ -64,7 +64,7 @@ def _signals(one: Seen) -> Iterator[Signal]:
 
 
 def _wants(one: Seen, signal: Signal) -> bool:
-    """Whether the settings want it acknowledged on this node, which takes an event that has not started."""
+    """Whether the settings acknowledge it on this node; only an event that has not started can be."""
     if signal.status is not Status.SCHEDULED:
         return False
     return any(judged.acknowledges and signal.id in judged.event.ids for judged in one.judged)
@@ -77,7 +77,7 @@ def _why_not(
     pairs: Iterable[tuple[Seen, Signal]],
     settings: Settings,
 ) -> str:
-    """Return what speaks against it on account of one VM, empty where nothing does."""
+    """Return why one VM prevents it, empty where it does not."""
     if not names:
         return f"VM {vm} is no node of this cluster"
     if len(names) > 1:
@@ -96,8 +96,9 @@ def _why_not(
 
 
 def _is_drained_for(one: Seen, signal: Signal) -> bool:
-    """Whether the node was closed and emptied by us, with this event on record: an older drain may keep
-    pods that this event lets go, and so may one that is begun anew in this very pass.
+    """Whether we cordoned and drained the node with this event on record.
+
+    An older drain may keep pods that this event evicts, and so may a drain that starts again in this pass.
     """
     record = one.case
     return (
@@ -112,7 +113,7 @@ def _is_drained_for(one: Seen, signal: Signal) -> bool:
 
 
 def taken_back(node: Node, prefix: str) -> NodeWrite | None:
-    """Return the patch that takes our word back from a node about which nothing else may be done."""
+    """Return the patch that removes the acknowledgement from a node that must not be touched otherwise."""
     key = OwnKeys(prefix).acknowledge
     if key not in node.annotations:
         return None
@@ -126,9 +127,9 @@ def acknowledged(
     found: Mapping[str, tuple[Acknowledgement, ...]],
     context: PassContext,
 ) -> dict[str, str | None]:
-    """Return what changes of the annotation that the agent obeys: the ids that we acknowledged and still may.
+    """Return what changes of the agent's annotation: the ids that we acknowledged and still may.
 
-    It goes as soon as one of the event's nodes is opened, or the event has started.
+    An id is removed as soon as a node of the event is uncordoned, or the event has started.
     """
     node, effects = one.node, walked.effects
     closed = node.unschedulable if effects.unschedulable is None else effects.unschedulable

@@ -1,4 +1,4 @@
-"""The drain that a record speaks of: whether it goes on, waits, is over, or is tried again."""
+"""The recorded drain: whether it goes on, waits, is done, or is tried again."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def follow_drain(
     under_way = drain is not None and drain.done is None
     wanted = any(event.asks for event in view.present) or bool(view.unknown)
     step = _Step(walked.effects.record)
-    # While a node is being emptied nobody waits for its uncordon yet.
+    # While a node is drained, what holds its uncordon does not matter yet.
     holds = list(walked.holds)
     if drain is not None and under_way and wanted:
         step, holds = _go_on(node, step.record, drain, drained, context, progress), []
     record = step.record
-    # The record as it is by now: our own node need not wait for a pass more when the last one is drained.
+    # Count with the new record: when the last other node is drained, our own need not wait for another pass.
     if under_way and record.drain and not record.drain.done and node.name != context.snapshot.own_node:
         progress.undrained += 1
     order = step.order if step.hold is None else None

@@ -1,4 +1,4 @@
-"""One node: the record as it is by now, then as far as the state machine goes."""
+"""One node: update its record from the events, then let the state machine go as far as it can."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     record = _prune_dismissed(one.case, one, switched_on)
     view = cases.view(record, judged, one.assessment, switched_on)
     begun = record.state is State.IN_MAINTENANCE
-    # What comes together with somebody's uncordon is not what that uncordon was about.
+    # An event that appears together with somebody's uncordon is not what that uncordon was about.
     opened = begun and not node.unschedulable
     again = begun and not opened and _drains_again(record, judged)
     if record.open or any(event.asks and event.starts for event in judged):
@@ -88,10 +88,10 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
 
 
 def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
-    """Whether a node that is closed already is to be drained (anew).
+    """Whether a node that is cordoned already is to be drained, or drained again.
 
-    A case that has a drain goes on with a new event as it is, since that may let more pods go. One that has
-    none, an adopted cordon, begins it when a start may be.
+    A case with a drain starts it again for a new event, because that event may evict more pods. A case
+    without one, which adopted a cordon, starts it when a start is allowed.
     """
     if record.drain is not None:
         return cases.newly_asking(record, judged)
@@ -99,7 +99,7 @@ def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
 
 
 def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:
-    """Return the record without the dismissed events that are no longer told of."""
+    """Return the record without the dismissed events that are no longer reported."""
     kept = tuple(
         known
         for known in record.dismissed

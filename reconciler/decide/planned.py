@@ -29,7 +29,7 @@ class Decided:
 def node_plan(
     one: Seen, walked: Walk | None, after: Decided, todo: Actions, draining: DrainState
 ) -> NodePlan:
-    """Return what a pass tells of a node; `walked` is None where nothing at all may be done about it."""
+    """Return the plan of a node; `walked` is None where the node must not be touched."""
     node = one.node
     return NodePlan(
         node=node.name,
@@ -55,7 +55,7 @@ def node_plan(
 
 
 def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
-    """Return the reasons that no check gives: law 7 wants one for every event that nothing is done about."""
+    """Return the reasons that no check gives: law 7 requires one for every event without an action."""
     holds = []
     let_be = {event.event for event in one.judged} - {
         event.event for event in cases.not_dismissed(one.case, one.judged)
@@ -79,7 +79,7 @@ def _recorded(one: Seen, key: str) -> str | None:
 def node_patch(
     one: Seen, walked: Walk, case: CaseRecord, signs: Mapping[str, str | None], context: PassContext
 ) -> NodeWrite | None:
-    """Return the one patch that makes the node what was decided, None where it is that already.
+    """Return the one patch that makes the node what was decided, None where it is so already.
 
     `case` is what the default profile remembers by now. `signs` are other annotations, which others read and
     which are part of the same patch.

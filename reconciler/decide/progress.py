@@ -1,4 +1,4 @@
-"""What one node's decision leaves behind for the next within a pass."""
+"""What the decisions of a pass share: each node's decision changes it for the next node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.model.snapshot import Ledger
 
 @dataclass(slots=True)
 class Progress:
-    """What one decision leaves behind for the next: places, the last start, drains under way."""
+    """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far."""
 
     places: DisruptionBudget
     ledger: Ledger

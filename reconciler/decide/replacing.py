@@ -1,4 +1,4 @@
-"""Replacing over nodes: whose pool is asked for a machine already, and what has gone by our doing."""
+"""Replacing across nodes: which pools are scaled up already, and which machines we had deleted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PoolKey = tuple[str, str, str, str]
 
 
 def pool_key(machine: Machine | None) -> PoolKey | None:
-    """Return what tells the machine's pool from others, None where it has none that is known."""
+    """Return what identifies the machine's pool, None where the pool is unknown."""
     if machine is None or machine.pool is None:
         return None
     return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
 
 
 def pools_in_hand(seen: Iterable[Seen], machines: Mapping[str, Machine]) -> dict[PoolKey, str]:
-    """Return the pools that were raised for a node that is still there, each with that node."""
+    """Return the pools that were scaled up for a node that is still there, each with that node."""
     found: dict[PoolKey, str] = {}
     for one in seen:
         asked = one.case.replacement
@@ -41,9 +41,9 @@ def gone_by_us(
     before: tuple[Replaced, ...],
     now: datetime,
 ) -> tuple[Replaced, ...]:
-    """Return what the ledger says of replaced nodes once this one's machine is deleted.
+    """Return the ledger's replaced nodes once this node's machine is deleted.
 
-    One whose replacement is there already, since its pool was raised first, leaves no place empty.
+    A node whose replacement is there already, because its pool was scaled up first, is not one of them.
     """
     pool, asked = action.machine.pool, record.replacement
     others = tuple(one for one in before if one.uid != node.uid)

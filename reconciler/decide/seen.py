@@ -1,4 +1,4 @@
-"""What a pass knows of one node before it is decided about."""
+"""What a pass knows of one node before it decides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One node with what the pass knows of it before it is decided about."""
+    """One node with what the pass knows of it before it decides."""
 
     node: Node
     assessment: NodeAssessment
@@ -50,7 +50,7 @@ class Seen:
 def look(
     node: Node, assessment: NodeAssessment, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Seen | None:
-    """Return what is known of a node, None where there is nothing to decide and nothing to tell."""
+    """Return what is known of a node, None where there is nothing to decide and nothing to report."""
     keys = OwnKeys(settings.keys.prefix)
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
@@ -72,7 +72,7 @@ def look(
 
 
 def in_hand(record: Record | None) -> str:
-    """Return in words why a node with this record is out of service, empty where it is not."""
+    """Return why a node with this record is out of service, empty where it is not."""
     if record is None:
         return ""
     if record.claimed_by:
@@ -90,7 +90,7 @@ def queue_key(one: Seen, own_node: str | None) -> tuple[bool, bool, str, str, st
 
 
 def untouchable(one: Seen, settings: Settings) -> Hold | None:
-    """Return why nothing at all may be done about the node, None where it may."""
+    """Return why the node must not be touched at all, None where it may be."""
     name = one.node.name
     if one.unreadable:
         fix = f"reconciler release {name} --reset takes it away"

@@ -20,7 +20,7 @@ from reconciler.settings.schema import Settings
 
 
 def worth_telling(plan: NodePlan) -> bool:
-    """Whether a report has anything to say of the node."""
+    """Whether a report has anything to say about the node."""
     return bool(
         plan.events
         or plan.holds
@@ -34,7 +34,7 @@ def worth_telling(plan: NodePlan) -> bool:
 
 
 def silences(seen: Iterable[Seen], settings: Settings) -> Iterable[datetime]:
-    """Yield when what is told of nodes that matter becomes too old to be believed."""
+    """Yield when a reading of a node with an event or a record becomes too old to be used."""
     for one in seen:
         if one.judged or one.record is not None:
             for reading in one.assessment.readings:
@@ -43,7 +43,7 @@ def silences(seen: Iterable[Seen], settings: Settings) -> Iterable[datetime]:
 
 
 def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
-    """Yield when a hold, an event or a drain of these plans comes to its end."""
+    """Yield when a hold, an event or a drain of these plans ends."""
     for plan in plans:
         if plan.todo.drain is not None and plan.todo.drain.timeout is not None:
             yield plan.todo.drain.since + plan.todo.drain.timeout
@@ -52,7 +52,7 @@ def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
 
 
 def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[str, ...]:
-    """Return what concerns the cluster as a whole, a sentence each."""
+    """Return the notes about the cluster as a whole, one sentence each."""
     notes = list(snapshot.problems)
     remediator, coexist = snapshot.remediator, settings.coexist
     tainted = sum(1 for node in fleet if node.has_taint(REMEDIATOR_TAINT))
@@ -72,7 +72,7 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
 
 
 def strays(snapshot: Snapshot, told: Collection[str]) -> Iterable[NodePlan]:
-    """Yield a stop for every drain that runs on a node of which there is nothing to decide (any more)."""
+    """Yield a stop for every drain that runs on a node without a plan of its own."""
     for name, drained in sorted(snapshot.drains.items()):
         if name not in told and running(drained):
             state = State.OPERATIONAL

@@ -1,7 +1,7 @@
 """The budget: how many nodes may be out of service at once, and who is.
 
-Nodes already cordoned, NotReady or in our hands hold a place, whoever took them; starting on such a node
-needs no second one. Nodes that are long gone hold none.
+Nodes that are cordoned, NotReady or in maintenance hold a place, whoever cordoned them; a start on such a
+node needs no second one. Nodes that are gone for long hold none.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def count_places(
     now: datetime,
     replaced: Iterable[Replaced] = (),
 ) -> DisruptionBudget:
-    """Return who of the fleet is out of service at `now`; `ours` are the nodes in our hands, with words.
+    """Return which nodes of the fleet are out of service at `now`; `ours` are those in maintenance, and why.
 
-    `replaced` are nodes that have gone by our doing and whose successors have not come (`still_missing`).
+    `replaced` are nodes that we had deleted and whose replacements are not there yet (`still_missing`).
     """
     zones: dict[str, int] = {}
     pools: dict[str, int] = {}

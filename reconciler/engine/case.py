@@ -1,4 +1,4 @@
-"""The case: which of the events that it is about are still there, and what the record should now know."""
+"""The case: which of its events are still there, and what the record keeps of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SwitchedOn = Callable[[str], bool]
 class CaseView:
     """The events of a case as they are now.
 
-    `present` are there at some source; `unknown` were told of by a source that can't be read now, as
-    sentences; an event of the record in neither has gone from every source that told of it.
+    `present` are there at some source; `unknown` were reported by a source that can't be read now, as
+    sentences; an event of the record in neither has gone from every source that reported it.
     """
 
     present: tuple[JudgedEvent, ...] = ()
@@ -27,7 +27,7 @@ class CaseView:
 
     @property
     def over(self) -> bool:
-        """Whether no event is there, and none may be."""
+        """Whether no event is there, and no unreadable source may hide one."""
         return not self.present and not self.unknown
 
 
@@ -37,10 +37,10 @@ def view(
     assessment: NodeAssessment,
     switched_on: SwitchedOn,
 ) -> CaseView:
-    """Return how the record's events stand.
+    """Return which of the record's events are there.
 
-    An event is present while any source tells of it, started or not, whether or not it would still ask for
-    a drain; and so is any other event that asks for one.
+    An event is present while any source reports it, started or not, whether or not it would still ask for a
+    drain. Any other event that asks for a drain is present too.
     """
     present = tuple(
         one for one in judged if one.asks or any(known.tells_of(one.event) for known in record.events)
@@ -57,8 +57,8 @@ def view(
 def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switched_on: SwitchedOn) -> bool:
     """Whether a source that is switched on can't tell now whether the event is still there.
 
-    A source that tells of something that nobody can read (a request edited into no JSON, a message of a new
-    form) may mean this event by it; and one that shows a single event may hide this one behind another.
+    A source that reports something unreadable (a request that is not JSON, a message of a new form) may mean
+    this event. A source that shows a single event may hide this one behind another.
     """
     readings = [one for one in assessment.readings if one.source == source]
     if not readings:
@@ -83,7 +83,7 @@ def _may_mean(signal: Signal, known: KnownEvent) -> bool:
 
 
 def known(event: MaintenanceEvent) -> KnownEvent:
-    """Return the event as a record keeps it, its moment cut to the seconds that the annotation keeps."""
+    """Return the event as a record keeps it, with its moment in whole seconds."""
     not_before = event.not_before.replace(microsecond=0) if event.not_before else None
     return KnownEvent(event.kind, not_before, event.ids, event.sources, event.condition)
 
@@ -95,11 +95,11 @@ def updated(
     switched_on: SwitchedOn,
     now: datetime,
 ) -> CaseRecord:
-    """Return the record with the case's events as they are now, and since when none is left.
+    """Return the record with the events of the case as they are now, and the time since none is left.
 
-    An event keeps every source that ever told of it: one that said that it had gone, and falls silent while
-    another still tells of it, has to be heard again. A date that a source has since let go (Azure empties it
-    at the start) is kept.
+    An event keeps every source that ever reported it. A source that reported its end, and then can't be read
+    while another still reports the event, has to be read again. A date that a source no longer gives (Azure
+    empties it at the start) is kept.
     """
     fresh: list[KnownEvent] = []
     for one in case.present:
@@ -112,10 +112,10 @@ def updated(
     for old in record.events:
         silent = {source for source in old.sources if is_silent(old, source, assessment, switched_on)}
         if silent and not any(old.tells_of(one.event) for one in case.present):
-            # With every source that told of it: one that said that it had gone may fall silent, too.
+            # It keeps all its sources: one that reported its end may become unreadable too.
             fresh.append(old)
     if case.over:
-        # What the case was about stays told until it is closed: people ask why a node is still cordoned.
+        # The events stay on record until the case is closed: people ask why a node is still cordoned.
         return replace(record, quiet_since=record.quiet_since or now.replace(microsecond=0))
     return replace(record, events=_unique(fresh), quiet_since=None)
 
@@ -125,13 +125,13 @@ def _unique(events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
 
 
 def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
-    """Return the fresh record with only those events that the record before it knew."""
+    """Return the fresh record with only those events that the record before it had."""
     kept = tuple(one for one in fresh.events if any(old.tells_of(one) for old in before.events))
     return replace(fresh, events=kept)
 
 
 def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
-    """Whether an event asks for a drain that the record does not know, or knew as another kind."""
+    """Whether an event asks for a drain that is not on record, or is there as another kind."""
     return any(
         one.asks
         and one.starts
@@ -141,7 +141,7 @@ def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
 
 
 def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
-    """Return the events that somebody's uncordon has not told us to let be."""
+    """Return the events that are not ignored because of an uncordon by somebody."""
     if not record.dismissed:
         return judged
     return tuple(one for one in judged if not any(old.tells_of(one.event) for old in record.dismissed))

@@ -13,7 +13,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
 
-# The next state of a case that goes its way; a transition to it that is blocked holds the node.
+# The next state of a case. A blocked transition to it holds the node.
 _FORWARD = {
     State.OPERATIONAL: State.REQUIRED,
     State.REQUIRED: State.IN_MAINTENANCE,
@@ -23,7 +23,7 @@ _FORWARD = {
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Where a node has come to in one profile: transitions taken, answers given, holds left, effects."""
+    """The result for one node and profile: its state, effects, transitions, answers of checks, and holds."""
 
     state: State
     effects: Effects
@@ -38,10 +38,10 @@ def walk(
     checks: Mapping[str, Check],
     triggers: Mapping[str, Trigger],
 ) -> Walk:
-    """Take every transition that is open, each state left once at most, and say what holds the rest.
+    """Take every open transition, leave each state at most once, and return what holds the node after that.
 
-    Notice is short, so a node goes from operational to in-maintenance within one pass where it may. A case
-    that ends is ended for this pass: what is still told of then opens the next one, in the next pass.
+    Notice is short, so a node may go from operational to in-maintenance within one pass. A case that ends has
+    ended for this pass: an event that is still reported opens the next case in the next pass.
     """
     effects = Effects(situation.record)
     taken: list[Transition] = []
@@ -93,7 +93,7 @@ def _asker(
 
 
 def _first_open(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> Step | None:
-    # Every transition is asked, not only the first that passes: the report shows all answers.
+    # Every transition is checked, not only the first that passes: the report shows all answers.
     verdicts = [(step, evaluate(step.check, answer)) for step in profile.rules(situation.state).transitions]
     return next(
         (
@@ -114,14 +114,14 @@ def _taken_elsewhere(situation: Situation, step: Step) -> bool:
 def _holds(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> tuple[Hold, ...]:
     found: dict[str, Hold] = {}
     for step in profile.rules(situation.state).transitions:
-        # What is done while a node stays in its state may be held up as well as the way on.
+        # A transition that stays in the state holds the node too; one that goes back does not.
         if step.next not in (_FORWARD[situation.state], situation.state):
             continue
         blocking = blockers(step.check, answer)
         if not blocking and _taken_elsewhere(situation, step):
             reason = f"it is in maintenance for profile {situation.record.elsewhere}, and for one at a time"
             found[HoldCode.ONE_PROFILE] = Hold(situation.node.name, HoldCode.ONE_PROFILE, reason)
-        # A way that a mere fact closes is not the way of this case: nobody waits for it.
+        # A check that only states a fact closes a way that this case does not take.
         if any(not one.holds for one in blocking):
             continue
         for one in blocking:

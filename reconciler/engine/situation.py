@@ -1,4 +1,4 @@
-"""What a check or a trigger is told, and what each gives back."""
+"""What a check or a trigger receives, and what each returns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Situation:
 
     @property
     def to_acknowledge(self) -> tuple[Acknowledgement, ...]:
-        """The events that may start now, and have not been told so."""
+        """The events that may start now, and are not acknowledged yet."""
         known = self.record.acknowledged
         return tuple(one for one in self.acknowledgements if not one.refusal and one.id not in known)
 
@@ -81,7 +81,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What triggers have done so far: the node as it should be, the record, and what to tell."""
+    """The result of the triggers so far: the node as it should be, the record, and the notices."""
 
     record: CaseRecord
     unschedulable: bool | None = None

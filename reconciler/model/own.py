@@ -1,4 +1,4 @@
-"""What on a node is ours, so that a write can tell whether somebody changed it since it was seen."""
+"""Which keys of a node are ours, so that a write notices a change since the node was read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def node_write(
     labels: Mapping[str, str | None] | None = None,
     annotations: Mapping[str, str | None] | None = None,
 ) -> NodeWrite:
-    """Return the patch that makes these changes to the node as it was seen; NodeWrite says what they mean."""
+    """Return the patch that makes these changes to the node as it was read; see NodeWrite."""
     named = labels or {}
     return NodeWrite(
         node=node.name,

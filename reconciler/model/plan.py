@@ -95,7 +95,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class NodeWrite:
-    """One patch of one node, with what it was decided upon.
+    """One patch of one node, with the state of the node that it was decided for.
 
     Only keys under our own prefix, labels of the tools we adopt, and annotations that `publish` asks for
     are ever named. None as a value takes a key away; `unschedulable` None leaves it alone.
@@ -113,7 +113,7 @@ class NodeWrite:
 
     @property
     def only_shows(self) -> bool:
-        """Whether it changes nothing but what others are shown."""
+        """Whether it changes only what other tools are shown."""
         ours = any(map(OwnKeys(self.own_prefix).owns, self.annotations))
         return self.unschedulable is None and not self.labels and not ours
 

@@ -11,7 +11,7 @@ from reconciler.model.plan import Notice
 
 @trigger("acknowledge")
 def acknowledge(situation: Situation, effects: Effects) -> Effects:
-    """Write down which events; the annotation that the agent reads follows from that (`node_patch`)."""
+    """Record which events; the annotation that the agent reads follows from the record (`node_patch`)."""
     ids = tuple(one.id for one in situation.to_acknowledge)
     record = effects.record
     effects = replace(effects, record=replace(record, acknowledged=(*record.acknowledged, *ids)))

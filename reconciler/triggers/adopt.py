@@ -1,4 +1,4 @@
-"""adopt: take over another tool's cordon, and its drain where an event still asks for one."""
+"""adopt: take over another tool's cordon, and drain the node where an event still asks for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.triggers.start_drain import drain
 
 @trigger("adopt")
 def adopt(situation: Situation, effects: Effects) -> Effects:
-    """Make mechanic's cordon ours; its label goes, so that a mechanic still running lets the node be.
+    """Make mechanic's cordon ours, and remove its label, so that a mechanic still running ignores the node.
 
     A drain begins with it only where one may start now; else the node stays closed, and waits for that.
     """

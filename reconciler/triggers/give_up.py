@@ -1,4 +1,4 @@
-"""giveUp: bring the node back without the maintenance that we asked for in vain."""
+"""giveUp: bring the node back without the maintenance that we requested and did not get."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.model.plan import Notice, NoticeType
 
 @trigger("giveUp")
 def give_up(situation: Situation, effects: Effects) -> Effects:
-    """Undo our cordon, and let the event be: Azure does it in its own window, and tells of that anew."""
+    """Undo our cordon and ignore the event: Azure does it in its own window, and reports that again."""
     record = effects.record
     undo = record.may_uncordon
     closed = record.closed(dismissed=record.events)

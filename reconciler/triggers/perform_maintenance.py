@@ -13,7 +13,7 @@ from reconciler.model.record import SelfService
 
 @trigger("performMaintenance")
 def perform_maintenance(situation: Situation, effects: Effects) -> Effects:
-    """Write down that Azure is asked, and which boot was the last before it; then it is asked."""
+    """Record the request to Azure and the boot id before it; act sends it once that is written."""
     node, before = situation.node, effects.record.self_service
     vm = vm_of(node.provider_id)
     if vm is None:

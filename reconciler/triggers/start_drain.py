@@ -1,4 +1,4 @@
-"""drain: note in the record that the node is to be drained from now on."""
+"""drain: record that the node is to be drained from now on."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from reconciler.model.record import DrainRecord
 
 @trigger("drain")
 def drain(situation: Situation, effects: Effects) -> Effects:
-    """Write down the drain's beginning; the plan orders it for as long as the record says so."""
+    """Record the start of the drain; the plan orders the drain for as long as the record has it."""
     began = DrainRecord(situation.now.replace(microsecond=0))
     return replace(effects, record=replace(effects.record, drain=began))
