@@ -89,9 +89,9 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure passes, drains and the time to a cordon; `-- pass drain wake arm` for some of them."""
-    modules = {"pass": "sweep", "drain": "drains", "wake": "wake", "arm": "arm"}
-    for name in session.posargs or ["pass", "drain", "wake"]:
+    """Measure passes, drains, starts and cordons; `-- pass drain start wake arm` for some of them."""
+    modules = {"pass": "sweep", "drain": "drains", "start": "start", "wake": "wake", "arm": "arm"}
+    for name in session.posargs or ["pass", "drain", "start", "wake"]:
         session.run(PYTHON, "-m", f"tests.bench.{modules[name]}")
 
 
