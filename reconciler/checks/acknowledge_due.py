@@ -1,4 +1,4 @@
-"""acknowledgeDue: whether Azure is to be told that an event may start now."""
+"""acknowledgeDue: whether to tell Azure that an event may start now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reconciler.engine.situation import Situation
 
 @check("acknowledgeDue")
 def acknowledge_due(situation: Situation) -> CheckResult:
-    """Pass when every VM of an event that the settings want acknowledged is a drained node (law 12)."""
+    """Pass when every VM of an event that the settings acknowledge is a drained node (law 12)."""
     record = situation.record
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
@@ -18,4 +18,4 @@ def acknowledge_due(situation: Situation) -> CheckResult:
         return passed(f"every VM of event {ids} is drained", holds=False)
     if refused:
         return failed("; ".join(refused))
-    return failed("nothing is to be acknowledged", holds=False)
+    return failed("there is no event to acknowledge", holds=False)

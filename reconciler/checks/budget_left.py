@@ -8,13 +8,13 @@ from reconciler.model.holds import WaitsFor
 
 
 def is_exempt(situation: Situation) -> bool:
-    """Whether an event asks for this drain that never waits for a place: the node is lost anyway."""
+    """Whether an event of the node never waits for a place, because the node is lost anyway."""
     return any(one.event.kind in situation.settings.budget.exempt for one in situation.asking)
 
 
 @check("budgetLeft", waits_for=WaitsFor.TURN)
 def budget_left(situation: Situation) -> CheckResult:
-    """Pass when every limit has a place, the node holds one already, or its event is exempt."""
+    """Pass when every limit has a free place, the node already holds one, or its event is exempt."""
     refusals = situation.places.refusals(situation.node)
     if not refusals:
         return passed()

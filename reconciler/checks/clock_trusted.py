@@ -1,4 +1,4 @@
-"""clockTrusted: whether our clock agrees with the API server's."""
+"""clockTrusted: whether the local clock agrees with that of the API server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TOLERANCE = timedelta(seconds=30)
 
 @check("clockTrusted")
 def clock_trusted(situation: Situation) -> CheckResult:
-    """Pass when our clock is within 30 s of the API server's `Date`, or that could not be told."""
+    """Pass when the local clock is within 30 s of the API server's `Date`, or that is not known."""
     skew = situation.skew
     if skew is None or abs(skew) <= TOLERANCE:
         return passed()
     way = "ahead of" if skew > timedelta() else "behind"
-    reason = f"our clock is {abs(skew).total_seconds():.0f}s {way} the API server's: set it right"
+    reason = f"the local clock is {abs(skew).total_seconds():.0f}s {way} that of the API server; correct it"
     return failed(reason)

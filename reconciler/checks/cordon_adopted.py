@@ -1,4 +1,4 @@
-"""cordonAdopted: whether the node carries a cordon of a tool that the settings adopt."""
+"""cordonAdopted: whether the node has a cordon of a tool that the settings adopt."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from reconciler.settings.schema import Settings
 
 
 def is_adoptable(node: Node, settings: Settings) -> bool:
-    """Whether the node's cordon is mechanic's, by its label, and the settings say that it becomes ours."""
+    """Whether the node has the cordon of mechanic, by its label, and the settings adopt it."""
     ours = "mechanic" in settings.adopt
     return ours and node.unschedulable and node.labels.get(MECHANIC_LABEL, "").lower() == "true"
 
 
 @check("cordonAdopted")
 def cordon_adopted(situation: Situation) -> CheckResult:
-    """Pass when there is such a cordon; a fact, nobody waits for it."""
+    """Pass when there is such a cordon. It holds nothing."""
     if is_adoptable(situation.node, situation.settings):
-        reason = f"mechanic cordoned it (label {MECHANIC_LABEL}) and adopt names mechanic"
+        reason = f"mechanic cordoned the node (label {MECHANIC_LABEL}), and adopt includes mechanic"
         return passed(reason, holds=False)
     return failed("no cordon to adopt", holds=False)

@@ -1,4 +1,4 @@
-"""drainAsked: whether any event asks for a drain of this node that is not under way."""
+"""drainAsked: whether an event requires a drain of this node that is not in progress."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from reconciler.engine.situation import Situation
 
 @check("drainAsked")
 def drain_asked(situation: Situation) -> CheckResult:
-    """Pass when an event wants a drain begun; a fact, nobody waits for it."""
+    """Pass when an event requires the start of a drain. It holds nothing."""
     asking = situation.asking
     if asking:
         reason = "; ".join(dict.fromkeys(one.because for one in asking))
         return passed(reason, holds=False)
     if situation.case.unknown:
-        # Unknown is not 'no': a node that waits for its turn goes on waiting.
+        # Unknown does not mean no: a node that waits for its turn continues to wait.
         reason = "; ".join(situation.case.unknown)
         return unknown(reason, holds=False)
     reason = "; ".join(one.because for one in situation.judged) or "no event"

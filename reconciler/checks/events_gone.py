@@ -1,4 +1,4 @@
-"""eventsGone: whether the events of the case have gone from every source that told of them, and stay so."""
+"""eventsGone: whether the events of the case are gone from every source that reported them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from reconciler.model.moments import to_text
 
 @check("eventsGone")
 def events_gone(situation: Situation) -> CheckResult:
-    """Pass when no event is left for the settle time; Started is not gone, and unknown is not healthy."""
+    """Pass after the settle time without an event. Started is not gone, and unknown is not healthy."""
     case = situation.case
     if case.present:
-        told = dict.fromkeys(f"{one.event.kind} {one.event.status}" for one in case.present)
-        return failed(f"still there: {', '.join(told)}")
+        names = dict.fromkeys(f"{one.event.kind} ({one.event.status})" for one in case.present)
+        return failed(f"waits for the end of {', '.join(names)}")
     if case.unknown:
         return unknown("; ".join(case.unknown))
     quiet = situation.record.quiet_since or situation.now
     until = quiet + situation.settings.uncordon.settle
     if situation.now < until:
-        reason = f"gone since {to_text(quiet)}; it settles until {to_text(until)}"
+        reason = f"the events have been gone since {to_text(quiet)}; the node settles until {to_text(until)}"
         return failed(reason, until)
-    return passed(f"every event has gone since {to_text(quiet)}")
+    return passed(f"the events have been gone since {to_text(quiet)}")

@@ -1,4 +1,4 @@
-"""leftByRemediator: whether AKS's remediator has let go of the node."""
+"""leftByRemediator: whether AKS's remediator has removed its taint."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from reconciler.model.node import REMEDIATOR_TAINT
 
 @check("leftByRemediator")
 def left_by_remediator(situation: Situation) -> CheckResult:
-    """Pass when its taint has gone: we never touch it, and never open a node that it keeps closed."""
+    """Pass without the taint. The reconciler never removes it, and never uncordons a node that has it."""
     if situation.node.has_taint(REMEDIATOR_TAINT):
-        reason = f"AKS's remediator still has it (taint {REMEDIATOR_TAINT})"
+        reason = f"AKS's remediator is working on the node (taint {REMEDIATOR_TAINT})"
         return failed(reason)
     return passed()

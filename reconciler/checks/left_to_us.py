@@ -1,4 +1,4 @@
-"""leftToUs: whether nobody else has the node in hand."""
+"""leftToUs: whether no other tool is working on the node."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from reconciler.engine.situation import Situation
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT
 from reconciler.settings.sections.others import AksRemediator
 
-AUTOSCALER_DELETES = f"the cluster autoscaler is deleting it (taint {AUTOSCALER_TAINT})"
+AUTOSCALER_DELETES = f"the cluster autoscaler is deleting the node (taint {AUTOSCALER_TAINT})"
 
 
 @check("leftToUs")
 def left_to_us(situation: Situation) -> CheckResult:
-    """Pass unless the cluster autoscaler deletes the node, or AKS's remediator has it and is left alone."""
+    """Pass unless the cluster autoscaler deletes the node, or it is left to AKS's remediator."""
     reasons = []
     if situation.node.has_taint(AUTOSCALER_TAINT):
         reasons.append(AUTOSCALER_DELETES)
     leave = situation.settings.coexist.aks_remediator is AksRemediator.LEAVE
     if leave and situation.node.has_taint(REMEDIATOR_TAINT):
-        reasons.append("AKS's remediator has it (coexist.aksRemediator is Leave)")
+        reasons.append("AKS's remediator is working on the node (coexist.aksRemediator is Leave)")
     if reasons:
         return failed("; ".join(reasons))
     return passed()

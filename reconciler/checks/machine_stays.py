@@ -1,4 +1,4 @@
-"""machineStays: whether the node keeps its machine, so that there is something to bring back."""
+"""machineStays: whether the node keeps its machine, so that it can be uncordoned."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from reconciler.model.moments import to_text
 
 @check("machineStays")
 def machine_stays(situation: Situation) -> CheckResult:
-    """Pass when nobody deletes the machine: never asked for, or asked for in vain."""
+    """Pass when the machine is not being deleted: no deletion was requested, or it did not happen."""
     machine, asked = situation.machine, situation.record.replacement
     if machine is not None and machine.deleting:
         return failed("its machine is being deleted")
     if asked is None or not asked.removals:
         return passed()
-    said = f"its machine was asked to be deleted at {to_text(asked.asked)}"
+    said = f"the deletion of its machine was requested at {to_text(asked.asked)}"
     if machine is None or machine.problem:
-        because = machine.problem if machine is not None else "nobody can be asked about it"
-        return unknown(f"{said}, and whether it is can't be told: {because}")
+        because = machine.problem if machine is not None else "it has no known provider"
+        return unknown(f"{said}, and its state is unknown: {because}")
     if machine.pool is not None and machine.pool.busy:
         return failed(f"{said}; {machine.pool.busy}")
     until = asked.asked + PAUSE
     if situation.now < until:
         return failed(said, until)
-    return passed(f"{said}, in vain")
+    return passed(f"{said}, but did not happen")

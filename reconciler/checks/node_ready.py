@@ -9,12 +9,12 @@ from reconciler.model.moments import to_text
 
 @check("nodeReady")
 def node_ready(situation: Situation) -> CheckResult:
-    """Pass when Ready is True and has been for `uncordon.settle`."""
+    """Pass when Ready has been True for `uncordon.settle`."""
     if not situation.node.ready:
-        return failed("it is NotReady")
+        return failed("the node is NotReady")
     since = situation.node.ready_changed
     until = since + situation.settings.uncordon.settle if since else None
     if since and until and situation.now < until:
-        reason = f"Ready since {to_text(since)}; it settles until {to_text(until)}"
+        reason = f"the node has been Ready since {to_text(since)}; it settles until {to_text(until)}"
         return failed(reason, until)
     return passed()

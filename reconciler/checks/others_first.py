@@ -1,4 +1,4 @@
-"""othersFirst: whether the node that we run on may go, since it goes last."""
+"""othersFirst: the node on which the reconciler runs goes last."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from reconciler.model.holds import WaitsFor
 
 @check("othersFirst", waits_for=WaitsFor.TURN)
 def others_first(situation: Situation) -> CheckResult:
-    """Pass for every node but our own, and for that one when no other is left to drain."""
+    """Pass for every other node, and for our own node when no other node waits for a drain."""
     if situation.own_node and situation.waiting_nodes:
-        reason = f"we run on it, so it goes last: {situation.waiting_nodes} other nodes are to be drained"
+        others = f"{situation.waiting_nodes} other nodes wait for a drain"
+        reason = f"the reconciler runs on it, so it goes last: {others}"
         return failed(reason)
     return passed()

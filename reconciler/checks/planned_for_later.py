@@ -1,6 +1,6 @@
-"""plannedForLater: whether a node is in our hands for a plan that asks for nothing for now.
+"""plannedForLater: whether a node is in maintenance only for a plan that requires nothing now.
 
-An offer that ended before it was taken, or a date that Azure moved away by weeks, would else keep it empty.
+Without this check, the node stays empty when an offer has ended, or Azure has moved the date by weeks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from reconciler.engine.situation import Situation
 
 @check("plannedForLater")
 def planned_for_later(situation: Situation) -> CheckResult:
-    """Pass when all that is left of the case is a plan of Azure's that asks for nothing for now."""
+    """Pass when only a plan of Azure is left of the case, and it requires nothing now."""
     case = situation.case
     later = bool(case.present) and all(one.event.plan and not one.asks for one in case.present)
     if later and not case.unknown and situation.record.self_service is None:

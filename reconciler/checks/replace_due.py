@@ -1,4 +1,4 @@
-"""replaceDue: whether the drained node's machine is deleted now, so that a new one comes."""
+"""replaceDue: whether to delete the machine of the drained node now, so that a new one comes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reconciler.model.moments import to_text
 
 @check("replaceDue")
 def replace_due(situation: Situation) -> CheckResult:
-    """Pass when the node is drained for an event that wants it replaced, and a new one is certain to come."""
+    """Pass when the node is drained for an event with `replace`, and a new machine is certain to come."""
     record = situation.record
     if not situation.replacing:
-        return failed("nothing is to be replaced", holds=False)
+        return failed("no event replaces the machine", holds=False)
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
     machine = situation.machine
@@ -26,20 +26,20 @@ def replace_due(situation: Situation) -> CheckResult:
     if refusal:
         return failed(refusal, until)
     assert machine is not None
-    reason = f"the node is drained, and {machine.pool} brings a new one"
+    reason = f"the node is drained, and {machine.pool} creates a new machine"
     return passed(reason, holds=False)
 
 
 def _why_not(situation: Situation) -> tuple[str, datetime | None]:
     machine, before = situation.machine, situation.record.replacement
     if situation.control_plane:
-        return "control-plane nodes are never replaced: see to this one yourself", None
+        return "control-plane nodes are never replaced; handle this one by hand", None
     if machine is None:
-        return "it can't be replaced: nothing on the node says who owns its VM", None
+        return "it can't be replaced: the node does not name a machine provider", None
     if machine.pool is None:
-        return "it is not replaced: nothing would bring a new machine", None
+        return "it is not replaced: nothing would create a new machine", None
     if machine.pool.lowered_by_deletion and machine.pool.wanted is None:
-        return f"it is not replaced: {machine.pool} keeps no single number that could be restored", None
+        return f"it is not replaced: {machine.pool} has no single count that could be restored", None
     if machine.deleting:
         return "its machine is being deleted", None
     if machine.pool.busy:
@@ -47,13 +47,15 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
     if before is not None and before.removals:
         again = before.asked + PAUSE * before.removals
         if situation.now < again:
-            return f"its machine was asked to be deleted at {to_text(before.asked)}", again
+            return f"the deletion of its machine was requested at {to_text(before.asked)}", again
     elif machine.pool.lowered_by_deletion and wants_surge(situation) and machine.pool.scales:
-        # Without one more machine first, the pool would stay one short for good.
+        # Without one more machine first, the pool would stay one machine short.
         wanted = before.wanted if before is not None else None
         if wanted is None:
-            first = f"node {situation.before_us} goes first" if situation.before_us else "it is asked for"
-            return f"{machine.pool} is to have one machine more before this one goes: {first}", None
+            first = (
+                f"node {situation.before_us} goes first" if situation.before_us else "it is being requested"
+            )
+            return f"{machine.pool} must have one more machine before this one is deleted: {first}", None
         if machine.pool.ready is None or machine.pool.ready < wanted:
-            return f"{machine.pool} is to have {wanted} machines before this one goes", None
+            return f"{machine.pool} must have {wanted} machines before this one is deleted", None
     return "", None

@@ -1,4 +1,4 @@
-"""selfServiceDone: whether the VM has been through the maintenance that we asked Azure for."""
+"""selfServiceDone: whether Azure has done the maintenance that we requested."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.model.moments import to_text
 
 @check("selfServiceDone")
 def self_service_done(situation: Situation) -> CheckResult:
-    """Pass when no maintenance was asked for, or the node has booted since; or long after Azure was asked."""
+    """Pass when no maintenance was requested, the node has booted since, or the request is long ago."""
     asked = situation.record.self_service
     if asked is None:
         return passed()
@@ -19,6 +19,6 @@ def self_service_done(situation: Situation) -> CheckResult:
         return passed(f"{said}, and the node has booted since")
     until = asked.asked + PATIENCE
     if situation.now >= until:
-        return passed(f"{said}; the node never booted, long ago")
+        return passed(f"{said}, but the node did not boot")
     reason = f"{said}; the node has not booted since"
     return failed(reason, until)

@@ -1,7 +1,7 @@
-"""selfServiceDue: whether Azure is to be asked now to do the maintenance that it offers.
+"""selfServiceDue: whether to ask Azure now to do the maintenance that it offers.
 
-Azure answers at once and does it over many minutes, in which the VM goes away; so nothing here waits. What
-is known is the record (when we asked, which boot was before), the node's boot id, and what ARM says later.
+Azure answers at once, but the maintenance takes many minutes, during which the VM is down. So nothing here
+waits. Known are the record (when we asked, the boot id before), the node's boot id, and later answers of ARM.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from reconciler.model.record import SelfService
 
 ATTEMPTS = 3
 PAUSE = timedelta(minutes=10)
-"""Between two attempts, once more for each that was made: a redeploy takes some minutes by itself."""
+"""Between two attempts, times the number of attempts. A redeploy itself takes some minutes."""
 
 PATIENCE = timedelta(hours=1)
-"""How long after the last attempt Azure's word and a new boot are waited for."""
+"""How long after the last attempt the node waits for a boot and for the end of Azure's plan."""
 
 
 @check("selfServiceDue")
 def self_service_due(situation: Situation) -> CheckResult:
-    """Pass when Azure is to be asked now: the node is drained, the offer stands, and nothing is under way."""
+    """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
     refusal, until = why_not_due(situation)
     if refusal:
         return failed(refusal, until, holds=False)
-    return passed("Azure lets us start it, and the node is empty", holds=False)
+    return passed("Azure allows us to start it, and the node is drained", holds=False)
 
 
 def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
-    """Return why Azure is not to be asked now, and until when; empty where it is."""
+    """Return why not to ask Azure now, and until when. An empty reason: ask it."""
     record, now = situation.record, situation.now
     asking = [one.event for one in situation.judged if one.asks]
     if not any(is_taken(event, situation.settings, now) for event in asking):
-        return "no maintenance is offered, or none is taken", None
+        return "Azure offers no maintenance, or the settings do not use the offer", None
     if not all(is_taken(event, situation.settings, now) for event in asking):
-        return "another event is at hand: the platform is at the VM itself", None
+        return "there is another event, so the platform is already working on the VM", None
     if vm_of(situation.node.provider_id) is None:
         return "the node's providerID is not Azure's", None
     if record.drain is None or record.drain.done is None:
@@ -48,7 +48,7 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
     if asked is None:
         return "", None
     if has_booted(situation, asked):
-        return "the node has booted since: Azure's word is waited for", None
+        return "the node has booted since; waits until Azure no longer reports the plan", None
     if asked.attempt >= ATTEMPTS:
         return f"Azure was asked {ATTEMPTS} times", None
     again = asked.asked + PAUSE * asked.attempt

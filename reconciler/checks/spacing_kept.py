@@ -13,10 +13,10 @@ from reconciler.model.moments import to_text
 
 @check("spacingKept", waits_for=WaitsFor.TURN)
 def spacing_kept(situation: Situation) -> CheckResult:
-    """Pass when `budget.spacing` has gone by since the last start; kinds lost anyway never wait."""
+    """Pass when `budget.spacing` has passed since the last start. Exempt kinds never wait."""
     spacing, last = situation.settings.budget.spacing, situation.ledger.last_start
     if spacing <= timedelta() or last is None or is_exempt(situation) or situation.now >= last + spacing:
         return passed()
     until = last + spacing
-    reason = f"the last start was at {to_text(last)} and spacing is {spacing}"
+    reason = f"the last start was at {to_text(last)}, and budget.spacing is {spacing}"
     return failed(reason, until)

@@ -1,4 +1,4 @@
-"""startsAllowed: whether the mode lets a new case begin."""
+"""startsAllowed: whether the mode allows a new case."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.settings.schema import Mode
 
 @check("startsAllowed", waits_for=WaitsFor.PERMISSION)
 def starts_allowed(situation: Situation) -> CheckResult:
-    """Pass unless the mode is Finish, which ends what is ours and begins nothing."""
+    """Pass unless the mode is Finish, which completes existing cases and starts no new ones."""
     if situation.settings.mode is Mode.FINISH:
         return failed("mode is Finish: nothing new is started")
     return passed()

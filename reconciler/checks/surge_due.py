@@ -1,7 +1,7 @@
-"""surgeDue: whether the node's pool is asked now for the machine that will take the node's place.
+"""surgeDue: whether to scale the pool of the node up by one now, for its replacement.
 
-It is asked before the drain with `replace.surge`; after the drain for a pool that a deletion lowers, where
-we restore its number. One node of a pool at a time: two requests at once could not be told apart.
+With `replace.surge` this happens before the drain. It happens after the drain if a deletion lowers the count
+of the pool and we restore it. One node of a pool at a time, because two requests cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from reconciler.model.moments import to_text
 from reconciler.model.record import State
 
 PAUSE = timedelta(minutes=2)
-"""Between two requests for the same: a pool takes a while to show what it was asked for."""
+"""Between two equal requests. A pool takes a while to show its new count."""
 
 
 @check("surgeDue")
 def surge_due(situation: Situation) -> CheckResult:
-    """Pass when one more machine is wanted before this node's own goes, and was not asked for yet."""
+    """Pass when the pool must be scaled up for this node, and this was not requested yet."""
     refusal = why_no_surge(situation) or _not_now(situation)
     if refusal:
         return failed(refusal, holds=False)
     assert situation.machine is not None
-    reason = f"{situation.machine.pool} is to have one machine more"
+    reason = f"{situation.machine.pool} gets one more machine"
     return passed(reason, holds=False)
 
 
 def why_no_surge(situation: Situation) -> str:
-    """Return why no replacement is ever asked for this node's machine; empty where one is."""
+    """Return why the pool is never scaled up for this node, or an empty text."""
     if not situation.replacing:
-        return "nothing is to be replaced"
+        return "no event replaces the machine"
     if situation.control_plane:
         return "control-plane nodes are never replaced"
     machine = situation.machine
     if machine is None or machine.problem or machine.pool is None:
-        return "nobody can be asked for another machine"
+        return "no machine provider can create another machine"
     if not wants_surge(situation):
-        return "a new machine comes after the old one, without our asking"
+        return "the provider creates the new machine by itself, after the old one"
     if not machine.pool.scales or machine.pool.wanted is None:
-        return f"{machine.pool} is not ours to scale"
+        return f"the count of {machine.pool} belongs to another tool"
     return ""
 
 
 def wants_surge(situation: Situation) -> bool:
-    """Whether the settings want one more machine before this one goes."""
+    """Whether the settings want one more machine before this one is deleted."""
     wishes, machine = situation.settings.replace, situation.machine
     if situation.state is not State.IN_MAINTENANCE:
         return wishes.surge
@@ -54,7 +54,7 @@ def wants_surge(situation: Situation) -> bool:
 
 
 def is_late(situation: Situation) -> bool:
-    """Whether an event that asks for the drain is due, for example by its deadline: then nothing waits."""
+    """Whether an event that requires the drain is due, for example by its deadline. Then nothing waits."""
     return any(one.due for one in situation.asking)
 
 
@@ -66,9 +66,9 @@ def _not_now(situation: Situation) -> str:
         if situation.record.drain is None or situation.record.drain.done is None:
             return "the node is not drained yet"
     elif is_late(situation):
-        return "the deadline has come: nothing is waited for"
+        return "the deadline has come, so the drain does not wait"
     if machine.deleting or (before is not None and before.removals):
-        return "its machine is going already"
+        return "its machine is already being deleted"
     if machine.pool.busy:
         return machine.pool.busy
     if situation.before_us:
@@ -76,5 +76,5 @@ def _not_now(situation: Situation) -> str:
     if before is not None and before.wanted is not None:
         shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
         if shown or situation.now < before.asked + PAUSE:
-            return f"{machine.pool} was asked for {before.wanted} machines at {to_text(before.asked)}"
+            return f"{machine.pool} was scaled to {before.wanted} machines at {to_text(before.asked)}"
     return ""

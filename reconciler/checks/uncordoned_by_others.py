@@ -1,4 +1,4 @@
-"""uncordonedByOthers: whether somebody made the node schedulable while it is in our hands."""
+"""uncordonedByOthers: whether someone uncordoned the node during its maintenance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reconciler.engine.situation import Situation
 
 @check("uncordonedByOthers")
 def uncordoned_by_others(situation: Situation) -> CheckResult:
-    """Pass when the node has no cordon any more though it is in maintenance; a fact."""
+    """Pass when the node is in maintenance but no longer cordoned. It holds nothing."""
     if situation.node.unschedulable:
-        return failed("it is cordoned", holds=False)
-    return passed("somebody uncordoned it", holds=False)
+        return failed("the node is cordoned", holds=False)
+    return passed("someone uncordoned the node", holds=False)

@@ -1,4 +1,4 @@
-"""windowOpen: whether a window, or an event's deadline, lets the drain start now."""
+"""windowOpen: whether a window, or the deadline of an event, allows the drain to start now."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from reconciler.model.holds import WaitsFor
 
 @check("windowOpen", waits_for=WaitsFor.PERMISSION)
 def window_open(situation: Situation) -> CheckResult:
-    """Pass when any event that asks for a drain may start it now; else say what each one waits for."""
+    """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
     asking = situation.asking
     starting = [one for one in asking if one.may_start]
     if starting:
         reason = "; ".join(dict.fromkeys(_told(one.timing, one.overruled) for one in starting))
         return passed(reason)
-    reason = "; ".join(dict.fromkeys(one.timing for one in asking)) or "no event asks for a drain"
+    reason = "; ".join(dict.fromkeys(one.timing for one in asking)) or "no event requires a drain"
     until = min((one.until for one in asking if one.until), default=None)
     return failed(reason, until)
 

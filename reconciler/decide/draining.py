@@ -124,7 +124,8 @@ def _held_drain(node: Node, context: PassContext, progress: Progress) -> Hold | 
     if node.has_taint(AUTOSCALER_TAINT):
         return left_to_us.hold(node.name, AUTOSCALER_DELETES)
     if node.name == context.snapshot.own_node and progress.undrained:
-        reason = f"we run on it, so it goes last: {progress.undrained} other nodes are being drained"
+        others = f"{progress.undrained} other nodes are being drained"
+        reason = f"the reconciler runs on it, so it goes last: {others}"
         return others_first.hold(node.name, reason)
     limit = context.settings.drain.max_concurrent_nodes
     if progress.drains >= limit:

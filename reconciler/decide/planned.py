@@ -62,7 +62,7 @@ def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
     }
     for event in one.judged:
         if event.event in let_be and event.asks:
-            reason = "somebody uncordoned the node: it is let be until a new event"
+            reason = "someone uncordoned the node, so it is ignored until a new event"
             holds.append(Hold(one.node.name, HoldCode.DISMISSED, reason))
         elif event.asks and not event.starts:
             holds.append(Hold(one.node.name, HoldCode.IN_TIME, event.because))

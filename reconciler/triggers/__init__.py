@@ -1,4 +1,4 @@
-"""Triggers: one file each. A trigger decides what changes about the node and its record.
+"""Triggers, one file each. A trigger defines what changes on the node and in its record.
 
 To add one, add a file with a function under `@trigger("name")`, and name it in a profile.
 """

@@ -1,4 +1,4 @@
-"""acknowledge: have the node agent tell Azure that the event may start now."""
+"""acknowledge: tell Azure, through the node agent, that the event may start now."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def acknowledge(situation: Situation, effects: Effects) -> Effects:
     ids = tuple(one.id for one in situation.to_acknowledge)
     record = effects.record
     effects = replace(effects, record=replace(record, acknowledged=(*record.acknowledged, *ids)))
-    message = f"every VM of event {', '.join(ids)} is drained: Azure may start it now"
+    message = f"every VM of event {', '.join(ids)} is drained, so Azure may start it now"
     return effects.told(Notice("MaintenanceAcknowledged", message))

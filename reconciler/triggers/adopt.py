@@ -16,9 +16,9 @@ from reconciler.triggers.start_drain import drain
 def adopt(situation: Situation, effects: Effects) -> Effects:
     """Make mechanic's cordon ours, and remove its label, so that a mechanic still running ignores the node.
 
-    A drain begins with it only where one may start now; else the node stays closed, and waits for that.
+    A drain starts only if it may start now. Otherwise the node stays cordoned and waits.
     """
     record = replace(effects.record, cordon=Cordon.ADOPTED_MECHANIC)
     effects = replace(effects, record=record, labels={**effects.labels, MECHANIC_LABEL: None})
-    effects = effects.told(Notice("MaintenanceAdopted", "took over the cordon of mechanic"))
+    effects = effects.told(Notice("MaintenanceAdopted", "adopted the cordon of mechanic"))
     return drain(situation, effects) if any(one.may_start for one in situation.asking) else effects

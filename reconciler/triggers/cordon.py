@@ -1,4 +1,4 @@
-"""cordon: make the node unschedulable, and remember whose cordon it is."""
+"""cordon: make the node unschedulable, and record whose cordon it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.model.record import Cordon
 
 @trigger("cordon")
 def cordon(situation: Situation, effects: Effects) -> Effects:
-    """Cordon an open node; share the cordon of another profile, and leave a foreign one (law 2)."""
+    """Cordon the node. Share the cordon of another profile, and do not touch a foreign one (law 2)."""
     if situation.node.unschedulable:
         before = effects.record.node_cordon
         whose = Cordon.FOREIGN if before is Cordon.NONE else before

@@ -11,10 +11,10 @@ from reconciler.model.plan import Notice, NoticeType
 
 @trigger("dismiss")
 def dismiss(situation: Situation, effects: Effects) -> Effects:
-    """Close the case and remember its events, so that only a new one opens another."""
+    """Close the case and record its events, so that only a new event starts another case."""
     record = effects.record
     left = () if situation.case.over else record.events
-    message = "somebody uncordoned the node: it is let be until a new event"
+    message = "someone uncordoned the node, so it is ignored until a new event"
     return replace(effects, record=record.closed(dismissed=left)).told(
         Notice("MaintenanceStopped", message, NoticeType.WARNING)
     )

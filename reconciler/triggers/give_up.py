@@ -16,6 +16,8 @@ def give_up(situation: Situation, effects: Effects) -> Effects:
     undo = record.may_uncordon
     closed = record.closed(dismissed=record.events)
     attempts = record.self_service.attempt if record.self_service else 0
-    message = f"Azure did not do its maintenance though asked {attempts} times: the node comes back without"
+    message = (
+        f"Azure did not do its maintenance after {attempts} requests, so the node is uncordoned without it"
+    )
     effects = replace(effects, record=closed, unschedulable=False if undo else None)
     return effects.told(Notice("MaintenanceGivenUp", message, NoticeType.WARNING))

@@ -1,4 +1,4 @@
-"""replace: delete the drained node's machine, so that a new one comes."""
+"""replace: delete the machine of the drained node, so that a new one comes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.model.record import Replacement
 
 @trigger("replace")
 def replace_machine(situation: Situation, effects: Effects) -> Effects:
-    """Record that the machine goes; act asks its provider once that is written."""
+    """Record the deletion. `act` sends the request to the machine provider after that."""
     machine = situation.machine
     if machine is None or machine.pool is None:
         return effects
@@ -21,7 +21,7 @@ def replace_machine(situation: Situation, effects: Effects) -> Effects:
     asked = replace(before, asked=situation.now.replace(microsecond=0), removals=before.removals + 1)
     pool, lower = machine.pool, None
     if before.wanted is not None and not pool.lowered_by_deletion:
-        # A number that somebody else has changed since is not ours to lower.
+        # Do not lower a count that someone else has changed since.
         lower = before.wanted - 1 if pool.wanted == before.wanted else None
     effects = replace(
         effects,
@@ -29,5 +29,5 @@ def replace_machine(situation: Situation, effects: Effects) -> Effects:
         machine=Remove(situation.node.name, machine, lower),
     )
     again = f" (attempt {asked.removals})" if asked.removals > 1 else ""
-    message = f"has its machine deleted: {pool} brings a new one{again}"
+    message = f"deletes its machine; {pool} creates a new one{again}"
     return effects.told(Notice("MaintenanceReplacing", message))

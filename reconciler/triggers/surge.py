@@ -1,4 +1,4 @@
-"""surge: ask the node's pool for the machine that will take the node's place."""
+"""surge: scale the pool of the node up by one, for its replacement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.model.record import Replacement
 
 @trigger("surge")
 def surge(situation: Situation, effects: Effects) -> Effects:
-    """Record to which number the pool is scaled up; act asks for it once that is written."""
+    """Record the new count of the pool. `act` sends the request after that."""
     machine = situation.machine
     if machine is None or machine.pool is None or machine.pool.wanted is None:
         return effects
@@ -24,5 +24,5 @@ def surge(situation: Situation, effects: Effects) -> Effects:
         record=replace(effects.record, replacement=asked),
         machine=ScaleUp(situation.node.name, machine, wanted),
     )
-    message = f"asks {machine.pool} for {wanted} machines: one is to take this node's place"
+    message = f"scales {machine.pool} up to {wanted} machines, for the replacement of this node"
     return effects.told(Notice("MaintenanceSurge", message))

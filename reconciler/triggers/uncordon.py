@@ -1,4 +1,4 @@
-"""uncordon: undo our cordon and close the case."""
+"""uncordon: remove our cordon and close the case."""
 
 from __future__ import annotations
 

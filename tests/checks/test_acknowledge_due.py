@@ -55,8 +55,12 @@ TOLD = replace(DRAINED, acknowledged=("A1",))
             True,
             id="each refusal is told",
         ),
-        pytest.param(TOLD, (MAY,), Verdict.FAILED, "nothing is to be acknowledged", False, id="told already"),
-        pytest.param(DRAINED, (), Verdict.FAILED, "nothing is to be acknowledged", False, id="none wanted"),
+        pytest.param(
+            TOLD, (MAY,), Verdict.FAILED, "there is no event to acknowledge", False, id="told already"
+        ),
+        pytest.param(
+            DRAINED, (), Verdict.FAILED, "there is no event to acknowledge", False, id="none wanted"
+        ),
         pytest.param(
             record(drain=DrainRecord(NOW)),
             (MAY,),

@@ -17,10 +17,16 @@ from tests.support.builders import ask, situation
         pytest.param(30.0, Verdict.PASSED, "", id="just within"),
         pytest.param(-30.0, Verdict.PASSED, "", id="just within, behind"),
         pytest.param(
-            31.0, Verdict.FAILED, "our clock is 31s ahead of the API server's: set it right", id="ahead"
+            31.0,
+            Verdict.FAILED,
+            "the local clock is 31s ahead of that of the API server; correct it",
+            id="ahead",
         ),
         pytest.param(
-            -90.0, Verdict.FAILED, "our clock is 90s behind the API server's: set it right", id="behind"
+            -90.0,
+            Verdict.FAILED,
+            "the local clock is 90s behind that of the API server; correct it",
+            id="behind",
         ),
     ],
 )

@@ -22,7 +22,7 @@ STARTED = judged(event(status=Status.STARTED))
             CaseView((STARTED,)),
             None,
             Verdict.FAILED,
-            "still there: Reboot Started",
+            "waits for the end of Reboot (Started)",
             None,
             id="Started is there",
         ),
@@ -33,14 +33,14 @@ STARTED = judged(event(status=Status.STARTED))
             CaseView(),
             NOW - minutes(1),
             Verdict.FAILED,
-            "it settles until",
+            "settles until",
             NOW + minutes(1),
-            id="it settles",
+            id="settles until",
         ),
         pytest.param(
-            CaseView(), NOW - minutes(2), Verdict.PASSED, "has gone since", None, id="it has settled"
+            CaseView(), NOW - minutes(2), Verdict.PASSED, "have been gone since", None, id="it has settled"
         ),
-        pytest.param(CaseView(), None, Verdict.FAILED, "it settles", NOW + minutes(2), id="gone just now"),
+        pytest.param(CaseView(), None, Verdict.FAILED, "settles until", NOW + minutes(2), id="gone just now"),
     ],
 )
 def test_gone_means_gone_from_everybody_for_the_settle_time(

@@ -35,7 +35,7 @@ JUST_ASKED = Replacement(NOW - minutes(1), removals=1)
             id="after the pause",
         ),
         pytest.param(machine(replace(POOL, busy="busy")), ASKED, Verdict.FAILED, None, id="busy"),
-        pytest.param(machine(), ASKED, Verdict.PASSED, None, id="in vain"),
+        pytest.param(machine(), ASKED, Verdict.PASSED, None, id="but did not happen"),
         pytest.param(None, ASKED, Verdict.UNKNOWN, None, id="nobody to ask"),
         pytest.param(Machine(REF, problem="403"), ASKED, Verdict.UNKNOWN, None, id="unreadable"),
     ],

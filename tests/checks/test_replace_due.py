@@ -22,26 +22,26 @@ def test_a_drained_node_with_a_machine_set_behind_it_is_due() -> None:
 
     assert (answer.verdict, answer.reason) == (
         Verdict.PASSED,
-        "the node is drained, and MachineSet np brings a new one",
+        "the node is drained, and MachineSet np creates a new machine",
     )
 
 
 @pytest.mark.parametrize(
     ("owner", "words", "verdict"),
     [
-        pytest.param(None, "nothing on the node says", Verdict.FAILED, id="nobody's"),
+        pytest.param(None, "the node does not name a machine provider", Verdict.FAILED, id="nobody's"),
         pytest.param(Machine(REF, problem="403"), "can't be replaced: 403", Verdict.UNKNOWN, id="unreadable"),
-        pytest.param(machine(None), "nothing would bring", Verdict.FAILED, id="no pool"),
+        pytest.param(machine(None), "nothing would create", Verdict.FAILED, id="no pool"),
         pytest.param(machine(deleting=True), "is being deleted", Verdict.FAILED, id="going"),
         pytest.param(machine(control_plane=True), "never replaced", Verdict.FAILED, id="control plane"),
         pytest.param(machine(replace(POOL, busy="it is busy")), "it is busy", Verdict.FAILED, id="busy"),
         pytest.param(
             replace(AKS, pool=replace(AKS_POOL, wanted=None, scales=False)),
-            "keeps no single number",
+            "has no single count",
             Verdict.FAILED,
             id="agent pool of several sizes",
         ),
-        pytest.param(AKS, "one machine more before this one goes", Verdict.FAILED, id="agent pool"),
+        pytest.param(AKS, "one more machine before this one is deleted", Verdict.FAILED, id="agent pool"),
     ],
 )
 def test_why_it_is_not_due_holds_the_node(owner: Machine | None, words: str, verdict: Verdict) -> None:

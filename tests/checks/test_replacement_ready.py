@@ -29,7 +29,7 @@ def surging(**more: object) -> Situation:
         (to_be_replaced(machine(), chosen=REPLACES, state=BEFORE), ""),
         (surging(ready=4), "its replacement in MachineSet np is Ready"),
         (surging(told={"not_before": NOW + minutes(15)}), "the deadline has come"),
-        (to_be_replaced(machine(None), chosen=SURGES, state=BEFORE), "nobody can be asked"),
+        (to_be_replaced(machine(None), chosen=SURGES, state=BEFORE), "no machine provider can"),
     ],
 )
 def test_the_drain_need_not_wait(situation: Situation, words: str) -> None:
@@ -42,9 +42,9 @@ def test_the_drain_need_not_wait(situation: Situation, words: str) -> None:
 @pytest.mark.parametrize(
     ("situation", "words"),
     [
-        (surging(), "is to have 4 machines Ready before the drain, and has 3"),
+        (surging(), "must have 4 machines Ready before the drain, and has 3"),
         (surging(ready=None), "has an unknown number"),
-        (to_be_replaced(machine(), chosen=SURGES, state=BEFORE), "one machine more before the drain"),
+        (to_be_replaced(machine(), chosen=SURGES, state=BEFORE), "one more machine before the drain"),
         (to_be_replaced(machine(), chosen=SURGES, state=BEFORE, before_us="b"), "node b of MachineSet np"),
         (
             to_be_replaced(machine(replace(POOL, busy="np is busy")), chosen=SURGES, state=BEFORE),

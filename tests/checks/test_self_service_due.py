@@ -20,7 +20,7 @@ ASKED = SelfService(NOW - minutes(10), 1, "boot-1")
 @pytest.mark.parametrize(
     ("asked", "boot", "due", "reason", "until"),
     [
-        pytest.param(None, "boot-1", True, "the node is empty", None, id="not asked yet"),
+        pytest.param(None, "boot-1", True, "the node is drained", None, id="not asked yet"),
         pytest.param(ASKED, "boot-1", True, "", None, id="asked in vain ten minutes ago"),
         pytest.param(
             replace(ASKED, asked=NOW - minutes(9)),
@@ -60,11 +60,15 @@ def test_azure_is_asked_when_it_is_due_and_not_before(
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
-        pytest.param({"plan": replace(OFFER, offered=False)}, "none is taken", id="not allowed now"),
         pytest.param(
-            {"plan": replace(OFFER, offer_end=NOW)}, "none is taken", id="the self-service window is over"
+            {"plan": replace(OFFER, offered=False)}, "the settings do not use the offer", id="not allowed now"
         ),
-        pytest.param({"plan": None}, "none is taken", id="at hand, and no plan any more"),
+        pytest.param(
+            {"plan": replace(OFFER, offer_end=NOW)},
+            "the settings do not use the offer",
+            id="the self-service window is over",
+        ),
+        pytest.param({"plan": None}, "the settings do not use the offer", id="at hand, and no plan any more"),
     ],
 )
 def test_what_is_not_offered_is_not_started(what: dict[str, Any], reason: str) -> None:
@@ -82,7 +86,7 @@ def another(plan: PlatformPlan | None = None) -> JudgedEvent:
 def test_beside_an_event_that_is_at_hand_nothing_is_started() -> None:
     both = situation(azure_node(), judged_plan(), another(), chosen=TAKEN, held=drained())
 
-    assert "another event is at hand" in ask("selfServiceDue", both).reason
+    assert "there is another event" in ask("selfServiceDue", both).reason
 
 
 def test_a_node_that_is_not_empty_or_not_azures_is_left() -> None:

@@ -20,7 +20,7 @@ from tests.support.planning import TAKEN, azure_node, drained, judged_plan
         pytest.param(60, 1, "boot-2", None, True, id="booted, and Azure still plans it"),
         pytest.param(60, 3, "boot-1", CaseView(), False, id="the plan has gone"),
         pytest.param(
-            60, 3, "boot-1", CaseView((judged_plan(), judged(event()))), False, id="an event is at hand"
+            60, 3, "boot-1", CaseView((judged_plan(), judged(event()))), False, id="there is a current event"
         ),
         pytest.param(60, 3, "boot-1", CaseView((), ("arm is silent",)), False, id="nobody can tell"),
     ],

@@ -56,7 +56,9 @@ TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count:
             to_be_replaced(machine(replace(POOL, busy="busy")), chosen=SURGES, state=BEFORE), False, id="busy"
         ),
         pytest.param(
-            to_be_replaced(machine(deleting=True), chosen=SURGES, state=BEFORE), False, id="going already"
+            to_be_replaced(machine(deleting=True), chosen=SURGES, state=BEFORE),
+            False,
+            id="already being deleted",
         ),
         pytest.param(
             to_be_replaced(machine(control_plane=True), chosen=SURGES, state=BEFORE),

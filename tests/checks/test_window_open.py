@@ -16,7 +16,7 @@ DUE = judged(event(not_before=NOW), LATER)
 @pytest.mark.parametrize(
     ("events", "verdict", "reason"),
     [
-        pytest.param((), Verdict.FAILED, "no event asks for a drain", id="no event"),
+        pytest.param((), Verdict.FAILED, "no event requires a drain", id="no event"),
         pytest.param((WAITS,), Verdict.FAILED, "waits for later", id="it waits"),
         pytest.param(
             (DUE,), Verdict.PASSED, "which overrules: no maintenance window is open", id="it is due"

@@ -178,7 +178,7 @@ def test_a_deletion_that_was_refused_is_tried_again_and_given_up_with_the_event(
     fleet.look()
     fleet.look()
     assert [one.result for one in fleet.outcomes if one.action == "replace machine"] == [Result.FAILED]
-    assert "asked to be deleted" in fleet.reasons()["replaceDue"]
+    assert "deletion of its machine was requested" in fleet.reasons()["replaceDue"]
 
     held = plan_of(fleet.settle())
     until = next(hold.until for hold in held.holds if hold.code == "replaceDue")
@@ -219,7 +219,7 @@ def test_a_machine_that_nothing_would_bring_back_stays() -> None:
     fleet.pool.members.clear()
     fleet.ask("a")
 
-    assert "nothing would bring a new machine" in fleet.reasons()["replaceDue"]
+    assert "nothing would create a new machine" in fleet.reasons()["replaceDue"]
     assert fleet.machines.asked == []
 
 
@@ -228,7 +228,7 @@ def test_a_node_that_nobody_owns_stays() -> None:
     fleet.cluster.annotate("a", openshift.MACHINE, None)
     fleet.ask("a")
 
-    assert "nothing on the node says who owns its VM" in fleet.reasons()["replaceDue"]
+    assert "the node does not name a machine provider" in fleet.reasons()["replaceDue"]
 
 
 def test_a_maker_that_can_t_be_asked_is_unknown_and_said() -> None:
@@ -260,7 +260,7 @@ def test_an_agent_pool_is_asked_for_one_more_first_and_has_as_many_as_before_in_
     fleet.ask("a")
     fleet.settle()
     assert [type(one) for one in fleet.machines.asked] == [ScaleUp]
-    assert "is to have 3 machines before this one goes" in fleet.reasons()["replaceDue"]
+    assert "must have 3 machines before this one is deleted" in fleet.reasons()["replaceDue"]
 
     fleet.machines.step()
     fleet.settle()

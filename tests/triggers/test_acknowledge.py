@@ -17,6 +17,6 @@ def test_what_may_start_is_written_down_and_told() -> None:
 
     assert effects.record == replace(held, acknowledged=("A1", "B2"))
     assert effects.notices == (
-        Notice("MaintenanceAcknowledged", "every VM of event B2 is drained: Azure may start it now"),
+        Notice("MaintenanceAcknowledged", "every VM of event B2 is drained, so Azure may start it now"),
     )
     assert (effects.unschedulable, effects.labels) == (None, {})

@@ -21,4 +21,4 @@ def test_our_cordon_is_undone_and_the_event_let_be(cordon: Cordon, written: bool
     assert effects.unschedulable is written
     assert effects.record.dismissed == held.events
     assert (effects.record.self_service, effects.record.drain, effects.record.events) == (None, None, ())
-    assert "asked 3 times" in effects.notices[0].message
+    assert "after 3 requests" in effects.notices[0].message

@@ -16,8 +16,8 @@ from tests.support.replacing import machine, to_be_replaced
     ("owner", "asked", "told"),
     [
         pytest.param(machine(), None, "", id="nothing was asked"),
-        pytest.param(machine(), Replacement(NOW, 4), "MachineSet np was raised to 4", id="raised"),
-        pytest.param(None, Replacement(NOW, 4), "its pool was raised to 4", id="by a pool unknown now"),
+        pytest.param(machine(), Replacement(NOW, 4), "MachineSet np was scaled up to 4", id="raised"),
+        pytest.param(None, Replacement(NOW, 4), "its pool was scaled up to 4", id="by a pool unknown now"),
         pytest.param(machine(), Replacement(NOW, 4, 1), "", id="and its own deleted"),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_reboot_planned_for_soon_is_drained_for_and_ends_when_azure_has_done_i
     assert scene.is_untouched(other)
 
     azure.plan(0, arm.status(result="MaintenanceCompleted"))
-    assert "still there" in scene.run().holds(node)["eventsGone"]
+    assert "waits for the end of" in scene.run().holds(node)["eventsGone"]
     next_answer(scene)
     scene.run()
     assert scene.is_untouched(node)

@@ -83,7 +83,7 @@ def test_with_aks_remediator_a_node_is_drained_too_and_uncordoned_after_it_has_l
     told = scene.run()
 
     assert scene.cordoned(node)
-    assert "remediator still has it" in told.holds(node)["leftByRemediator"]
+    assert "remediator is working on the node" in told.holds(node)["leftByRemediator"]
     taints = scene.api.get("nodes", node)["spec"]["taints"]
     assert REMEDIATOR["key"] in [one["key"] for one in taints]
 
@@ -165,13 +165,13 @@ def test_a_node_that_the_autoscaler_deletes_is_held_before_and_during_a_drain(sc
         scene.condition_tells(one)
     told = scene.run()
     assert not scene.cordoned(node)
-    assert "autoscaler is deleting it" in told.holds(node)["leftToUs"]
+    assert "autoscaler is deleting the node" in told.holds(node)["leftToUs"]
 
     taint(scene, draining, AUTOSCALER)
     told = scene.run()
 
     assert told.actions(draining) == ["stop drain"]
-    assert "autoscaler is deleting it" in told.holds(draining)["leftToUs"]
+    assert "autoscaler is deleting the node" in told.holds(draining)["leftToUs"]
 
 
 def test_an_agent_that_is_not_ready_makes_imds_unknown_and_holds_the_uncordon(scene: Scene) -> None:

@@ -192,7 +192,7 @@ def test_the_node_that_we_run_on_is_drained_last_and_our_own_pod_goes_last(scene
     told = scene.run()
 
     assert scene.cordoned(other)
-    assert "we run on it" in told.holds(own)["othersFirst"]
+    assert "the reconciler runs on it" in told.holds(own)["othersFirst"]
     assert scene.pods_on(own) == ["reconciler"]
 
     scene.api.delete("poddisruptionbudgets", "web", "default")
