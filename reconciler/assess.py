@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from reconciler.model.assessment import Assessment, NodeAssessment
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
@@ -14,16 +14,16 @@ from reconciler.model.record import SAME_MOMENT, identity, same_event
 from reconciler.model.snapshot import Snapshot
 
 
-def assess(snapshot: Snapshot, stale_after: timedelta, now: datetime) -> Assessment:
+def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     """Return the events of every node, from the readings of all sources.
 
-    A reading whose heartbeat is older than `stale_after` becomes unknown: whoever wrote it may be dead.
+    A reading whose heartbeat is too old becomes unknown: whoever wrote it may be dead.
     """
     nodes: dict[str, NodeAssessment] = {}
     absent: Counter[str] = Counter()
     for node in snapshot.nodes:
         readings = snapshot.readings.get(node.name, ())
-        judged = tuple(_judge_age(reading, stale_after, now) for reading in readings)
+        judged = tuple(_judge_age(reading, now) for reading in readings)
         for reading in judged:
             if not reading.installed:
                 absent[f"{reading.source}: {reading.because}"] += 1
@@ -34,8 +34,9 @@ def assess(snapshot: Snapshot, stale_after: timedelta, now: datetime) -> Assessm
     return Assessment(nodes, notes)
 
 
-def _judge_age(reading: Reading, stale_after: timedelta, now: datetime) -> Reading:
-    if reading.answer is Answer.UNKNOWN or reading.as_of is None or now - reading.as_of <= stale_after:
+def _judge_age(reading: Reading, now: datetime) -> Reading:
+    until = reading.believed_until
+    if reading.answer is Answer.UNKNOWN or reading.as_of is None or until is None or now <= until:
         return reading
     minutes = int((now - reading.as_of).total_seconds() // 60)
     because = f"its last heartbeat is {minutes} minutes old"

@@ -37,5 +37,5 @@ def rehearse(outside: Outside, settings: Settings, now: datetime, *, with_previe
 
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime) -> Plan:
-    events = assess(snapshot, settings.sources.node_conditions.stale_after, now)
+    events = assess(snapshot, now)
     return decide(snapshot, events, settings, now)

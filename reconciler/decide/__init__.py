@@ -78,7 +78,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         next_change=min(
             (
                 *moments(plans),
-                *silences(seen, settings),
+                *silences(seen),
                 *changes(snapshot.memories, now),
                 *(one.at + settings.budget.ignore.not_ready_for for one in progress.ledger.replaced),
                 *shown.moments,

@@ -33,13 +33,13 @@ def worth_telling(plan: NodePlan) -> bool:
     )
 
 
-def silences(seen: Iterable[Seen], settings: Settings) -> Iterable[datetime]:
+def silences(seen: Iterable[Seen]) -> Iterable[datetime]:
     """Yield when a reading of a node with an event or a record becomes too old to be used."""
     for one in seen:
         if one.judged or one.record is not None:
             for reading in one.assessment.readings:
-                if reading.as_of is not None and reading.answer is not Answer.UNKNOWN:
-                    yield reading.as_of + settings.sources.node_conditions.stale_after + timedelta.resolution
+                if reading.believed_until is not None and reading.answer is not Answer.UNKNOWN:
+                    yield reading.believed_until + timedelta.resolution
 
 
 def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:

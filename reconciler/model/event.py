@@ -117,8 +117,9 @@ class Answer(StrEnum):
 class Reading:
     """One source's answer for one node.
 
-    `as_of` is the last heartbeat of whoever told it (None where the source has none), so that a later
-    stage, which knows `now`, can call an old answer unknown. `installed` is False where nothing is there
+    `as_of` is the last heartbeat of whoever wrote it, and `stale_after` how long after it the answer is
+    believed; both are None where the source has no heartbeat. A later stage, which knows `now`, makes an
+    older answer unknown. `installed` is False where nothing is there
     that could answer on this node: told once for the cluster, not as an unknown for each node. `tells_one`
     says that of several events the source shows only one: what it does not show may still be there.
     """
@@ -130,6 +131,14 @@ class Reading:
     as_of: datetime | None = None
     installed: bool = True
     tells_one: bool = False
+    stale_after: timedelta | None = None
+
+    @property
+    def believed_until(self) -> datetime | None:
+        """The last moment at which the answer is believed, None where it does not age."""
+        if self.as_of is None or self.stale_after is None:
+            return None
+        return self.as_of + self.stale_after
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,8 @@ class AksConditions(Source):
         return Wants(conditions=CONDITIONS, remediator=True)
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
-        """Return a reading per condition."""
-        del context
-        return read(node)
+        """Return a reading per condition, believed for `staleAfter`."""
+        return read(node, context.settings.sources.node_conditions.stale_after)
 
 
 class NamedConditions(Source):
@@ -143,7 +142,7 @@ def _description(rest: str) -> str:
     return " ".join(rest.split()).strip(" .:")
 
 
-def read(node: Node) -> tuple[Reading, ...]:
+def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...]:
     """Return what AKS's own conditions say of a node, one reading per condition.
 
     Without `VMEventScheduled` node-problem-detector does not run there: unknown, and told as not installed.
@@ -158,21 +157,30 @@ def read(node: Node) -> tuple[Reading, ...]:
         )
         readings.append(Reading(PREFIX + MAIN, Answer.UNKNOWN, because=where, installed=False))
     else:
-        readings.append(_read_one(main))
-    readings.extend(_read_one(found) for found in node.conditions if found.type in RELATIVES)
+        readings.append(_read_one(main, stale_after))
+    readings.extend(_read_one(found, stale_after) for found in node.conditions if found.type in RELATIVES)
     return tuple(readings)
 
 
-def _read_one(condition: Condition) -> Reading:
+def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
     source = PREFIX + condition.type
     if condition.status == "True":
         signal = parse_message(source, condition.message)
         # With several events in force the condition carries one, and not always the nearest.
-        return Reading(source, Answer.EVENT, (signal,), as_of=condition.heartbeat, tells_one=True)
+        return Reading(
+            source,
+            Answer.EVENT,
+            (signal,),
+            as_of=condition.heartbeat,
+            stale_after=stale_after,
+            tells_one=True,
+        )
     if condition.status == "False":
-        return Reading(source, Answer.NO_EVENT, as_of=condition.heartbeat)
+        return Reading(source, Answer.NO_EVENT, as_of=condition.heartbeat, stale_after=stale_after)
     because = f"{condition.type} is {condition.status or 'empty'}: {' '.join(condition.message.split())}"
-    return Reading(source, Answer.UNKNOWN, because=because, as_of=condition.heartbeat)
+    return Reading(
+        source, Answer.UNKNOWN, because=because, as_of=condition.heartbeat, stale_after=stale_after
+    )
 
 
 def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:

@@ -469,5 +469,5 @@ def decide_now(fleet: Fleet) -> Plan:
         fleet.world.now,
         drains=fleet.world.drainer.progress(),
     )
-    found = assess(seen, fleet.settings.sources.node_conditions.stale_after, fleet.world.now)
+    found = assess(seen, fleet.world.now)
     return decide(seen, found, fleet.settings, fleet.world.now)

@@ -288,7 +288,7 @@ MUTANTS = (
         8,
         "an old heartbeat is a moment of change",
         "reconciler/decide/__init__.py",
-        "*silences(seen, settings)",
+        "*silences(seen)",
         "*()",
     ),
     Mutant(

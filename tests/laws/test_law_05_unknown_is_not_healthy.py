@@ -39,7 +39,7 @@ def _blind(reading: Reading) -> Reading:
 def test_where_no_source_can_be_read_nothing_starts(world: World, policy: Settings) -> None:
     seen = observe(world.outside, policy, NOW)
     blind = replace(seen, readings={name: tuple(map(_blind, each)) for name, each in seen.readings.items()})
-    plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
+    plan = decide(blind, assess(blind, NOW), policy, NOW)
 
     adopted = {one.name for one in seen.nodes if policy.adopt and one.unschedulable}
     assert [one.node for one in plan.nodes if one.starts and one.node not in adopted] == []
@@ -57,7 +57,7 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     blind = replace(seen, readings={"n0": changed})
 
     def uncordons_or_starts() -> tuple[bool, bool]:
-        plan = decide(blind, assess(blind, timedelta(minutes=15), NOW), policy, NOW)
+        plan = decide(blind, assess(blind, NOW), policy, NOW)
         nodes = [one for one in plan.nodes if one.node == "n0"]
         opened = any(one.todo.write is not None and one.todo.write.unschedulable is False for one in nodes)
         asked = any(

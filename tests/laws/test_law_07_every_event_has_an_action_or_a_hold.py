@@ -33,7 +33,7 @@ def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_
     world: World, policy: Settings, now: datetime
 ) -> None:
     seen = observe(replace(world.outside, itself=Self("n1")), policy, now)
-    assessment = assess(seen, policy.sources.node_conditions.stale_after, now)
+    assessment = assess(seen, now)
     plan = decide(seen, assessment, policy, now)
     document = to_document(plan, rehearsed=True)
     text, markdown = as_text(document), as_markdown(document)

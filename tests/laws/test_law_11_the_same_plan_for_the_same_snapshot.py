@@ -26,7 +26,7 @@ from tests.support.worlds import look, world_of
 
 
 def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:
-    return decide(seen, assess(seen, policy.sources.node_conditions.stale_after, now), policy, now)
+    return decide(seen, assess(seen, now), policy, now)
 
 
 @settings(max_examples=150)

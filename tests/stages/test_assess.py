@@ -149,7 +149,7 @@ def test_no_signal_is_lost_and_the_order_does_not_matter(
 def test_an_old_answer_is_unknown(age: timedelta, expected: Answer) -> None:
     node = builders.node()
     told = reading(signal(source=CONDITION), as_of=NOW - age)
-    found = assess(builders.snapshot(node, readings={"a": (told,)}), minutes(15), NOW).of("a")
+    found = assess(builders.snapshot(node, readings={"a": (told,)}), NOW).of("a")
 
     assert found.answer(CONDITION) is expected
     assert bool(found.events) == (expected is Answer.EVENT)
@@ -160,4 +160,4 @@ def test_what_is_not_installed_is_one_note_for_all_nodes() -> None:
     absent = reading(source="imds", unknown="no node agent is installed", installed=False)
     seen = builders.snapshot(*nodes, readings={"a": (absent,), "b": (absent,)})
 
-    assert assess(seen, minutes(15), NOW).notes == ("imds: no node agent is installed (2 of 3 nodes)",)
+    assert assess(seen, NOW).notes == ("imds: no node agent is installed (2 of 3 nodes)",)

@@ -36,6 +36,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)  # a Saturday
+STALE_AFTER = timedelta(minutes=15)
 LONG_AGO = NOW - timedelta(days=3)
 PREFIX = "node-maintenance.dev"
 REQUEST = f"{PREFIX}/request"
@@ -164,7 +165,9 @@ def reading(
     source = source or (signals[0].source if signals else "imds")
     if unknown:
         return Reading(source, Answer.UNKNOWN, because=unknown, as_of=as_of, installed=installed)
-    return Reading(source, Answer.EVENT if signals else Answer.NO_EVENT, signals, as_of=as_of)
+    return Reading(
+        source, Answer.EVENT if signals else Answer.NO_EVENT, signals, as_of=as_of, stale_after=STALE_AFTER
+    )
 
 
 def event(
@@ -332,7 +335,7 @@ def told(*signals: Signal) -> tuple[Reading, ...]:
 def planned(seen: Snapshot, chosen: Settings | None = None, now: datetime = NOW) -> Plan:
     """Assess and decide."""
     chosen = chosen or settings()
-    return decide(seen, assess(seen, chosen.sources.node_conditions.stale_after, now), chosen, now)
+    return decide(seen, assess(seen, now), chosen, now)
 
 
 def plan_of(plan: Plan, name: str = "a") -> NodePlan:

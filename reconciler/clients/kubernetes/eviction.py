@@ -12,7 +12,7 @@ from reconciler.clients.kubernetes import node_writing, objects
 from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.restarting import restart
-from reconciler.clients.kubernetes.watching import AT_ONCE, Source, Watching
+from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.clients.kubernetes.wire import protobuf, shapes
 from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, pod_format
 from reconciler.errors import NotFound
@@ -86,7 +86,7 @@ class Evictions:
         return tuple(sorted(one.metadata.name for one in found if one.spec.nodeName == node))
 
 
-class _Pods(Source[Pod]):
+class _Pods(Watched[Pod]):
     def __init__(self, connection: Connection, node: str) -> None:
         self._connection = connection
         self._form: Format[Pod] = pod_format()
@@ -111,7 +111,7 @@ class _Pods(Source[Pod]):
         return value.resource_version
 
 
-class _Budgets(Source[objects.BudgetObject]):
+class _Budgets(Watched[objects.BudgetObject]):
     path = BUDGETS
 
     def __init__(self, connection: Connection) -> None:

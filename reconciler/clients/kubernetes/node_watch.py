@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.watching import AT_ONCE, Source, Watching
+from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.clients.kubernetes.wire import protobuf
 from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, node_format
 from reconciler.model.node import Node, Wanted
@@ -28,7 +28,7 @@ def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[str
         yield _names(changes)
 
 
-class _Nodes(Source[Node]):
+class _Nodes(Watched[Node]):
     path = NODES
     accept = ACCEPT
 

@@ -42,7 +42,7 @@ class WatchEvent:
     object: bytes
 
 
-class Source(Generic[Value]):
+class Watched(Generic[Value]):
     """What is watched: how it is listed, which path is followed, and what an event's object is."""
 
     path: str
@@ -74,7 +74,7 @@ class Watching(Generic[Value]):
     after each list. Reconnects without end; raises what is not an outage (Forbidden, Unauthorized).
     """
 
-    def __init__(self, connection: Connection, source: Source[Value]) -> None:
+    def __init__(self, connection: Connection, source: Watched[Value]) -> None:
         """Take a connection, and what to watch."""
         self._connection = connection
         self._source = source

@@ -208,7 +208,7 @@ def test_a_region_is_asked_once_an_interval_also_when_each_pass_is_a_new_process
     remembered = scene.api.get("configmaps", LEDGER, "node-maintenance")["data"]["aws"]
 
     assert asked == ["eu-west-1", "us-west-2"]
-    assert [one["region"] for one in json.loads(remembered)] == ["eu-west-1", "us-west-2"]
+    assert [one["scope"] for one in json.loads(remembered)["answers"]] == ["eu-west-1", "us-west-2"]
 
 
 @pytest.mark.parametrize("code", ["RequestLimitExceeded", "UnauthorizedOperation", "InternalError"])
@@ -400,7 +400,7 @@ def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
         "sources: {aws: {enabled: true}}\nwindows: [{schedule: '@yearly', duration: 1h}]"
     )
     seen = observe(Outside(reader=world.api, clients={"aws": Aws(fake.client)}), policy, NOW)
-    plan = decide(seen, assess(seen, minutes(15), NOW), policy, NOW)
+    plan = decide(seen, assess(seen, NOW), policy, NOW)
 
     assert plan.ledger is not None
     assert plan.ledger.memories["aws"].answers[0].again == NOW + minutes(5)
