@@ -12,9 +12,15 @@ from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.outside import WritableOutside
-from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.ports import ClusterWriter, MachineWriter, MaintenanceStarter, Notifier, SourceClient
-from reconciler.model.publication import Publication
+from reconciler.model.plan import Plan
+from reconciler.model.ports import (
+    ClusterWriter,
+    Drains,
+    MachineWriter,
+    MaintenanceStarter,
+    Notifier,
+    SourceClient,
+)
 
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
@@ -23,70 +29,84 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     A record is written before the action that it describes. All nodes are cordoned before the first is
     drained, so that pods don't move twice.
     """
-    writer, drainer = outside.writer, outside.drainer
-    outcomes: list[Outcome] = []
-    refused: set[str] = set()
+    refused: set[str] = set()  # Nodes for which this pass does nothing more.
+    outcomes = (
+        *_stop_drains(plan, outside.drainer),
+        *_write_ledger(plan, outside.writer, refused),
+        *_write_nodes(plan, outside.writer, refused),
+        *_start_drains(plan, outside.drainer, refused),
+        # Clouds answer slowly, so every drain has begun before.
+        *_ask_platforms(plan, outside, refused),
+        # What other tools and people are shown comes last, so no drain waits for it.
+        *_publish(plan, outside.writer, refused),
+    )
+    _notify(plan, outside.notifier, refused)
+    return outcomes
+
+
+def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.todo.stop_drain:
             drainer.stop(node.node)
-            outcomes.append(Outcome(node.node, ActionName.STOP_DRAIN, Result.DONE))
-    if plan.ledger is not None:
-        try:
-            writer.write_ledger(plan.ledger)
-        except ClusterError as error:
-            # Without the last start spacing can't be kept, so nothing starts; other nodes go on. What a
-            # cloud said is only asked for again.
-            outcomes.append(Outcome("", ActionName.WRITE_LEDGER, Result.FAILED, str(error)))
-            if plan.ledger.last_start == plan.now.replace(microsecond=0):
-                refused = {node.node for node in plan.nodes if node.starts}
-            # Without it a deleted machine would free its place in the budget at once.
-            refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
+            yield Outcome(node.node, ActionName.STOP_DRAIN, Result.DONE)
+
+
+def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    if plan.ledger is None:
+        return
+    try:
+        writer.write_ledger(plan.ledger)
+    except ClusterError as error:
+        # Without the last start spacing can't be kept, so nothing starts; other nodes go on. What a cloud
+        # said is only asked for again.
+        if plan.ledger.last_start == plan.now.replace(microsecond=0):
+            refused |= {node.node for node in plan.nodes if node.starts}
+        # Without it a deleted machine would free its place in the budget at once.
+        refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
+        yield Outcome("", ActionName.WRITE_LEDGER, Result.FAILED, str(error))
+
+
+def _write_nodes(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    """Write all nodes, so that all cordons come before the first drain; a failed write refuses its node."""
     for node in plan.nodes:
-        if node.todo.write is None or node.node in refused:
+        write = node.todo.write
+        if write is None or node.node in refused:
             continue
-        outcome = _write(node, writer)
-        outcomes.append(outcome)
+        outcome = _attempt(node.node, outcome_name(node), partial(writer.patch_node, write))
         if outcome.result is not Result.DONE:
             refused.add(node.node)
+        yield outcome
+
+
+def _start_drains(plan: Plan, drainer: Drains, refused: Collection[str]) -> Iterator[Outcome]:
     for node in plan.nodes:
-        if node.node in refused:
-            continue
-        if node.todo.drain is not None:
+        if node.todo.drain is not None and node.node not in refused:
             drainer.start(node.todo.drain)
-            outcomes.append(Outcome(node.node, ActionName.DRAIN, Result.DONE))
-    # Clouds answer slowly, so every drain has begun before.
+            yield Outcome(node.node, ActionName.DRAIN, Result.DONE)
+
+
+def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.todo.perform is not None and node.node not in refused:
-            outcomes.append(_perform(node.todo.perform, outside.clients))
+            yield _perform(node.todo.perform, outside.clients)
         if node.todo.machine is not None and node.node not in refused:
-            outcomes.append(_ask_for_machine(node.todo.machine, outside.machines))
-    # What other tools and people are shown comes last, so no drain waits for it.
-    outcomes += _publish(plan, writer, refused)
-    for node in plan.nodes:
-        if node.node not in refused:
-            _notify(node, outside.notifier)
-    return tuple(outcomes)
-
-
-def _notify(node: NodePlan, notifier: Notifier) -> None:
-    """Tell people of what was done; what was not written is not told."""
-    if node.todo.write is not None:
-        for notice in node.todo.notices:
-            notifier.notify(Notification(node.node, node.todo.write.uid, notice))
+            yield _ask_for_machine(node.todo.machine, outside.machines)
 
 
 def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
-    publications: list[Publication] = []
-    for node in plan.nodes:
-        publications += node.todo.publications
-    for one in (*publications, *plan.publications):
+    on_nodes = (one for node in plan.nodes for one in node.todo.publications)
+    for one in (*on_nodes, *plan.publications):
         if one.node not in refused:
             yield _attempt(one.node, one.action, partial(one.send, writer))
 
 
-def _write(node: NodePlan, writer: ClusterWriter) -> Outcome:
-    assert node.todo.write is not None
-    return _attempt(node.node, outcome_name(node), partial(writer.patch_node, node.todo.write))
+def _notify(plan: Plan, notifier: Notifier, refused: Collection[str]) -> None:
+    """Tell people what was done. Nothing is reported that was not written."""
+    for node in plan.nodes:
+        write = node.todo.write
+        if write is not None and node.node not in refused:
+            for notice in node.todo.notices:
+                notifier.notify(Notification(node.node, write.uid, notice))
 
 
 def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:

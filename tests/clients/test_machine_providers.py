@@ -12,16 +12,8 @@ from reconciler.clients.machine_providers import CLIENTS, MachineProviders, Surr
 from reconciler.machines import aks, karpenter, openshift
 from reconciler.machines.registry import PROVIDERS
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
+from tests.support.nowhere import connection_to_nowhere
 from tests.support.replacing import all_machines
-
-NOWHERE = """
-apiVersion: v1
-kind: Config
-current-context: nowhere
-clusters: [{name: nowhere, cluster: {server: "http://127.0.0.1:9"}}]
-users: [{name: nobody, user: {}}]
-contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
-"""
 
 
 class Asked:
@@ -71,11 +63,8 @@ def providers(connection: Connection, *needed: Asked) -> MachineProviders:
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Connection]:
     """A connection that nothing here uses."""
-    config = tmp_path / "kubeconfig"
-    config.write_text(NOWHERE, encoding="utf-8")
-    made = Connection(str(config))
-    yield made
-    made.close()
+    with connection_to_nowhere(tmp_path) as made:
+        yield made
 
 
 def test_every_provider_has_a_client_of_its_name() -> None:

@@ -486,8 +486,8 @@ MUTANTS = (
         13,
         "without the ledger only starts wait",
         "reconciler/act.py",
-        "refused = {node.node for node in plan.nodes if node.starts}",
-        "return tuple(outcomes)",
+        "refused |= {node.node for node in plan.nodes if node.starts}",
+        "refused |= {node.node for node in plan.nodes}",
     ),
     Mutant(
         13,
@@ -588,18 +588,18 @@ MUTANTS = (
         0,
         "people are told after other tools were shown",
         "reconciler/act.py",
-        "    outcomes += _publish(plan, writer, refused)\n    for node in plan.nodes:\n"
-        "        if node.node not in refused:\n            _notify(node, outside.notifier)\n",
-        "    for node in plan.nodes:\n        if node.node not in refused:\n"
-        "            _notify(node, outside.notifier)\n    outcomes += _publish(plan, writer, refused)\n",
+        "        *_publish(plan, outside.writer, refused),\n    )\n"
+        "    _notify(plan, outside.notifier, refused)\n",
+        "        *(_notify(plan, outside.notifier, refused) or ()),\n"
+        "        *_publish(plan, outside.writer, refused),\n    )\n",
         "tests/stages/test_act.py",
     ),
     Mutant(
         0,
         "what was not written is not told",
         "reconciler/act.py",
-        "        if node.node not in refused:\n            _notify(",
-        "        if True:\n            _notify(",
+        "if write is not None and node.node not in refused:",
+        "if write is not None:",
         "tests/stages/test_act.py",
     ),
     Mutant(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from reconciler.errors import LockLost
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
+from reconciler.notifiers import registry
 from reconciler.notifiers.registry import AllNotifiers
+from tests.support import builders
+from tests.support.nowhere import connection_to_nowhere
 
 WORDS = Notification("a", "uid-a", Notice("MaintenanceCordon", "because"))
 
@@ -48,3 +53,18 @@ def test_a_lost_lock_ends_the_pass_whoever_notices_it() -> None:
     with pytest.raises(LockLost):
         notifier.notify(WORDS)
     assert second.given == []
+
+
+def test_a_notifier_is_added_by_a_line_of_the_registry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy = Remembering()
+    lines: dict[str, registry.NotifierMaker] = {
+        "toy": lambda connection, settings, guard: toy,
+        "switchedOff": lambda connection, settings, guard: None,
+    }
+    monkeypatch.setattr(registry, "NOTIFIERS", lines)
+    with connection_to_nowhere(tmp_path) as connection:
+        registry.notifiers(connection, builders.settings(), None).notify(WORDS)
+
+    assert toy.given == [WORDS]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.errors import Forbidden
+from reconciler.model.node import Node
+from reconciler.publishing import registry
 from reconciler.publishing.drainsafe import DRAINSAFE_OWNER, DRAINSAFE_STATE
 from reconciler.publishing.publisher import Fleet, NodeSigns, ObjectChanges, Showing
 from reconciler.publishing.registry import (
@@ -14,12 +18,14 @@ from reconciler.publishing.registry import (
     read_objects,
     removed_signs,
 )
+from reconciler.publishing.standing import Standing
+from reconciler.run import run_pass
 from reconciler.settings.sections.others import Sign
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.publishing.test_signs import standing
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX
+from tests.support.builders import NOW, PREFIX, REQUEST
 
 SHOWING = Showing(tuple(Sign), PREFIX, NOW)
 
@@ -79,3 +85,29 @@ def test_a_cluster_without_the_kind_has_nothing_to_change() -> None:
     api.cluster.maintenances = None
 
     assert read_objects(api, PUBLISHED) == ({}, ())
+
+
+class Toy:
+    """A publisher that writes one annotation while there is a case."""
+
+    sign = Sign.DRAINSAFE
+    annotations = frozenset({"toy.example/state"})
+    conditions = frozenset({"ToyMaintenance"})
+
+    def bears(self, node: Node, prefix: str) -> bool:
+        return "toy.example/state" in node.annotations
+
+    def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+        return NodeSigns({"toy.example/state": standing.state.value})
+
+    def removed(self, node: Node, prefix: str) -> NodeSigns:
+        return NodeSigns({"toy.example/state": None})
+
+
+def test_a_publisher_is_added_by_a_line_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = World(NOW)
+    there.cluster.add_node(builders.node(annotations={REQUEST: builders.DRAIN_NOW}))
+    monkeypatch.setattr(registry, "ON_NODES", (Toy(),))
+    run_pass(there.outside, builders.settings(), NOW)
+
+    assert there.cluster.nodes["a"].annotations["toy.example/state"] == "in-maintenance"
