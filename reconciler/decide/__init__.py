@@ -41,9 +41,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         if settings.in_fleet(node.labels) or OwnKeys(settings.keys.prefix).record in node.annotations
     ]
     seen = [
-        one
-        for node in ours_or_theirs
-        if (one := look(node, assessment.of(node.name), snapshot, settings, now)) is not None
+        one for node in ours_or_theirs if (one := look(node, assessment.of(node.name), context)) is not None
     ]
     ours = {one.node.name: in_hand(one.record) for one in seen if in_hand(one.record)}
     missing = still_missing(snapshot.ledger.replaced, fleet, settings.budget, now)

@@ -23,7 +23,7 @@ from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.sources.registry import reading_names
 from reconciler.triggers import TRIGGERS
 
-_PROFILE = builtin(DEFAULT, CHECKS, TRIGGERS)
+_PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
 
 
 def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
@@ -71,7 +71,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         machine=machine,
         before_us=before_us if before_us != node.name else "",
     )
-    walked = walk(_PROFILE, situation, CHECKS, TRIGGERS)
+    walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
     action = walked.effects.machine
     if isinstance(action, ScaleUp) and key is not None:
         progress.pools[key] = node.name

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.decide.context import PassContext
-from reconciler.decide.seen import DEFAULT, Seen
+from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
 from reconciler.engine.machine import Walk
 from reconciler.model.event import Answer, Kind
@@ -81,11 +81,11 @@ def node_patch(
 ) -> NodeWrite | None:
     """Return the one patch that makes the node what was decided, None where it is so already.
 
-    `case` is what the default profile remembers by now. `signs` are other annotations, which others read and
+    `case` is what the profile remembers by now. `signs` are other annotations, which others read and
     which are part of the same patch.
     """
     node, keys = one.node, context.keys
-    record = (one.record or Record(node.uid)).with_case(DEFAULT, case, context.now)
+    record = (one.record or Record(node.uid)).with_case(one.profile, case, context.now)
     labels: dict[str, str | None] = {
         key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value
     }

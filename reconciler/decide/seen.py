@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from reconciler.checks.cordon_adopted import is_adoptable
+from reconciler.decide.context import PassContext
 from reconciler.engine.judging import judge
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
@@ -18,7 +18,6 @@ from reconciler.model.plan import (
     JudgedEvent,
 )
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
-from reconciler.model.snapshot import Snapshot
 from reconciler.publishing.registry import bears_signs
 from reconciler.settings.schema import Settings
 
@@ -34,11 +33,12 @@ class Seen:
     judged: tuple[JudgedEvent, ...] = ()
     record: Record | None = None
     unreadable: str = ""
+    profile: str = DEFAULT
 
     @property
     def case(self) -> CaseRecord:
-        """What the default profile remembers of the node and claims of it."""
-        return self.record.case(DEFAULT) if self.record is not None else CaseRecord()
+        """What the profile remembers of the node and claims of it."""
+        return self.record.case(self.profile) if self.record is not None else CaseRecord()
 
     @property
     def state(self) -> State:
@@ -47,14 +47,12 @@ class Seen:
         return State.IN_MAINTENANCE if by_hand else self.case.state
 
 
-def look(
-    node: Node, assessment: NodeAssessment, snapshot: Snapshot, settings: Settings, now: datetime
-) -> Seen | None:
+def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
     """Return what is known of a node, None where there is nothing to decide and nothing to report."""
-    keys = OwnKeys(settings.keys.prefix)
+    snapshot, settings, keys = context.snapshot, context.settings, context.keys
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
-    signed = bears_signs(node, settings.keys.prefix)
+    signed = bears_signs(node, keys.prefix)
     if not (
         assessment.events
         or keys.record in node.annotations
@@ -64,7 +62,9 @@ def look(
         or is_adoptable(node, settings)
     ):
         return None
-    judged = tuple(judge(event, node, settings, snapshot.remediator, now) for event in assessment.events)
+    judged = tuple(
+        judge(event, node, settings, snapshot.remediator, context.now) for event in assessment.events
+    )
     record = snapshot.records.get(node.name)
     if isinstance(record, Unreadable):
         return Seen(node, assessment, judged, unreadable=record.because)

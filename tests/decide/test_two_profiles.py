@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 from reconciler.claim import ClaimRefused, claim
+from reconciler.model.event import Reading
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, Claim, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.record_text import from_annotation, record_of
 from reconciler.release import release
+from tests.support import strategies
 from tests.support.builders import (
     NOW,
     PREFIX,
@@ -119,6 +123,40 @@ def test_somebodys_uncordon_ends_one_case_and_not_what_the_other_remembers() -> 
     left = written(plan)
     assert left.profile("default").dismissed != ()
     assert left.profile("patching").state is State.REQUIRED
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    strategies.cases() | st.just(record(quiet_since=NOW - minutes(10))),
+    strategies.cases(),
+    st.sampled_from((True, True, False)),
+    st.sampled_from((told(), told(), told(signal()), told(signal(not_before=NOW + minutes(60))))),
+    st.integers(0, 60),
+)
+def test_whatever_happens_in_one_profile_the_other_keeps_its_part_and_its_claims(
+    mine: CaseRecord, other: CaseRecord, closed: bool, readings: tuple[Reading, ...], later: int
+) -> None:
+    before = remembered(mine).with_case("patching", other, NOW)
+    on = held_node(before, unschedulable=closed)
+    seen = snapshot(on, node("b"), readings={"a": readings})
+    plan = next(iter(planned(seen, now=NOW + minutes(later)).nodes), None)
+    if plan is None or plan.todo.write is None or RECORD not in plan.todo.write.annotations:
+        event("nothing is written")
+        return
+    text = plan.todo.write.annotations[RECORD]
+    after = from_annotation(text, on.uid) if text else Record(on.uid)
+    assert after is not None
+    claims = before.cordon is not None and OTHER in before.cordon.claims
+    drains = before.drain is not None and OTHER in before.drain.claims
+
+    event(f"the other one claims: {claims}, mine ends: {plan.after is State.OPERATIONAL}")
+    assert after.profile("patching") == before.profile("patching")
+    assert (after.cordon is not None and OTHER in after.cordon.claims) == claims
+    assert (after.drain is not None and OTHER in after.drain.claims) == drains
+    if claims:
+        assert plan.todo.write.unschedulable is not False
+    if other.state is State.IN_MAINTENANCE:
+        assert not plan.starts
 
 
 def test_release_undoes_what_every_profile_did() -> None:
