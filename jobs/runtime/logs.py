@@ -1,4 +1,4 @@
-"""The log of a long-running job: JSON lines on stdout, one for each node whose story has changed."""
+"""The log of a long-running job: JSON lines on stdout, one for each node about which something changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _JsonLines(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """Send whatever libraries log, warnings and worse, to stdout as JSON lines."""
+    """Write the warnings and errors of libraries to stdout as JSON lines."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -32,10 +32,10 @@ def _line(level: str, event: str, fields: dict[str, Any]) -> str:
 
 
 class Teller:
-    """Tells of passes; what was told already and has not changed is not told again."""
+    """Logs passes; what has not changed since it was logged is not logged again."""
 
     def __init__(self) -> None:
-        """Begin with nothing told."""
+        """Start with nothing logged."""
         self._told: dict[str, str] = {}
         self._standby_for = ""
         self._trouble = ""
@@ -46,20 +46,20 @@ class Teller:
         print(_line(level, event, fields), flush=True)
 
     def standby(self, holder: str) -> None:
-        """Say once who leads."""
+        """Log once which process leads."""
         if holder != self._standby_for:
             self._standby_for = holder
             self.say("standing by", holder=holder)
 
     def trouble(self, error: Exception) -> None:
-        """Say what went wrong, once while it stays the same."""
+        """Log an error, once while it stays the same."""
         text = f"{type(error).__name__}: {error}"
         if text != self._trouble:
             self._trouble = text
             self.say("trouble", level="error", because=text)
 
     def tell(self, plan: Plan, outcomes: tuple[Outcome, ...], *, rehearsed: bool) -> None:
-        """Write a line for each node whose story is new, and for each thing that failed."""
+        """Write a line for each node whose columns changed, and for each action that failed."""
         self._trouble = self._standby_for = ""
         told: dict[str, str] = {}
         for node in plan.nodes:

@@ -6,12 +6,13 @@ from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.settings.schema import Settings
+from reconciler.settings.sections.others import Adoptable
 
 
 def is_adoptable(node: Node, settings: Settings) -> bool:
     """Whether the node has the cordon of mechanic, by its label, and the settings adopt it."""
-    ours = "mechanic" in settings.adopt
-    return ours and node.unschedulable and node.labels.get(MECHANIC_LABEL, "").lower() == "true"
+    adopts = Adoptable.MECHANIC in settings.adopt
+    return adopts and node.unschedulable and node.labels.get(MECHANIC_LABEL, "").lower() == "true"
 
 
 @check("cordonAdopted")

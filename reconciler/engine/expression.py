@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"\s*(&&|\|\||!|\(|\)|[A-Za-z_][A-Za-z0-9_]*)")
 
 
 class ExpressionError(ValueError):
-    """The text is no expression; says where and what was expected."""
+    """The text is not an expression. The message says where, and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _one(tokens: list[str], text: str) -> tuple[Expression, list[str]]:
 
 
 def names(tree: Expression) -> tuple[str, ...]:
-    """Return every check that is named, in the order of its first mention."""
+    """Return the names of all checks, in the order of their first use."""
     match tree:
         case Name(name):
             return (name,)
@@ -147,7 +147,7 @@ def _worst(verdicts: list[Verdict], order: tuple[Verdict, ...], empty: Verdict) 
 
 
 def blockers(tree: Expression, answer: Callable[[str], CheckAnswer]) -> tuple[CheckAnswer, ...]:
-    """Return the answers that keep the whole from passing, every one of them once.
+    """Return the answers that keep the expression from passing, each once.
 
     A check behind a `!` blocks by passing.
     """

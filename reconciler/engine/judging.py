@@ -1,7 +1,7 @@
-"""Judging: what the settings make of one event of one node, now.
+"""Judging: what the settings say about one event of one node, now.
 
-The deadline rule stands here: a window decides when a drain may start, and the event's kind decides
-what happens when no window is open.
+The deadline rule is here: a window decides when a drain may start, and the policy of the event decides
+what happens while no window is open.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reconciler.settings.schema import Settings
 def judge(
     event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator, now: datetime
 ) -> JudgedEvent:
-    """Return whether the event wants this node drained, whether it may start now, and why."""
+    """Return whether the event asks for a drain of this node, whether it may start now, and why."""
     policy = settings.policy(event.kind, event.condition, node.labels)
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
@@ -33,12 +33,20 @@ def judge(
     if not starts:
         because = f"{event.kind} has started: a drain would come too late"
     may, timing, until, overruled = _timing(event, policy, node, settings, now)
-    wishes = {
-        "due": bool(_due(event, policy, deadline, now)),
-        "acknowledges": policy.acknowledge,
-        "replaces": policy.replace,
-    }
-    return JudgedEvent(event, True, starts, because, deadline, may, timing, until, overruled, **wishes)
+    return JudgedEvent(
+        event,
+        asks=True,
+        starts=starts,
+        because=because,
+        deadline=deadline,
+        may_start=may,
+        timing=timing,
+        until=until,
+        overruled=overruled,
+        due=bool(_due(event, policy, deadline, now)),
+        acknowledges=policy.acknowledge,
+        replaces=policy.replace,
+    )
 
 
 def _asks(
@@ -82,9 +90,9 @@ def _asks(
 def _early(
     event: MaintenanceEvent, policy: EventPolicy, settings: Settings, now: datetime
 ) -> tuple[bool, str, datetime | None] | None:
-    """Return why a plan of the platform's asks for nothing yet, and until when; None where it does.
+    """Return why a plan of the platform asks for no drain yet, and until when; None if it asks.
 
-    Azure tells of a reboot weeks ahead: who drained in the next window would have the node stand empty.
+    Azure announces a reboot weeks ahead. A drain in the next window would leave the node idle until then.
     """
     if event.plan is None or is_taken(event, settings, now):
         return None
@@ -100,13 +108,13 @@ def _early(
 
 
 def is_taken(event: MaintenanceEvent, settings: Settings, now: datetime) -> bool:
-    """Whether the platform lets us start this maintenance now, and the settings take the offer."""
+    """Whether the platform lets us start this maintenance now, and the settings accept the offer."""
     offered = event.plan is not None and event.plan.open_at(now)
     return offered and settings.sources.arm.self_service
 
 
 def earliest(not_before: datetime, policy: EventPolicy, settings: Settings) -> datetime:
-    """Return from when on a plan of the platform's asks for a drain, unless its offer is taken before."""
+    """Return the moment from which a plan of the platform asks for a drain, if its offer is not accepted."""
     return not_before - max(settings.sources.arm.ahead, policy.lead_time)
 
 
@@ -133,9 +141,9 @@ def _timing(
     if event.plan is not None and (
         event.not_before is None or now < earliest(event.not_before, policy, settings)
     ):
-        # Weeks ahead nothing presses: the offer is taken in a window of ours or not at all.
+        # The date is weeks ahead: the offer is accepted inside a window or not at all.
         return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""
-    # When the next window opens is said once, by what waits for it.
+    # Below, the sentence that waits for the next window says when it opens.
     closed = openness.because if openness.not_allowed else "no maintenance window is open"
     why_now = _due(event, policy, deadline, now)
     if why_now:
@@ -155,7 +163,7 @@ def _timing(
 
 
 def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:
-    """Return why the event is due now, whatever the window says; empty when it is not."""
+    """Return why the event is due now even outside of a window; empty if it is not."""
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
         return f"{event.kind} starts on sight (outsideWindow is Immediately)"
     if event.status is Status.STARTED and not event.kind.is_pause and not event.condition:

@@ -39,14 +39,14 @@ class Profile:
     states: Mapping[State, StateRules]
 
     def rules(self, state: State) -> StateRules:
-        """The rules of one state, empty where the profile names none."""
+        """Return the rules of one state, empty if the profile has none for it."""
         return self.states.get(state, StateRules())
 
 
 def parse_profile(
     name: str, document: Mapping[str, Any], checks: Collection[str], triggers: Collection[str]
 ) -> Profile:
-    """Read a profile from its document; every mistake at once as SettingsError."""
+    """Read a profile from its document. Raises SettingsError with all mistakes at once."""
     mistakes: list[str] = []
     states: dict[State, StateRules] = {}
     for key, rules in document.items():
@@ -82,7 +82,7 @@ def _chain(text: str) -> tuple[str, ...]:
 
 
 def builtin(name: str, checks: Collection[str], triggers: Collection[str]) -> Profile:
-    """Return a profile that comes with the package, written as any user's would be."""
+    """Return a profile that comes with the package, in the form that a user would write."""
     text = files("reconciler.engine").joinpath(f"profiles/{name}.yaml").read_text(encoding="utf-8")
     document = read_yaml(text)
     assert isinstance(document.value, dict)

@@ -77,8 +77,8 @@ MUTANTS = (
         2,
         "only what `adopt` names is adopted",
         "reconciler/checks/cordon_adopted.py",
-        'ours = "mechanic" in settings.adopt',
-        "ours = True",
+        "adopts = Adoptable.MECHANIC in settings.adopt",
+        "adopts = True",
     ),
     Mutant(3, "a start wants a place", "reconciler/checks/budget_left.py", "if not refusals:", "if True:"),
     Mutant(
