@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import ConditionsWrite
@@ -12,11 +13,6 @@ from reconciler.publishing.publisher import NodeSigns, Showing
 from reconciler.publishing.standing import Standing
 from reconciler.settings.sections.others import Sign
 
-PLANNED = "MaintenancePlanned"
-IN_PROGRESS = "MaintenanceInProgress"
-DRAINING = "DrainInProgress"
-DRAINED = "Drained"
-LIFECYCLE = (PLANNED, IN_PROGRESS, DRAINING, DRAINED)
 OUR_REASONS = "NodeMaintenance"
 """The prefix of the reason of each of our conditions: the API knows no owner of a condition."""
 

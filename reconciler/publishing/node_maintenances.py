@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from reconciler.engine.case import known
 from reconciler.model.event import Status
 from reconciler.model.holds import HoldCode
+from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
 from reconciler.model.record import KnownEvent, State
-from reconciler.publishing.node_conditions import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.settings.sections.others import Sign
 

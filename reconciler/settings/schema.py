@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.lifecycle import LIFECYCLE
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
@@ -27,8 +28,6 @@ from reconciler.settings.sections.section import Section
 from reconciler.settings.sections.sources import Sources
 from reconciler.settings.sections.times import NotAllowedSettings, WindowSettings
 from reconciler.settings.times import ends_before_it_starts, times_of
-
-_PUBLISHED = frozenset({"MaintenancePlanned", "MaintenanceInProgress", "DrainInProgress", "Drained"})
 
 
 class Mode(StrEnum):
@@ -146,7 +145,7 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _conditions_not_our_own(self) -> Settings:
-        if Sign.NODE_CONDITIONS in self.publish and (ours := self.condition_types() & _PUBLISHED):
+        if Sign.NODE_CONDITIONS in self.publish and (ours := self.condition_types() & {*LIFECYCLE}):
             said = (
                 f"names {min(ours)}, which `publish` writes to drained nodes: they would stay drained forever"
             )

@@ -13,6 +13,7 @@ from reconciler.checks import CHECKS
 from reconciler.engine.case import CaseView
 from reconciler.errors import SettingsError
 from reconciler.model.event import Kind, Status
+from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import CaseRecord, DrainRecord, State
@@ -24,7 +25,6 @@ from reconciler.publishing.drainsafe import (
     value_of,
 )
 from reconciler.publishing.drainsafe import changes as drainsafe
-from reconciler.publishing.node_conditions import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.publishing.node_conditions import changes as lifecycle
 from reconciler.publishing.publisher import NodeSigns
 from reconciler.publishing.registry import removed_signs

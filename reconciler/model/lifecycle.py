@@ -1,0 +1,9 @@
+"""The node conditions of KEP-5683: the names under which we publish, and which can't be a reason to drain."""
+
+from __future__ import annotations
+
+PLANNED = "MaintenancePlanned"
+IN_PROGRESS = "MaintenanceInProgress"
+DRAINING = "DrainInProgress"
+DRAINED = "Drained"
+LIFECYCLE = (PLANNED, IN_PROGRESS, DRAINING, DRAINED)
