@@ -25,7 +25,7 @@ from reconciler.model.node import SPOT_LABEL
 from tests.agent.running import AgentProcess, as_admin
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
-from tests.real.passes.test_serving import serving, until_cordoned
+from tests.real.passes.test_serving import serving
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
@@ -83,6 +83,14 @@ def measure(
                 if number:
                     took[source].append(seconds)
     return took
+
+
+def until_cordoned(scene: Scene, node: str, tell: Callable[[], None]) -> float:
+    """Seconds from the change to the cordon."""
+    tell()
+    began = time.monotonic()
+    wait_for("a cordon", lambda: scene.cordoned(node), seconds=60, every=0.005)
+    return time.monotonic() - began
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from tests.support.controlplane.waiting import wait_for
 from tests.support.replacing import all_machines
 from tests.support.stub import Answer, Asked, json_answer, status
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 
 KARPENTER, CLUSTER_API, OPENSHIFT = (

@@ -167,6 +167,7 @@ def test_what_somebody_opens_before_the_agents_look_is_not_started(scene: Scene)
     assert not scene.cordoned(second)
 
 
+@pytest.mark.slow
 def test_killed_between_the_two_nodes_patches_the_next_sweep_tells_both(
     scene: Scene, programs: Programs, tmp_path: Path
 ) -> None:

@@ -246,6 +246,7 @@ def test_an_agent_pool_that_refuses_is_told_of_and_asked_again(scene: Scene, aks
     assert [one.partition(" ")[0] for one in aks.writes] == ["PUT", "PUT", "POST"]
 
 
+@pytest.mark.slow
 def test_sweep_replaces_a_machine_over_processes(
     scene: Scene, world: MachineWorld, programs: Programs
 ) -> None:

@@ -281,6 +281,7 @@ def test_a_node_that_vanishes_is_a_case_well_ended(scene: Scene) -> None:
     wait_for("the end of the drain", lambda: scene.drainer.wait(0))
 
 
+@pytest.mark.slow
 def test_a_broken_record_holds_its_node_and_others_are_served_until_it_is_reset(
     scene: Scene, programs: Programs
 ) -> None:
@@ -313,6 +314,7 @@ def test_a_broken_record_holds_its_node_and_others_are_served_until_it_is_reset(
     assert scene.cordoned(broken)
 
 
+@pytest.mark.slow
 def test_release_undoes_what_is_ours_and_only_that(scene: Scene, programs: Programs) -> None:
     programs.configure("mode: Enforce\nbudget: {maxUnavailable: 4}\n")
     ours, foreign, other = scene.node(0), scene.node(1, unschedulable=True), scene.node(2, unschedulable=True)

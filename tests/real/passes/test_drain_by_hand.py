@@ -15,6 +15,8 @@ from tests.real.passes.test_drains import EMPTY_DIR, cover
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import daemon_set, pod
 
+pytestmark = pytest.mark.slow
+
 
 def _daemon_pod(scene: Scene, node: str) -> None:
     scene.api.create("daemonsets", daemon_set("log"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.model.outside import Self
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
@@ -36,6 +38,7 @@ def test_a_cordon_that_was_there_before_us_stays_after_us(scene: Scene) -> None:
     assert scene.state(node) is None
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_what_a_budget_holds_names_the_budget_and_the_next_sweep_finishes(
     scene: Scene, programs: Programs
 ) -> None:
@@ -65,6 +68,7 @@ def test_a_sweep_leaves_what_a_budget_holds_names_the_budget_and_the_next_sweep_
     assert record["drain"]["attempt"] == 1
 
 
+@pytest.mark.slow
 def test_the_text_of_a_sweep_names_what_blocks_it(scene: Scene, programs: Programs) -> None:
     node = scene.node()
     scene.workload("web", node)

@@ -12,6 +12,8 @@ from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import cover
 from tests.support.controlplane.workloads import deployment, pod
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 
 

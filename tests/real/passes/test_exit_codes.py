@@ -106,6 +106,7 @@ def test_2_when_the_arguments_are_wrong(programs: Programs) -> None:
         assert "Usage" in done.err or "Error" in done.err
 
 
+@pytest.mark.slow
 def test_3_when_the_api_server_is_gone(scene: Scene, programs: Programs) -> None:
     scene.controlplane.stop_apiserver()
     try:

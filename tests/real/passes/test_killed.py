@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.fakes.proxy import Cut, Proxy
+
+pytestmark = pytest.mark.slow
 
 Object = dict[str, Any]
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.fakes.proxy import Proxy
+
+pytestmark = pytest.mark.slow
 
 
 def holder(scene: Scene) -> str:

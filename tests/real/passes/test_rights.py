@@ -15,6 +15,8 @@ from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 
+pytestmark = pytest.mark.slow
+
 NAMESPACE = "node-maintenance"
 
 

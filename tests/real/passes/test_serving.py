@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -15,7 +14,9 @@ from tests.real.passes.scene import Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 
-TRIES = 7
+pytestmark = pytest.mark.slow
+
+TRIES = 3
 ALL_AT_ONCE = f"{ENFORCE}budget: {{maxUnavailable: 100%}}\n"
 
 
@@ -33,14 +34,6 @@ def watches(scene: Scene) -> None:
     wait_for("a cordon of the probe", lambda: scene.cordoned(probe), seconds=60)
 
 
-def until_cordoned(scene: Scene, node: str, tell: Callable[[], None]) -> float:
-    """Seconds from the change to the cordon."""
-    tell()
-    began = time.monotonic()
-    wait_for("a cordon", lambda: scene.cordoned(node), seconds=60, every=0.005)
-    return time.monotonic() - began
-
-
 @pytest.mark.parametrize("source", ["condition", "agent's annotation"])
 def test_a_changed_node_is_cordoned_without_waiting_for_the_schedule(
     scene: Scene, programs: Programs, source: str
@@ -55,11 +48,10 @@ def test_a_changed_node_is_cordoned_without_waiting_for_the_schedule(
             return lambda: scene.condition_tells(nodes[instance], "Preempt", minutes=0.5)
         return lambda: scene.imds_tells(instance, scene.event(instance, "Preempt", minutes=0.5))
 
-    took = [until_cordoned(scene, node, tell(instance)) for instance, node in enumerate(nodes)]
-
-    print(
-        f"from the changed {source} to the cordon: median {statistics.median(took):.3f} s, {max(took):.3f} s"
-    )
+    # The schedule is hourly, so it never causes a cordon within a minute. `nox -s bench` measures the time.
+    for instance, node in enumerate(nodes):
+        tell(instance)()
+        wait_for("a cordon", partial(scene.cordoned, node), seconds=60)
 
 
 def test_a_whole_case_goes_by_without_the_schedule(scene: Scene, programs: Programs) -> None:
