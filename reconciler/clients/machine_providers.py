@@ -110,7 +110,7 @@ class MachineProviders:
     ) -> None:
         """Make no client before a machine of its provider is asked about: most passes replace nothing."""
         self._around = around
-        self._makers = clients
+        self._clients = clients
         self._made: dict[str, MachineClient] = {}
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
@@ -132,5 +132,5 @@ class MachineProviders:
 
     def _client(self, provider: str) -> MachineClient:
         if provider not in self._made:
-            self._made[provider] = self._makers[provider](self._around)
+            self._made[provider] = self._clients[provider](self._around)
         return self._made[provider]

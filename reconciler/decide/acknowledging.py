@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen, untouchable
 from reconciler.engine import case as cases
-from reconciler.engine.machine import Walk
 from reconciler.engine.situation import Acknowledgement
+from reconciler.engine.state_machine import Walk
 from reconciler.model.event import Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node

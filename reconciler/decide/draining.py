@@ -12,8 +12,8 @@ from reconciler.decide.planned import Decided, node_patch, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
-from reconciler.engine.machine import Walk
 from reconciler.engine.orders import drain_order
+from reconciler.engine.state_machine import Walk
 from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drains import Blocker, DrainOptions, DrainOrder, DrainProgress, Phase
 from reconciler.model.holds import HoldCode

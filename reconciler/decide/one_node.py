@@ -14,9 +14,9 @@ from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
 from reconciler.decide.seen import DEFAULT, Seen, untouchable
 from reconciler.engine import case as cases
-from reconciler.engine.machine import walk
 from reconciler.engine.profile import builtin
 from reconciler.engine.situation import Situation
+from reconciler.engine.state_machine import walk
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.plan import Actions, DrainState, JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, DrainRecord, State

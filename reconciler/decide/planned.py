@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
-from reconciler.engine.machine import Walk
+from reconciler.engine.state_machine import Walk
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.own import node_write

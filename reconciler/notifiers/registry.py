@@ -15,7 +15,7 @@ from reconciler.settings.schema import Settings
 
 log = logging.getLogger(__name__)
 
-NotifierMaker = Callable[[Connection, Settings, Guard | None], Notifier | None]
+NotifierFactory = Callable[[Connection, Settings, Guard | None], Notifier | None]
 """Makes a notifier, or returns None where the settings do not switch it on."""
 
 
@@ -24,7 +24,7 @@ def _kubernetes_events(connection: Connection, settings: Settings, guard: Guard 
     return KubernetesEvents(connection, guard=guard)
 
 
-NOTIFIERS: Mapping[str, NotifierMaker] = {
+NOTIFIERS: Mapping[str, NotifierFactory] = {
     "kubernetesEvents": _kubernetes_events,
 }
 

@@ -255,7 +255,9 @@ MUTANTS = (
         "after.holds if todo.any or after.holds else _unspoken_holds(one)",
         "after.holds",
     ),
-    Mutant(7, "blocked checks are holds", "reconciler/engine/machine.py", "tuple(found.values())", "()"),
+    Mutant(
+        7, "blocked checks are holds", "reconciler/engine/state_machine.py", "tuple(found.values())", "()"
+    ),
     Mutant(
         7,
         "the text shows holds",
@@ -685,7 +687,7 @@ MUTANTS = (
     Mutant(
         0,
         "a node is in maintenance for one profile at a time",
-        "reconciler/engine/machine.py",
+        "reconciler/engine/state_machine.py",
         "return begins and bool(situation.record.elsewhere)",
         "return False",
         "tests/decide/test_two_profiles.py",

@@ -59,7 +59,7 @@ def test_a_notifier_is_added_by_a_line_of_the_registry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toy = Remembering()
-    lines: dict[str, registry.NotifierMaker] = {
+    lines: dict[str, registry.NotifierFactory] = {
         "toy": lambda connection, settings, guard: toy,
         "switchedOff": lambda connection, settings, guard: None,
     }
