@@ -1,4 +1,4 @@
-"""One API server over HTTP: each request with a deadline, each refusal as one of our errors."""
+"""One API server over HTTP: each request has a deadline, each refusal becomes one of our errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reconciler.errors import ClusterError, Unauthorized, Unreachable
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
 LOAD_LIMIT = 60.0
-"""Seconds for loading the credentials, a plugin of the kubeconfig included."""
+"""Seconds for loading the credentials, including a credential plugin of the kubeconfig."""
 
 RELOAD_EVERY = 60.0
 """Seconds between two reloads of the credentials after a 401."""
@@ -50,33 +50,33 @@ class Stream:
     """The body of one answer while it arrives."""
 
     def __init__(self, response: urllib3.BaseHTTPResponse, name: str) -> None:
-        """Take the response, and the request's name for messages."""
+        """Take the response, and the name of the request for messages."""
         self._response = response
         self._name = name
         self.content_type = media_type(response.headers)
 
     def read(self, size: int) -> bytes:
-        """Return `size` bytes, fewer only at the end; Unreachable when the stream is cut."""
-        # The server sends a list in HTTP chunks of a few KB; one by one they would cost as much as decoding.
-        with _told(self._name):
+        """Return `size` bytes, fewer only at the end; Unreachable if the stream is cut."""
+        # The server sends a list in HTTP chunks of a few KB; reading one by one costs as much as decoding.
+        with _as_unreachable(self._name):
             return self._response.read(size)
 
     def read_some(self, size: int) -> bytes:
-        """Return up to `size` bytes as they come, b"" at the end; Unreachable when the stream is cut."""
-        with _told(self._name):
+        """Return up to `size` bytes as they come, b"" at the end; Unreachable if the stream is cut."""
+        with _as_unreachable(self._name):
             return self._response.read1(size)
 
     def read_all(self) -> bytes:
-        """Return the rest of the body; Unreachable when the stream is cut."""
-        with _told(self._name):
+        """Return the rest of the body; Unreachable if the stream is cut."""
+        with _as_unreachable(self._name):
             return self._response.read()
 
     def interrupt(self) -> None:
-        """Wake a thread that is reading: to it the stream has ended. May be called from any thread."""
+        """Wake a thread that is reading: for it the stream ends. May be called from any thread."""
         try:
             self._response.shutdown()
         except (ValueError, RuntimeError, OSError, urllib3.exceptions.HTTPError):
-            # It has ended by itself in the meantime.
+            # The stream has ended by itself in the meantime.
             return
 
 
@@ -92,10 +92,10 @@ class Connection:
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Load the credentials; Unauthorized with what to change when there are none that can be used.
+        """Load the credentials; Unauthorized with what to change if there are no usable ones.
 
-        `clock` (seconds) is for ages, `wall` (Unix time) only for the skew, `sleep` for waiting before a
-        request is sent again.
+        `clock` (seconds) is for ages, `wall` (Unix time) only for the skew, `sleep` for the wait before a
+        request is sent again. `kubeconfig` and `context` None: see load_access.
         """
         self._kubeconfig = kubeconfig
         self._context = context
@@ -107,12 +107,12 @@ class Connection:
         self._load()
 
     def close(self) -> None:
-        """Let go of all idle connections."""
+        """Close all idle connections."""
         self._pool.clear()
 
     @property
     def skew(self) -> timedelta | None:
-        """Our clock minus the `Date` of the latest answer (half a second exact), None before any."""
+        """Our clock minus the `Date` of the latest answer (to half a second), None before the first."""
         return self._skew
 
     def send(self, request: Request) -> bytes:
@@ -122,9 +122,9 @@ class Connection:
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[Stream]:
-        """Send the request and hand out the body of its answer as it comes.
+        """Send the request and yield the body of its answer as it comes.
 
-        Raises the errors of ClusterError. A connection whose body was not read to its end is closed.
+        Raises the errors of ClusterError. If the body was not read to its end, the connection is closed.
         """
         name = f"{request.method} {request.path}"
         loaded = self._loaded
@@ -153,7 +153,7 @@ class Connection:
         url = f"{self._host}{request.path}"
         if request.query:
             url += "?" + urlencode(request.query)
-        with _told(name):
+        with _as_unreachable(name):
             response = self._pool.request(
                 request.method,
                 url,
@@ -180,16 +180,18 @@ class Connection:
         self._host, self._pool = access.host, access.pool
 
     def _reload(self, loaded: float) -> bool:
-        """Load the credentials anew after a 401, and return whether it is worth asking again.
+        """Load the credentials again after a 401; return whether to send the request again.
 
-        A client certificate or a token file that was renewed is read by the package only once.
+        A client certificate or a token that was renewed in the kubeconfig is read only here.
         """
         with self._reload_lock:
             if self._loaded != loaded:
                 return True
             if self._clock() - loaded < RELOAD_EVERY:
                 return False
+            before = self._pool
             self._load()
+            before.clear()
             return True
 
     def _note_date(self, date: str | None) -> None:
@@ -197,14 +199,14 @@ class Connection:
             return
         try:
             told = parsedate_to_datetime(date).timestamp()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return
-        # The header is cut to whole seconds: on the average it is half a second late.
+        # The header is cut to whole seconds: on average it is half a second late.
         self._skew = timedelta(seconds=self._wall() - told - 0.5)
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _as_unreachable(name: str) -> Iterator[None]:
     """Turn what the transport raises into Unreachable."""
     try:
         yield

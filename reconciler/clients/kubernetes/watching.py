@@ -1,11 +1,11 @@
-"""One watch that is listed, followed, reconnected and ended: what every watch of ours has in common."""
+"""What every watch has in common: it lists, follows, reconnects, and ends when it is told to."""
 
 from __future__ import annotations
 
 import logging
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -20,14 +20,14 @@ from reconciler.errors import ClusterError, Rejected, TooManyRequests, Unreachab
 log = logging.getLogger(__name__)
 
 ASK_FOR = 280
-"""Seconds after which the server is to end a watch, so that load spreads anew; below its own maximum."""
+"""Seconds after which the server ends a watch, so that load spreads again; below its own maximum."""
 
 SILENCE = 100.0
-"""Seconds without a byte until the connection is taken for dead; a bookmark comes about every minute."""
+"""Seconds without a byte until the connection counts as dead; a bookmark comes about every minute."""
 
 LONGEST_PAUSE = 5.0
 AT_ONCE = 0.0
-"""The patience of a list that begins a watch: the watch itself tries again, in pauses that can be ended."""
+"""The patience of a list that begins a watch: the watch itself tries again, with pauses that `leave` ends."""
 
 CHUNK = 1 << 18
 
@@ -43,14 +43,14 @@ class WatchEvent:
 
 
 class Watched(Generic[Value]):
-    """What is watched: how it is listed, which path is followed, and what an event's object is."""
+    """What is watched: how to list it, which path to follow, and how to read an event's object."""
 
     path: str
     query: dict[str, str]
     accept: str = JSON
 
     def list(self) -> tuple[list[Value], str]:
-        """Return all objects, and the resourceVersion that a watch goes on from."""
+        """Return all objects, and the resourceVersion from which a watch continues."""
         raise NotImplementedError
 
     def read(self, content_type: str, encoded: bytes) -> Value:
@@ -58,7 +58,7 @@ class Watched(Generic[Value]):
         raise NotImplementedError
 
     def uid(self, value: Value) -> str:
-        """Return what the object is known by."""
+        """Return what identifies the object."""
         raise NotImplementedError
 
     def version(self, value: Value) -> str:
@@ -67,15 +67,16 @@ class Watched(Generic[Value]):
 
 
 class Watching(Generic[Value]):
-    """Lists, then follows; a context manager whose iterator ends when it is left, from any thread.
+    """Lists, then follows. A context manager; its iterator ends when any thread leaves the context.
 
-    Yields `(True, object)` for each object as listed and as changed, `(False, object)` for each that is no
-    more, found by a watch event or, after a break that was too long, by comparing two lists; and None
-    after each list. Reconnects without end; raises what is not an outage (Forbidden, Unauthorized).
+    Yields `(True, object)` for each object as listed and as changed, `(False, object)` for each that is gone,
+    and None after each list. A watch event shows that an object is gone; after a break that was too long, a
+    comparison of two lists does. It reconnects without a limit, and raises what is not an outage (Forbidden,
+    Unauthorized).
     """
 
     def __init__(self, connection: Connection, source: Watched[Value]) -> None:
-        """Take a connection, and what to watch."""
+        """Take the connection and what to watch."""
         self._connection = connection
         self._source = source
         self._left = threading.Event()
@@ -83,25 +84,43 @@ class Watching(Generic[Value]):
         self._stream: Stream | None = None
         self._known: dict[str, Value] = {}
         self._version = ""
+        self._turn = threading.Lock()
+        self._iterator = self._events()
 
     def __enter__(self) -> Iterator[tuple[bool, Value] | None]:
         """Return the iterator."""
-        return self._events()
+        return self
+
+    def __iter__(self) -> Iterator[tuple[bool, Value] | None]:
+        """Return the iterator."""
+        return self
+
+    def __next__(self) -> tuple[bool, Value] | None:
+        """Wait for the next change."""
+        with self._turn:
+            return next(self._iterator)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the iterator, also where another thread waits in it."""
+        """End the iterator, also if another thread waits in it."""
         self.leave()
+        # A thread that waits for the next change ends the iterator itself. If none waits, the reader stopped
+        # in the middle, and the connection would stay open until the iterator is collected.
+        if self._turn.acquire(blocking=False):
+            try:
+                self._iterator.close()
+            finally:
+                self._turn.release()
 
     def leave(self) -> None:
-        """End the iterator; again is no harm."""
+        """End the iterator; a second call does nothing."""
         self._left.set()
         with self._lock:
             if self._stream is not None:
                 self._stream.interrupt()
 
-    def _events(self) -> Iterator[tuple[bool, Value] | None]:
+    def _events(self) -> Generator[tuple[bool, Value] | None]:
         failures = 0
         listed = False
         while not self._left.is_set():
@@ -170,7 +189,7 @@ class Watching(Generic[Value]):
                 self._hold(None)
 
     def _hold(self, stream: Stream | None) -> bool:
-        """Remember the stream that `leave` is to interrupt; False where we were left in the meantime."""
+        """Remember the stream that `leave` interrupts; return False if the watch was left in the meantime."""
         with self._lock:
             self._stream = stream
             return not self._left.is_set()
@@ -219,7 +238,7 @@ def _json_events(stream: Stream) -> Iterator[WatchEvent]:
 
 
 def _error(path: str, content_type: str, event: WatchEvent) -> ClusterError:
-    """Return the error that an ERROR event tells of; most of them mean that the past is gone."""
+    """Return the error of an ERROR event; most of them mean that the resourceVersion is too old."""
     refusal = read_status(content_type, event.object)
     status = GONE if refusal.reason in ("Expired", "Gone") else refusal.code
     kind: Callable[..., ClusterError] = Rejected if status == GONE else Unreachable

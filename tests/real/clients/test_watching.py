@@ -159,6 +159,17 @@ def test_a_watch_goes_on_where_it_was_cut(stub: StubMaker) -> None:
     assert [asked.query.get("resourceVersion") for asked in server.asked[1:3]] == ["1", "9"]
 
 
+def test_leaving_in_the_middle_ends_the_iterator_and_so_closes_its_connection(stub: StubMaker) -> None:
+    two = events(("MODIFIED", pod("a", "4")), ("MODIFIED", pod("a", "5")))
+    _, connection = stub(lambda asked: pod_list(pod("a", "1")) if asked.number == 0 else two)
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        told = [next(changes) for _ in range(3)]
+
+    assert [name_of(change) for change in told] == ["a", "listed", "a"]
+    # The second event is read already: only an iterator that is closed does not hand it out.
+    assert next(changes, "ended") == "ended"
+
+
 def test_what_is_no_outage_is_raised(stub: StubMaker) -> None:
     _, connection = stub(lambda asked: pod_list() if asked.number == 0 else status(403, "Forbidden"))
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes, pytest.raises(Forbidden):
