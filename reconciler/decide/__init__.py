@@ -27,12 +27,12 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.publishing.publisher import Fleet
 from reconciler.publishing.registry import object_changes
 from reconciler.settings.schema import Settings
-from reconciler.sources.registry import changes
+from reconciler.sources.registry import changes, reading_names
 
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
     """Return the plan: the same for the same snapshot, settings and `now` (aware, UTC)."""
-    context = PassContext(snapshot, settings, now)
+    context = PassContext(snapshot, settings, now, reading_names(settings))
     fleet = [node for node in snapshot.nodes if settings.in_fleet(node.labels)]
     ours_or_theirs = [
         node

@@ -12,11 +12,15 @@ from reconciler.settings.schema import Settings
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """What was seen of the cluster, the settings, and the moment of the pass (UTC)."""
+    """What was seen of the cluster, the settings, and the moment of the pass (UTC).
+
+    `reading_names` are those of the sources that are switched on: no other source is waited for.
+    """
 
     snapshot: Snapshot
     settings: Settings
     now: datetime
+    reading_names: frozenset[str] = frozenset()
 
     @property
     def second(self) -> datetime:

@@ -20,7 +20,6 @@ from reconciler.engine.state_machine import walk
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.plan import Actions, DrainState, JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, DrainRecord, State
-from reconciler.sources.registry import reading_names
 from reconciler.triggers import TRIGGERS
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
@@ -36,7 +35,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         decided = Decided(one.state, one.case if one.record else None, (hold,))
         return node_plan(one, None, decided, todo, DrainState(progress=drained))
     judged = cases.not_dismissed(one.case, one.judged)
-    switched_on = reading_names(settings).__contains__
+    switched_on = context.reading_names.__contains__
     record = _prune_dismissed(one.case, one, switched_on)
     view = cases.view(record, judged, one.assessment, switched_on)
     begun = record.state is State.IN_MAINTENANCE

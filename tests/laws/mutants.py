@@ -223,7 +223,7 @@ MUTANTS = (
         5,
         "what is switched off holds nothing",
         "reconciler/decide/one_node.py",
-        "switched_on = reading_names(settings).__contains__",
+        "switched_on = context.reading_names.__contains__",
         "switched_on = lambda source: True  # noqa: E731",
     ),
     Mutant(5, "no agent is one line", "reconciler/assess.py", "if not reading.installed:", "if False:"),
