@@ -36,9 +36,9 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
     """Return why not to ask Azure now, and until when. An empty reason: ask it."""
     record, now = situation.record, situation.now
     asking = [one.event for one in situation.judged if one.asks]
-    if not any(is_taken(event, situation.settings, now) for event in asking):
+    if not any(is_taken(event, now) for event in asking):
         return "Azure offers no maintenance, or the settings do not use the offer", None
-    if not all(is_taken(event, situation.settings, now) for event in asking):
+    if not all(is_taken(event, now) for event in asking):
         return "there is another event, so the platform is already working on the VM", None
     if vm_of(situation.node.provider_id) is None:
         return "the node's providerID is not Azure's", None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
-from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, Status
+from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, PlatformPlan, Status
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
@@ -80,7 +80,7 @@ def _asks(
         return False, f"a user started this {name} (events.userInitiated is Report)", None
     if remediator.on_freeze and event.kind.is_pause:
         return False, f"AKS's remediator keeps {name} to itself (OnFreeze in remediator-config)", None
-    if early := _early(event, policy, settings, now):
+    if early := _early(event, policy, now):
         return early
     if node.is_karpenter and event.kind in settings.coexist.karpenter.leave:
         return False, f"{name} is left to Karpenter (coexist.karpenter.leave)", None
@@ -88,34 +88,33 @@ def _asks(
 
 
 def _early(
-    event: MaintenanceEvent, policy: EventPolicy, settings: Settings, now: datetime
+    event: MaintenanceEvent, policy: EventPolicy, now: datetime
 ) -> tuple[bool, str, datetime | None] | None:
     """Return why a plan of the platform asks for no drain yet, and until when; None if it asks.
 
     Azure announces a reboot weeks ahead. A drain in the next window would leave the node idle until then.
     """
-    if event.plan is None or is_taken(event, settings, now):
+    if event.plan is None or is_taken(event, now):
         return None
     if event.not_before is None:
         return False, f"{event.kind} is planned, for a time that is not told", None
-    begins = earliest(event.not_before, policy, settings)
+    begins = earliest(event.not_before, event.plan, policy)
     if now >= begins:
         return None
-    begun = f"a drain may start from {to_text(begins)} on (sources.arm.ahead)"
+    begun = f"a drain may start from {to_text(begins)} on (sources.{event.sources[0]}.ahead)"
     offer = event.plan.offer_start
     changes = min(one for one in (begins, offer) if one and one > now)
     return False, f"{event.kind} is planned for {to_text(event.not_before)} or later: {begun}", changes
 
 
-def is_taken(event: MaintenanceEvent, settings: Settings, now: datetime) -> bool:
+def is_taken(event: MaintenanceEvent, now: datetime) -> bool:
     """Whether the platform lets us start this maintenance now, and the settings accept the offer."""
-    offered = event.plan is not None and event.plan.open_at(now)
-    return offered and settings.sources.arm.self_service
+    return event.plan is not None and event.plan.accept and event.plan.open_at(now)
 
 
-def earliest(not_before: datetime, policy: EventPolicy, settings: Settings) -> datetime:
+def earliest(not_before: datetime, plan: PlatformPlan, policy: EventPolicy) -> datetime:
     """Return the moment from which a plan of the platform asks for a drain, if its offer is not accepted."""
-    return not_before - max(settings.sources.arm.ahead, policy.lead_time)
+    return not_before - max(plan.ahead, policy.lead_time)
 
 
 def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
@@ -139,7 +138,7 @@ def _timing(
     if policy.outside_window is OutsideWindow.NEVER:
         return False, f"{openness.because}, and outsideWindow is Never", openness.changes_at, ""
     if event.plan is not None and (
-        event.not_before is None or now < earliest(event.not_before, policy, settings)
+        event.not_before is None or now < earliest(event.not_before, event.plan, policy)
     ):
         # The date is weeks ahead: the offer is accepted inside a window or not at all.
         return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""

@@ -66,13 +66,17 @@ class Initiator(StrEnum):
 class PlatformPlan:
     """Maintenance told of weeks ahead, some time from `not_before` to `until`; moments are UTC.
 
-    While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves.
+    While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves. The
+    source's settings say how long before `not_before` it may ask for a drain at the earliest (`ahead`), and
+    whether its offers are used (`accept`).
     """
 
     until: datetime | None = None
     offered: bool = False
     offer_start: datetime | None = None
     offer_end: datetime | None = None
+    ahead: timedelta = timedelta()
+    accept: bool = False
 
     def open_at(self, now: datetime) -> bool:
         """Whether we may start it at `now`."""

@@ -10,11 +10,12 @@ changed would be another event. Azure gives no id, so events are told apart by t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from reconciler.model.azure import Planned, Scope, vm_of
-from reconciler.model.event import Initiator, Kind, PlatformPlan, Signal, Status
+from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
@@ -22,6 +23,7 @@ from reconciler.model.record import Record
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import ArmSource
 from reconciler.sources.polled import PolledSource, moment_in
+from reconciler.sources.source import SourceContext
 
 SOURCE = "arm"
 
@@ -111,6 +113,11 @@ class ArmPlans(PolledSource[Scope, Planned]):
             _signal(found, name) for found in facts if found.offered or found.end is None or found.end > now
         )
 
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return what ARM says of the node, each plan with what the settings make of it."""
+        section = self.section(context.settings)
+        return tuple(_with_settings(reading, section) for reading in super().read(node, context))
+
     def follows(self, record: Record) -> bool:
         """Whether a maintenance that we started runs on the node."""
         return record.self_service
@@ -162,6 +169,16 @@ class ArmPlans(PolledSource[Scope, Planned]):
             for answer in document["answers"]
         ]
         return {**document, "answers": answers}
+
+
+def _with_settings(reading: Reading, section: ArmSource) -> Reading:
+    signals = tuple(
+        replace(one, plan=replace(one.plan, ahead=section.ahead, accept=section.self_service))
+        if one.plan
+        else one
+        for one in reading.signals
+    )
+    return replace(reading, signals=signals) if signals else reading
 
 
 def _signal(found: Planned, name: str) -> Signal:

@@ -12,7 +12,7 @@ from reconciler.model.event import PlatformPlan
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.record import DrainRecord, SelfService
 from tests.support.builders import NOW, ask, minutes, situation
-from tests.support.planning import OFFER, TAKEN, azure_node, drained, judged_plan
+from tests.support.planning import ASKED_FOR, OFFER, TAKEN, azure_node, drained, judged_plan
 
 ASKED = SelfService(NOW - minutes(10), 1, "boot-1")
 
@@ -101,6 +101,10 @@ def test_a_node_that_is_not_empty_or_not_azures_is_left() -> None:
 
 
 def test_by_default_nothing_is_started() -> None:
-    answer = ask("selfServiceDue", situation(azure_node(), judged_plan(), held=drained()))
+    event = judged_plan(ASKED_FOR, not_before=NOW + minutes(60))
+    answer = ask("selfServiceDue", situation(azure_node(), event, chosen=ASKED_FOR, held=drained()))
 
+    assert event.asks
+    assert event.event.plan is not None
+    assert event.event.plan.open_at(NOW)
     assert answer.verdict is Verdict.FAILED

@@ -18,6 +18,7 @@ from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Record, SelfService
 from reconciler.sources import arm
 from reconciler.sources.polled import SPARE
+from reconciler.sources.source import SourceContext
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 
@@ -195,6 +196,18 @@ def test_a_plan_becomes_a_redeploy_that_begins_with_azures_own_window() -> None:
     assert signal.plan.until == WINDOW[1]
     assert "self-service between 2026-11-01T12:00:00Z and 2026-11-29T12:00:00Z" in signal.description
     assert "between 2026-11-29T12:00:00Z and 2026-12-06T12:00:00Z" in signal.description
+
+
+def test_a_plan_carries_what_the_settings_make_of_it() -> None:
+    memory = Memory((ScopeAnswer(SET, NOW, NOW + EVERY, (("7", PLANNED),)),))
+    chosen = builders.settings("sources: {arm: {enabled: true, ahead: 3d, selfService: true}}")
+
+    (reading,) = ARM.read(node(UNIFORM + "7"), SourceContext(chosen, NOW, memories={"arm": memory}))
+
+    (signal,) = reading.signals
+    assert signal.plan is not None
+    assert (signal.plan.ahead, signal.plan.accept) == (3 * DAY, True)
+    assert signal.plan.until == WINDOW[1]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ def azure_node(boot: str = "boot-1") -> Node:
 def judged_plan(chosen: Settings = TAKEN, **more: Any) -> JudgedEvent:
     """A plan of Azure's, judged."""
     plan, now = more.pop("plan", OFFER), more.pop("now", NOW)
+    source = chosen.sources.arm
+    plan = replace(plan, ahead=source.ahead, accept=source.self_service) if plan else None
     more.setdefault("not_before", START)
     planned = replace(event(more.pop("kind", Kind.REDEPLOY), sources=("arm",), **more), plan=plan)
     return judged(planned, chosen, now=now, on=azure_node())
