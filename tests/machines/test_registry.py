@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.machines import registry
+from reconciler.machines.provider import MachineProvider
 from reconciler.machines.registry import ANNOTATIONS, PROVIDERS, machine_of
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
@@ -72,3 +74,11 @@ def test_the_first_provider_that_knows_the_node_has_its_machine(found: Node, pro
 def test_the_annotations_that_providers_read_are_asked_for() -> None:
     assert {*OPENSHIFT, *CLUSTER_API} == ANNOTATIONS
     assert len({provider.name for provider in PROVIDERS}) == len(PROVIDERS)
+
+
+def test_a_provider_is_added_by_a_line_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = MachineProvider("Toy", lambda node: MachineRef(node.name, node.uid, "Toy", f"toy-{node.name}"))
+    monkeypatch.setattr(registry, "PROVIDERS", (*PROVIDERS, toy))
+
+    assert machine_of(node(OPENSHIFT)) == OF_OPENSHIFT
+    assert machine_of(node()) == MachineRef("a", "uid-a", "Toy", "toy-a")
