@@ -93,6 +93,20 @@ class Rejected(ClusterError):
     """Any other refusal, in the server's own words."""
 
 
+_BY_STATUS: dict[int, type[ClusterError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    429: TooManyRequests,
+}
+
+
+def error_for(status: int) -> type[ClusterError]:
+    """Return the error that an HTTP status of the API server means; any below 500 is a refusal."""
+    return _BY_STATUS.get(status, Unreachable if status >= 500 else Rejected)
+
+
 class LockLost(ReconcilerError):
     """Our lease was not renewed in time; from here on nothing may be written."""
 

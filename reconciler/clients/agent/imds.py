@@ -1,4 +1,4 @@
-"""Asks the Azure Instance Metadata Service of the VM on which this process runs.
+"""Reads the Azure Instance Metadata Service of the VM on which this process runs.
 
 The node agent imports this file, so it needs nothing but the standard library.
 """
@@ -19,17 +19,17 @@ API_VERSION = "2020-07-01"
 PATH = f"/metadata/scheduledevents?api-version={API_VERSION}"
 
 TIMEOUT = 10.0
-"""Seconds for one answer: IMDS is on the same host, but it does stall."""
+"""Seconds for one answer: IMDS is on the same host, but it sometimes stalls."""
 
 FIRST_TIMEOUT = 130.0
-"""Seconds until the first good answer: the first call switches scheduled events on, which takes up to 120."""
+"""Seconds for the first answer: the first call enables scheduled events, which takes up to 120 s."""
 
 
 class ImdsError(SourceError):
-    """IMDS gave no answer that can be used; `retry_after` is its wish in seconds."""
+    """IMDS gave no usable answer; `retry_after` is the wait in seconds that it asks for."""
 
     def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
-        """Take the reason, the HTTP status (0 for none) and what Retry-After says."""
+        """Take the reason, the HTTP status (0 for none) and the wait in seconds that IMDS asks for."""
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
@@ -46,7 +46,7 @@ class Imds:
         timeout: float = TIMEOUT,
         first_timeout: float = FIRST_TIMEOUT,
     ) -> None:
-        """Take the address as a URL; ValueError if it is not one of plain HTTP."""
+        """Take the address as a URL; ValueError if it is not a plain HTTP one. Timeouts are seconds."""
         url = urlsplit(address)
         if url.scheme != "http" or not url.hostname or url.path not in ("", "/"):
             raise ValueError(f"not the address of an IMDS, such as {DEFAULT_ADDRESS}: {address!r}")
@@ -59,7 +59,7 @@ class Imds:
         self._answered = False
 
     def scheduled_events(self) -> dict[str, object]:
-        """Return the document of scheduled events; ImdsError if there is none to be had now."""
+        """Return the document of scheduled events; ImdsError if IMDS gives none."""
         answer = self._ask("GET")
         if not answer.body.strip():
             raise ImdsError("IMDS answered with an empty body", status=answer.status)
@@ -71,7 +71,7 @@ class Imds:
         return document
 
     def acknowledge(self, event_id: str) -> None:
-        """Tell Azure that the event may start now, for every VM that it names."""
+        """Tell Azure that the event may start now, for every VM that it names; ImdsError if that fails."""
         body = json.dumps({"StartRequests": [{"EventId": event_id}]}).encode()
         self._ask("POST", body)
 

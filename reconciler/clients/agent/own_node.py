@@ -15,16 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from reconciler import USER_AGENT
 from reconciler.clients.agent.plain_http import HttpAnswer, exchange
-from reconciler.errors import (
-    ClusterError,
-    Conflict,
-    Forbidden,
-    NotFound,
-    Rejected,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-)
+from reconciler.errors import ClusterError, Unauthorized, Unreachable, error_for
 from reconciler.model.keys import OwnKeys
 
 TIMEOUT = 10.0
@@ -32,35 +23,27 @@ TIMEOUT = 10.0
 
 _MOUNTED = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-# Labels, annotations and UID are a fifth of a Node of AKS; the images and conditions are spared.
+# Labels, annotations and UID are a fifth of an AKS Node; images and conditions are not sent.
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
-
-_ERRORS: dict[int, type[ClusterError]] = {
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    429: TooManyRequests,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How the API server is reached. The files are read anew for each call, since both are rotated."""
+    """How to reach the API server. The files are read for each call, because both are rotated."""
 
     server: str
     token_file: Path
     ca_file: Path | None
 
     def __post_init__(self) -> None:
-        """Refuse, with ValueError, what is not a URL of a server."""
+        """Raise ValueError if `server` is not the URL of a server."""
         url = urlsplit(self.server)
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"not the URL of an API server: {self.server!r}")
 
 
 def in_cluster(environment: Mapping[str, str]) -> Access:
-    """Return the access that every Pod is given; Unauthorized outside of one."""
+    """Return the access that every Pod is given; Unauthorized outside a Pod."""
     host = environment.get("KUBERNETES_SERVICE_HOST")
     if not host:
         raise Unauthorized("KUBERNETES_SERVICE_HOST is not set: not in a Pod, and no server was named")
@@ -71,8 +54,10 @@ def in_cluster(environment: Mapping[str, str]) -> Access:
 
 @dataclass(frozen=True, slots=True)
 class OwnNode:
-    """What the agent needs to know of its Node. `published` is its annotation, None if there is none;
-    `acknowledge` the one by which it is told which events may start.
+    """What the agent needs of its Node.
+
+    `published` is the annotation that the agent writes, None if there is none. `acknowledge` is the one that
+    names the events that may start.
     """
 
     uid: str
@@ -92,10 +77,10 @@ class Annotations:
 
 
 class OwnNodeClient:
-    """The API server, as far as one Node and two of its annotations go."""
+    """A client of the API server for one Node and two of its annotations."""
 
     def __init__(self, access: Access, node: str, prefix: str, *, user_agent: str = USER_AGENT) -> None:
-        """Take the way in, the Node's name and the prefix of the annotations' keys."""
+        """Take the access, the Node's name and the prefix of the annotations' keys."""
         self._access = access
         self._node = node
         self._annotation = OwnKeys(prefix).imds
@@ -103,7 +88,7 @@ class OwnNodeClient:
         self._user_agent = user_agent
 
     def read(self) -> OwnNode:
-        """Return the whole of what we need of the Node."""
+        """Return all that the agent needs of the Node."""
         node = self._ask("GET", {"Accept": "application/json"})
         metadata = _object(node.get("metadata"))
         labels = _object(metadata.get("labels"))
@@ -118,7 +103,7 @@ class OwnNodeClient:
         )
 
     def read_annotations(self) -> Annotations:
-        """Return the Node's UID and both annotations, at the least cost to the API server."""
+        """Return the Node's UID and both annotations, at the lowest cost for the API server."""
         metadata = _object(self._ask("GET", {"Accept": _METADATA_ONLY}).get("metadata"))
         return Annotations(
             str(metadata.get("uid", "")),
@@ -127,7 +112,7 @@ class OwnNodeClient:
         )
 
     def publish(self, uid: str, text: str) -> None:
-        """Write the annotation, unless the Node is another one by now (Conflict or Rejected)."""
+        """Write the annotation; Conflict or Rejected if the Node has been replaced by another one."""
         patch = {"metadata": {"uid": uid, "annotations": {self._annotation: text}}}
         headers = {"Accept": _METADATA_ONLY, "Content-Type": "application/merge-patch+json"}
         self._ask("PATCH", headers, json.dumps(patch).encode())
@@ -161,8 +146,8 @@ class OwnNodeClient:
         assert url.hostname is not None
         if url.scheme == "http":
             return http.client.HTTPConnection(url.hostname, url.port)
-        # Not create_default_context: that one is strict from Python 3.13 on, and refuses the CA of AKS, which
-        # has no key identifier. Nor the system's CAs: they take 8 MiB, and none of them is the cluster's.
+        # Not create_default_context: from Python 3.13 on it is strict, and refuses the CA of AKS, which has
+        # no key identifier. Nor the system's CAs: they take 8 MiB, and none of them is the cluster's.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
             if self._access.ca_file is None:
@@ -183,8 +168,7 @@ def _error(answer: HttpAnswer, value: object) -> ClusterError:
     status = _object(value)
     told = status.get("message")
     message = told if isinstance(told, str) and told else f"{answer.status} {answer.reason}"
-    kind = Unreachable if answer.status >= 500 else _ERRORS.get(answer.status, Rejected)
-    return kind(
+    return error_for(answer.status)(
         message,
         status=answer.status,
         retry_after=answer.retry_after,

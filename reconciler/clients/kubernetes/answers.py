@@ -9,16 +9,7 @@ import msgspec
 
 from reconciler.clients.kubernetes.wire import messages
 from reconciler.clients.retry_after import retry_after
-from reconciler.errors import (
-    ClusterError,
-    Conflict,
-    Forbidden,
-    NotFound,
-    Rejected,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-)
+from reconciler.errors import ClusterError, Rejected, error_for
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 JSON = "application/json"
@@ -89,17 +80,10 @@ def to_error(method: str, path: str, status: int, headers: Mapping[str, str], bo
 
 
 def _kind(method: str, status: int) -> type[ClusterError]:
-    known: dict[int, type[ClusterError]] = {
-        401: Unauthorized,
-        403: Forbidden,
-        404: NotFound,
-        409: Conflict,
-        429: TooManyRequests,
-    }
     if status == 500 and method == "POST":
         # For a POST this is an answer, not an outage: an eviction under two budgets is refused with 500.
         return Rejected
-    return known.get(status, Unreachable if status >= 500 else Rejected)
+    return error_for(status)
 
 
 def _from_json(body: bytes) -> StatusBody:

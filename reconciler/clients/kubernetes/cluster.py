@@ -32,7 +32,7 @@ _REMEDIATOR = "/api/v1/namespaces/kube-system/configmaps/remediator-config"
 
 
 class Cluster:
-    """The API server as ClusterReader and ClusterWriter want it; safe in threads."""
+    """ClusterReader and ClusterWriter by the API server; safe in threads."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Cluster:
         agent: str = AGENT,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take a connection, and what raises LockLost where the lock is not ours; without it, only read.
+        """Take a connection and the guard that is called before each write; without a guard it only reads.
 
         `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
         """
@@ -56,21 +56,21 @@ class Cluster:
         self._wall = wall
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
-        """Every node, sorted by name, from one consistent read; Unauthorized where we may not list them."""
+        """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
         with _for_the_pass():
             listed = list_all(self._connection, "/api/v1/nodes", node_format(wanted))
         return tuple(sorted(listed.items, key=lambda node: node.name))
 
     def node(self, name: str, wanted: Wanted) -> Node:
-        """One node, for who was given its name by hand; NotFound where there is none."""
+        """Return the node with a user-supplied name; NotFound if there is none."""
         if not name or "/" in name:
-            # In a path it would be something else than a node's name.
+            # In a path it would not be a node's name.
             raise NotFound(f"{name!r} is no node's name", status=404)
         with _for_the_pass():
             return node_writing.read_node(self._connection, name, wanted)
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
-        """The pods of one node, or of all, sorted by namespace and name."""
+        """Return the pods of one node, or of all, sorted by namespace and name."""
         fields = f"spec.nodeName={node}" if node else ""
         with _for_the_pass():
             listed = list_all(
@@ -79,7 +79,7 @@ class Cluster:
         return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
-        """Every PodDisruptionBudget."""
+        """Return every PodDisruptionBudget."""
         with _for_the_pass():
             found, _ = objects.get_list(
                 self._connection, "/apis/policy/v1/poddisruptionbudgets", objects.BudgetObject
@@ -87,13 +87,13 @@ class Cluster:
         return tuple(objects.to_budget(one) for one in found)
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
-        """The labels of every namespace, by name."""
+        """Return the labels of every namespace, by name."""
         with _for_the_pass():
             found, _ = objects.get_list(self._connection, "/api/v1/namespaces", objects.OnlyMetadata)
         return {one.metadata.name: one.metadata.labels or {} for one in found}
 
     def gone_daemonsets(self, pods: Iterable[Pod]) -> frozenset[str]:
-        """The owners (`namespace/name`) of these pods that are DaemonSets and are not there any more."""
+        """Return the DaemonSets (`namespace/name`) that own these pods and no longer exist."""
         owners = {
             f"{pod.namespace}/{pod.owner.name}" for pod in pods if pod.owner and pod.owner.kind == "DaemonSet"
         }
@@ -104,9 +104,9 @@ class Cluster:
         return frozenset(owners - {f"{one.metadata.namespace}/{one.metadata.name}" for one in found})
 
     def agents(self) -> Agents:
-        """The node agent's DaemonSet, and its pods only when some are not ready.
+        """Return the state of the node agent's DaemonSet; its pods are read only if some are not ready.
 
-        What can't be read is told as `problem`, never raised, but for what ends the whole pass.
+        What can't be read is a `problem` of the result; only what ends the whole pass is raised.
         """
         place = f"/apis/apps/v1/namespaces/{self._agent_namespace}/daemonsets/{self._agent}"
         try:
@@ -120,9 +120,9 @@ class Cluster:
         return self._agents_by_pod(status.desiredNumberScheduled)
 
     def remediator(self) -> Remediator:
-        """AKS's remediator-config: its key appConfig is JSON, `{"Cluster":{"OnFreeze":{"Enabled":true}}}`.
+        """Return AKS's remediator-config; its key appConfig is `{"Cluster":{"OnFreeze":{"Enabled":true}}}`.
 
-        What can't be read is told as `problem`.
+        What can't be read is a `problem` of the result.
         """
         try:
             found = objects.get(self._connection, _REMEDIATOR, objects.ConfigMap)
@@ -138,16 +138,16 @@ class Cluster:
         return Remediator(config_found=True, on_freeze=enabled is True)
 
     def ledger(self) -> Ledger:
-        """Our ConfigMap; an empty ledger where there is none yet, Rejected where it can't be read."""
+        """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""
         found = self._ledger_map()
         return self._to_ledger(found) if found else Ledger()
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        """Our NodeMaintenance objects; None where the CRD is not installed."""
+        """Return our NodeMaintenance objects; None if the CRD is not installed."""
         return maintenances.read(self._connection, prefix)
 
     def skew(self) -> timedelta | None:
-        """Our clock minus the `Date` of the server's last answer, None before any."""
+        """Return our clock minus the `Date` of the server's last answer, None before the first."""
         return self._connection.skew
 
     def patch_node(self, write: NodeWrite) -> None:
@@ -163,7 +163,7 @@ class Cluster:
         maintenances.write(self._connection, self._guard, write)
 
     def write_ledger(self, ledger: Ledger) -> None:
-        """Write our ConfigMap, making it where it is missing; the last start never moves back."""
+        """Write our ConfigMap, or create it; the last start never moves back."""
 
         def write() -> None:
             found = self._ledger_map()
@@ -190,7 +190,7 @@ class Cluster:
             ).items
         except (Forbidden, NotFound, Rejected) as error:
             return Agents(installed=True, problem=str(error))
-        # While the DaemonSet rolls out a node may have two: one that is ready is enough.
+        # During a rollout of the DaemonSet a node may have two pods: one that is ready is enough.
         ready = {pod.node for pod in pods if pod.ready}
         covered = frozenset(pod.node for pod in pods if pod.node)
         return Agents(
@@ -236,7 +236,7 @@ class Cluster:
 
 @contextmanager
 def _for_the_pass() -> Iterator[None]:
-    """Turn a 403 for what no pass can do without into Unauthorized."""
+    """Turn a 403 for what every pass needs into Unauthorized."""
     try:
         yield
     except Forbidden as error:

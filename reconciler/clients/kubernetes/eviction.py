@@ -1,4 +1,4 @@
-"""What a drain does to pods, and how it watches them go."""
+"""How a drain evicts pods, and how it watches them go."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ Change = TypeVar("Change")
 
 
 class Evictions:
-    """The API server as Evictor wants it; safe in threads."""
+    """Evictor by the API server; safe in threads."""
 
     def __init__(self, connection: Connection, *, guard: Guard | None = None, prefix: str) -> None:
-        """Take a connection, what raises LockLost where the lock is not ours, and our keys' prefix."""
+        """Take a connection, the guard that is called before each write, and the prefix of our keys."""
         self._connection = connection
         self._guard = guard or read_only
         self._wanted = Wanted(frozenset({"Ready"}), prefix)
 
     def node(self, name: str) -> Node | None:
-        """One node as it is now, with its Ready condition and our annotations; None where it has gone."""
+        """Return one node as it is now, with its Ready condition and our annotations; None if it is gone."""
         try:
             return node_writing.read_node(self._connection, name, self._wanted)
         except NotFound:
             return None
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
-        """The pods of one node, or of all, sorted by namespace and name."""
+        """Return the pods of one node, or of all, sorted by namespace and name."""
         fields = f"spec.nodeName={node}" if node else ""
         found = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields).items
         return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
@@ -76,11 +76,11 @@ class Evictions:
         self._connection.send(Request("DELETE", _place(pod), body=body))
 
     def restart(self, pod: Pod, now: datetime) -> str:
-        """Restart the Deployment that owns the pod; returns its name, raises Rejected with the reason."""
+        """Restart the Deployment that owns the pod and return its name; Rejected with the reason."""
         return restart(self._connection, self._guard, pod, now)
 
     def attachments(self, node: str) -> tuple[str, ...]:
-        """The names of the VolumeAttachments that are still on the node."""
+        """Return the names of the VolumeAttachments that are still on the node."""
         # The API has no field selector for spec.nodeName of a VolumeAttachment.
         found, _ = objects.get_list(self._connection, ATTACHMENTS, objects.Attachment)
         return tuple(sorted(one.metadata.name for one in found if one.spec.nodeName == node))

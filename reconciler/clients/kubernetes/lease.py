@@ -1,9 +1,9 @@
-"""The lock: two passes never act at once.
+"""The lock, a Lease in our namespace: two passes never act at once.
 
-A Lease in our namespace. Whoever takes it over has watched it unchanged for its whole duration by his own
-clock, and trusts no time that is written in it. Whoever holds it asks, before each write, how long ago his
-last successful renewal began, by a clock that counts through suspend; a process that was stopped for long
-finds out before it writes. What can still escape is a request that was sent before the process was stopped.
+A process takes it over only after it has seen the Lease unchanged for its whole duration, by its own clock;
+it trusts no time that is written in the Lease. Before each write the holder checks how long ago its last
+successful renewal began, by a clock that counts through suspend. So a process that was stopped for long
+notices before it writes. Only a request that it sent before it was stopped can still arrive.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from reconciler.errors import (
 )
 from reconciler.model.moments import to_micro_text
 
-# The attributes are spelt as in the API, so that no table of names is needed.
+# The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
 
 log = logging.getLogger(__name__)
@@ -45,16 +45,16 @@ NAME = "reconciler-lock"
 DURATION = 15.0
 RENEW_EVERY = 5.0
 TRUSTED = 2 / 3
-"""The share of the duration for which a renewal is believed; the rest is for a write that is on its way."""
+"""The share of the duration for which a renewal counts; the rest is for a write that is in flight."""
 
 
 def boottime() -> float:
-    """Seconds since boot, those in which the machine or the process slept included."""
+    """Return the seconds since boot, including those in which the machine or the process slept."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class LeaseSpec(msgspec.Struct):
-    """coordination.k8s.io/v1 LeaseSpec; its times are for people and never read."""
+    """coordination.k8s.io/v1 LeaseSpec; its times are for people, and never read."""
 
     holderIdentity: str | None = None
     leaseDurationSeconds: int | None = None
@@ -69,7 +69,7 @@ class Lease(msgspec.Struct):
 
 
 class Lock:
-    """The lock of one process; a context manager that acquires, renews beside, and releases."""
+    """The lock of one process; a context manager that acquires, renews in a thread, and releases."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class Lock:
         watch_clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take an identity that no other process has, ever, such as the pod's name and a random part.
+        """Take an identity that no other process ever has, such as the pod's name and a random part.
 
         `duration` and `renew_every` are seconds. `held_clock` must count through suspend; `watch_clock`
-        must not run faster than time does; `wall` (Unix time) is for the times that people read.
+        must not run faster than time; `wall` (Unix time) is for the times that people read.
         """
         self._connection = connection
         self._identity = identity
@@ -119,11 +119,11 @@ class Lock:
         self.release()
 
     def acquire(self) -> None:
-        """Take the lock, and renew it from here on in a thread.
+        """Take the lock, and renew it in a thread from now on.
 
-        A free one is taken at once. For one that is held this waits until its holder is seen to renew it
-        (LockHeld), or until it was seen unchanged for its whole duration. Raises Unauthorized where we may
-        not use the Lease or make its namespace, Unreachable when the server is away.
+        A free lock is taken at once. If another process holds it, this waits until the holder renews it
+        (LockHeld), or until it has not changed for its whole duration. Raises Unauthorized if we may not use
+        the Lease or create its namespace, Unreachable if the server does not answer.
         """
         try:
             self._acquire()
@@ -139,12 +139,12 @@ class Lock:
         self._renewer.start()
 
     def check(self) -> None:
-        """Raise LockLost unless the lock is ours for long enough to write something."""
+        """Raise LockLost unless the lock stays ours for long enough to write something."""
         with self._state:
             self._check()
 
     def release(self) -> None:
-        """Give the lock back, if it is still ours; a failure is logged, and then it runs out by itself."""
+        """Give the lock back if it is still ours. A failure is logged; the lock then expires by itself."""
         self._ended.set()
         if self._renewer is not None:
             self._renewer.join()
@@ -164,7 +164,7 @@ class Lock:
             raise LockLost(f"the lock {self._title} is not ours: {self._lost or 'never was'}")
         age = self._held_clock() - self._renewed
         if not self._lost and age >= self._duration * TRUSTED:
-            # For good: whoever slept through it must not go on because a renewal came first on waking.
+            # For good: a process that slept must not go on because a renewal came first when it woke up.
             self._lost = f"not renewed for {age:.1f} s"
         if self._lost:
             raise LockLost(f"the lock {self._title} is lost: {self._lost}")
@@ -177,7 +177,7 @@ class Lock:
                     return
             elif (not lease.spec.holderIdentity or self._outlived(lease)) and self._take(lease):
                 return
-            # Else it was given back, deleted, or taken by somebody else in this moment: look again.
+            # Else it was given back, deleted, or taken by another process in this moment: look again.
 
     def _read(self) -> Lease | None:
         request = Request("GET", f"{self._place}/{self._name}")
@@ -188,16 +188,16 @@ class Lock:
         return decode(Lease, body)
 
     def _outlived(self, seen: Lease) -> bool:
-        """Watch the Lease: True when it stayed as it is for its whole duration, False when it was set free.
+        """Watch the Lease; return True if it stays unchanged for its duration, False if it becomes free.
 
-        Raises LockHeld as soon as its holder, or another one, is seen to live.
+        Raises LockHeld as soon as its holder, or another one, renews it.
         """
         holder = seen.spec.holderIdentity or ""
         deadline = self._watch_clock() + float(seen.spec.leaseDurationSeconds or math.ceil(self._duration))
         while (left := deadline - self._watch_clock()) > 0:
             now = self._next_change(seen, left)
             if now.metadata.resourceVersion == seen.metadata.resourceVersion:
-                # A server that ends watches at once is not to be asked in a loop without a pause.
+                # A server that ends watches at once must not be asked in a loop without a pause.
                 self._connection.sleep(min(0.2, left))
                 continue
             if now.metadata.uid != seen.metadata.uid or not now.spec.holderIdentity:
@@ -206,7 +206,7 @@ class Lock:
         return True
 
     def _next_change(self, seen: Lease, seconds: float) -> Lease:
-        """Wait so long for an event of the Lease, and return it as it is then; without a UID if deleted."""
+        """Wait up to `seconds` for an event of the Lease, and return it; without a UID if it was deleted."""
         query = {
             "watch": "true",
             "fieldSelector": f"metadata.name={self._name}",
@@ -223,12 +223,12 @@ class Lock:
                         return decode(Lease, event.object)
                     break
         except Unreachable:
-            # No byte for the whole of the wait, or the server went: what is there now says which.
+            # No byte came in all that time, or the server went away: the Lease as it is now says which.
             pass
         return self._read() or Lease(ObjectMeta(), LeaseSpec())
 
     def _take(self, lease: Lease | None) -> bool:
-        """Try to become the holder; False when somebody else was faster."""
+        """Try to become the holder; return False if another process was faster."""
         began = self._held_clock()
         try:
             if lease is None:
@@ -238,7 +238,7 @@ class Lock:
         except Conflict:
             return False
         except Unreachable:
-            # Perhaps it happened: the next look says whose it is.
+            # Perhaps the write happened: the Lease says who holds it.
             found = self._read()
             if found is None or found.spec.holderIdentity != self._identity:
                 return False
@@ -252,7 +252,7 @@ class Lock:
             return self._post()
         except NotFound:
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
-            # A conflict: another pass made it in this moment.
+            # A conflict: another pass created it in this moment.
             with suppress(Conflict):
                 self._connection.send(Request("POST", "/api/v1/namespaces", body=namespace))
             return self._post()
@@ -262,7 +262,7 @@ class Lock:
         return decode(Lease, self._connection.send(Request("POST", self._place, body=body)))
 
     def _put(self, lease: Lease, holder: str, transitions: int) -> Lease:
-        """Replace the Lease as it was seen; Conflict where it is another by now."""
+        """Replace the Lease as it was seen; Conflict if it has changed since then."""
         metadata = {
             "name": self._name,
             "uid": lease.metadata.uid,
@@ -302,7 +302,7 @@ class Lock:
                 return
 
     def _renew(self) -> bool:
-        """Renew once; False where no answer came. Raises LockLost when the lock is lost for good."""
+        """Renew once; return False if no answer came. Raises LockLost if the lock is lost for good."""
         with self._state:
             self._check()
             lease = self._lease
@@ -327,7 +327,7 @@ class Lock:
         return True
 
     def _ours_after_all(self) -> Lease | None:
-        """Return the Lease if a renewal of ours, whose answer was lost, is what changed it."""
+        """Return the Lease if what changed it was our own renewal, whose answer was lost; else None."""
         try:
             found = decode(Lease, self._connection.send(Request("GET", f"{self._place}/{self._name}")))
         except NotFound:

@@ -1,4 +1,4 @@
-"""Wakes whoever waits when a node changes in what we read, and sleeps through heartbeats."""
+"""Reports nodes that change in what we read, and ignores heartbeats."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NODES = "/api/v1/nodes"
 
 @contextmanager
 def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[str]]:
-    """Hand out an iterator over the names of nodes that changed in what `wanted` names, came or went.
+    """Yield an iterator over the names of nodes that change in what `wanted` names, appear or vanish.
 
-    Its first item is the empty text: the watch stands, and nothing from here on is missed. Versions and
-    heartbeats are no change, so 5,000 kubelets cost a decoding each five minutes and wake nobody. Ends
-    when the context is left from any thread; reconnects by itself; raises Forbidden and Unauthorized.
+    Its first item is the empty text: from then on the watch misses nothing. Versions and heartbeats are no
+    change, so each of 5,000 kubelets costs one decoding in five minutes, and wakes nothing. The iterator ends
+    when any thread leaves the context; it reconnects by itself, and raises Forbidden and Unauthorized.
     """
     with Watching(connection, _Nodes(connection, wanted)) as changes:
         yield _names(changes)
@@ -54,7 +54,7 @@ class _Nodes(Watched[Node]):
 
 
 def _names(changes: Iterator[tuple[bool, Node] | None]) -> Iterator[str]:
-    """Yield the name of each node whose still part is new."""
+    """Yield the name of each node that has changed, apart from heartbeats."""
     seen: dict[str, Node] = {}
     standing = False
     for change in changes:
@@ -76,7 +76,7 @@ def _names(changes: Iterator[tuple[bool, Node] | None]) -> Iterator[str]:
 
 
 def _still(node: Node) -> Node:
-    """Return the node without what changes when nothing happens."""
+    """Return the node without what changes while nothing happens to it."""
     return replace(
         node,
         resource_version="",

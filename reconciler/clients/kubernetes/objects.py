@@ -13,7 +13,7 @@ from reconciler.clients.retrying import PATIENCE, patiently
 from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
 
-# The attributes are spelt as in the API, so that no table of names is needed.
+# The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
 
 Item = TypeVar("Item")

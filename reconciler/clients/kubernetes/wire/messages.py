@@ -1,9 +1,9 @@
 """Kubernetes' protobuf messages, cut down to the fields that we read.
 
-The decoder skips what a message class does not name, which is most of a node (its images) and of a pod.
-Field numbers are API and never change; their source are the files generated.proto of k8s.io/api
-(core/v1) and k8s.io/apimachinery (apis/meta/v1, runtime, api/resource) at v0.36. The table below stands for
-a .proto file and its build step: `name number type`, where `*` repeats and `<V>` is a map from string to V.
+The decoder skips the fields that a message class does not name: most of a node (its images) and of a pod.
+Field numbers are part of the API and never change. They come from the files generated.proto of k8s.io/api
+(core/v1) and k8s.io/apimachinery (apis/meta/v1, runtime, api/resource) at v0.36. The table below replaces a
+.proto file and its build step. A line is `name number type`; `*` repeats, `<V>` is a map from string to V.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ _SCALARS = {
 
 
 def _file(table: str) -> descriptor_pb2.FileDescriptorProto:
-    """Return the descriptor of a .proto file that says what the table says."""
-    # proto2, because there every field knows whether it was there: grace 0 is not no grace.
+    """Return the descriptor of the .proto file that the table replaces."""
+    # proto2, because there each field knows whether it was present: grace 0 is not an absent grace.
     proto = descriptor_pb2.FileDescriptorProto(name="reconciler.proto", package=_PACKAGE, syntax="proto2")
     for line in table.splitlines():
         if not line.strip():
@@ -189,7 +189,7 @@ def _type(field: descriptor_pb2.FieldDescriptorProto, kind: str) -> None:
 
 
 def _entry(owner: descriptor_pb2.DescriptorProto, name: str, kind: str) -> str:
-    """Add the nested message that protobuf's wire format makes of a map; return its name."""
+    """Add the nested message by which protobuf writes a map; return its name."""
     entry = owner.nested_type.add(name=f"{name[0].upper()}{name[1:]}Entry")
     entry.options.map_entry = True
     for number, (part, its_kind) in enumerate((("key", "string"), ("value", kind)), start=1):
@@ -202,7 +202,7 @@ _pool.Add(_file(_TABLE))
 
 
 def _message(name: str) -> Any:
-    """Return the class of one message; its fields are made at run time, so types can't tell of them."""
+    """Return the class of one message; its fields are made at run time, so types do not know them."""
     return message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 

@@ -1,7 +1,7 @@
-"""Kubernetes' protobuf framing: a list cut from the stream item by item, so that memory stays flat.
+"""Kubernetes' protobuf framing: lists are cut from the stream item by item, so that memory stays flat.
 
-The body is `k8s\\0`, then a runtime.Unknown whose field 2 (raw) holds the list, in it ListMeta (1) and the
-items (2) one after the other (kubernetes.io, API concepts, "Protobuf encoding").
+The body is `k8s\\0`, then a runtime.Unknown. Its field 2 (raw) holds the list: ListMeta (1) and the items
+(2), one after the other (kubernetes.io, API concepts, "Protobuf encoding").
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from reconciler.clients.kubernetes.wire import messages
 from reconciler.errors import Rejected, Unreachable
 
 CHUNK = 1 << 18
-"""Bytes asked of the stream at once."""
+"""Bytes to read from the stream at once."""
 
 LARGEST = 64 << 20
-"""Bytes. etcd takes no object above 1.5 MiB; a length beyond this is no length but garbage."""
+"""Bytes. etcd stores no object above 1.5 MiB, so a greater length than this is garbage."""
 
 _BYTES = 2
 
@@ -26,7 +26,7 @@ class Cutter:
     """Cuts pieces of known length from a stream of chunks; `position` counts the bytes taken."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Take what reads up to so many bytes, and b"" at the end."""
+        """Take the function that reads up to a number of bytes, and returns b"" at the end."""
         self._read = read
         self._buffer = b""
         self._at = 0
@@ -38,7 +38,7 @@ class Cutter:
         return self._before + self._at
 
     def take(self, size: int) -> memoryview:
-        """Return the next `size` bytes; Unreachable when the stream ends before them."""
+        """Return the next `size` bytes; Unreachable if the stream ends before them."""
         if len(self._buffer) - self._at < size:
             self._fill(size)
         start = self._at
@@ -46,7 +46,7 @@ class Cutter:
         return memoryview(self._buffer)[start : self._at]
 
     def varint(self) -> int:
-        """Return the next number in protobuf's variable length."""
+        """Return the next number in protobuf's variable-length encoding."""
         value = shift = 0
         while True:
             if self._at == len(self._buffer):
@@ -61,7 +61,7 @@ class Cutter:
                 raise Rejected("the protobuf is broken: a number without an end")
 
     def ended(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the stream has ended."""
         if self._at < len(self._buffer):
             return False
         self._before += self._at
@@ -69,7 +69,7 @@ class Cutter:
         return not self._buffer
 
     def _fill(self, size: int) -> None:
-        """Have at least `size` bytes in the buffer: each byte is copied once or twice, never more."""
+        """Fill the buffer with at least `size` bytes; each byte is copied at most twice."""
         if size > LARGEST:
             raise Rejected(f"the protobuf is broken: a piece of {size} bytes")
         self._before += self._at
@@ -85,10 +85,10 @@ class Cutter:
 
 
 def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) -> Iterator[memoryview]:
-    """Yield each item of a list of that kind, still encoded; give the ListMeta to `meta`.
+    """Yield each item of a list of that kind, still encoded; pass the ListMeta to `meta`.
 
-    A piece is good until the next is asked for. Raises Unreachable when the stream is cut, Rejected when
-    it is something else or broken.
+    A piece is valid until the next one is requested. Raises Unreachable if the stream is cut, Rejected if it
+    is another kind or broken.
     """
     cutter = Cutter(read)
     if cutter.take(len(MAGIC)) != MAGIC:
@@ -110,7 +110,7 @@ def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) 
 
 
 def unwrapped(frame: bytes | memoryview) -> bytes:
-    """Return what a `k8s\\0` envelope holds, still encoded."""
+    """Return the content of a `k8s\\0` envelope, still encoded."""
     if frame[: len(MAGIC)] != MAGIC:
         raise Rejected("the answer is said to be protobuf and does not begin as Kubernetes' does")
     raw: bytes = _parse(messages.Unknown, frame[len(MAGIC) :]).raw
@@ -118,7 +118,7 @@ def unwrapped(frame: bytes | memoryview) -> bytes:
 
 
 def parse(kind: Any, encoded: bytes | memoryview) -> Any:
-    """Decode one message; Rejected when it is broken."""
+    """Decode one message; Rejected if it is broken."""
     return _parse(kind, encoded)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from reconciler.errors import Rejected
 
-# The attributes are spelt as in the API, so that no table of names is needed.
+# The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
 
 Quantity = str | int | float
