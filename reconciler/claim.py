@@ -26,16 +26,16 @@ def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Claim
     The person claims the node's cordon and drain. Refused while another person claims them, or while a pass
     has the node in maintenance.
     """
-    undo = f"reconciler release {node.name} takes it away"
+    undo = f"reconciler release {node.name} removes it"
     keys = OwnKeys(prefix)
     before = record_of(node, prefix)
     if isinstance(before, Unreadable):
-        return ClaimRefused(f"its record is left alone: {before.because}; {undo} with --reset")
+        return ClaimRefused(f"its record is not changed: {before.because}; {undo} with --reset")
     record = before or Record(node.uid)
     if record.claimed_by and record.claimed_by != who:
-        return ClaimRefused(f"{record.claimed_by} drains it by hand; {undo}")
+        return ClaimRefused(f"{record.claimed_by} is draining it by hand; {undo}")
     if not record.claimed_by and record.in_maintenance:
-        return ClaimRefused(f"a pass has taken it and drains it itself; {undo}")
+        return ClaimRefused(f"a pass is draining it; {undo}")
     if record.claimed_by and node.unschedulable:
         return None
     person = Claim(ClaimKind.PERSON, who)

@@ -1,4 +1,4 @@
-"""`reconciler demo`: a day of a simulated AKS cluster, told as it happens, in a few seconds."""
+"""`reconciler demo`: plays a day of a simulated AKS cluster in a few seconds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STYLES = {
     WAITS: "yellow",
     "acts": "bold green",
     LETS_BE: "green",
-    "somebody": "cyan",
+    "someone": "cyan",
     "cluster": "blue",
 }
 _KUBERNETES = {"node not ready": "is NotReady", "node ready": "is Ready again", "node joined": "joins"}
@@ -47,13 +47,13 @@ def command() -> int:
 
 
 def run(console: Console | None = None) -> int:
-    """Run the demo and print it; returns the exit code, which is not 0 when a budget was overdrawn."""
+    """Run the demo and print it. Return the exit code: 1 if a budget was exceeded."""
     out = console or Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
     return _Demo(out).run()
 
 
 class _Demo:
-    """The world, the passes over it, and what has been told of them so far."""
+    """The simulated world, the passes over it, and what is already printed."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
@@ -93,7 +93,7 @@ class _Demo:
         return plan, outcomes
 
     def _until_next_pass(self, next_change: datetime | None) -> None:
-        """Let time pass: until the next full minute, what the plan foretold, or shortly after a change."""
+        """Advance the clock to the next minute, the next change of the plan, or shortly after a change."""
         clock = self._world.clock
         start = START.astimezone(UTC)
         target = start + ((clock.now() - start) // EVERY + 1) * EVERY
@@ -116,7 +116,7 @@ class _Demo:
         self._out.print(
             f"A simulated AKS cluster: {len(cluster.nodes)} nodes ({told}) in 3 zones, "
             f"{len(cluster.pods)} pods.\n"
-            "Azure, Kubernetes and the clock are simulated; what decides and drains is the real program.\n"
+            "Azure, Kubernetes and the clock are simulated. The code that decides and drains is real.\n"
             "Its settings:\n"
         )
         self._out.print(Text("".join(f"    {line}\n" for line in SETTINGS.splitlines()), style="dim"))
@@ -147,7 +147,7 @@ class _Demo:
                 self._woken = self._world.now
                 self._line("Azure", node, self._azure(happening))
             case Actor.SOMEBODY:
-                self._line("somebody", "", f"{happening.what} {happening.subject} to {happening.detail}")
+                self._line("someone", "", f"{happening.what} {happening.subject} to {happening.detail}")
             case Actor.CLUSTER if happening.what in _KUBERNETES:
                 self._woken = self._world.now
                 self._line("cluster", node, _KUBERNETES[happening.what])
@@ -165,11 +165,11 @@ class _Demo:
             case "started":
                 return f"begins: {kind}"
             case "cancelled":
-                return f"takes back: {kind}"
+                return f"cancels: {kind}"
             case "over":
                 return f"has finished: {kind}"
             case _:
-                return "takes the VM away"
+                return "evicts the VM"
 
     def _tell(self, plan: NodePlan) -> None:
         now, node = self._world.now, self._world.cluster.nodes.get(plan.node)
@@ -186,7 +186,7 @@ class _Demo:
             self._quiet[plan.node] = plan.record.quiet_since
         if plan.todo.stop_drain:
             self._stopped += 1
-            self._line("acts", plan.node, "stops the drain: nothing asks for it any more")
+            self._line("acts", plan.node, "stops the drain: no event requires it any more")
         told = self._story.standing(plan, labels, now)
         keys = tuple(one.key for one in told)
         if keys != self._told.get(plan.node, ()):
@@ -202,7 +202,7 @@ class _Demo:
             self._woken = self._world.now
             self._drained += 1
             took = format_duration(self._world.now - self._begun[progress.node])
-            self._line("acts", progress.node, f"has drained it in {took}: {progress.evicted} pods evicted")
+            self._line("acts", progress.node, f"drained it in {took}: {progress.evicted} pods evicted")
 
     def _conclude(self, plan: Plan, outcomes: Iterable[Outcome]) -> int:
         self._heading("The report at midnight, with times in UTC")
@@ -217,13 +217,13 @@ class _Demo:
 
 
 def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[tuple[str, str]]:
-    """Tell what the day cost; the numbers are the simulation's own, not the reconciler's."""
+    """Yield the numbers of the day, which the simulation counts itself."""
     events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
-    yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} taken back"
-    nodes = f"{audit.cordons} cordoned, {drained} of them drained, {stopped} stopped on the way"
+    yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"
+    nodes = f"{audit.cordons} cordoned, {drained} of them drained, {stopped} drains stopped"
     yield "nodes", f"{nodes}; {audit.uncordons} uncordoned"
-    yield "pods", f"{audit.evictions} evicted; a disruption budget refused {audit.refusals} times"
-    word = "OVERDRAWN" if audit.violations else "never overdrawn, checked at every cordon and every eviction"
+    yield "pods", f"{audit.evictions} evicted; PodDisruptionBudgets refused {audit.refusals} evictions"
+    word = "EXCEEDED" if audit.violations else "never exceeded, checked at every cordon and every eviction"
     most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
     yield "budgets", f"{word}; {most}"
-    yield "passes", f"{passes}: one a minute, and one after each change"
+    yield "passes", f"{passes}: one per minute, and one after each change"

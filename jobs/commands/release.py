@@ -50,7 +50,7 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -
         chosen = list(names) or list(nodes)
         results = [_release_one(name, nodes.get(name), cluster, prefix, reset=reset) for name in chosen]
         if not list(names) and not any(line for line, _ in results):
-            click.echo("no node has anything of ours")
+            click.echo("no node has labels or annotations of the reconciler")
         for line, ok in results:
             if line:
                 click.echo(line, err=not ok)
@@ -73,7 +73,7 @@ def _release_one(
         if write is None:
             return (f"{name}: released" if signs else ""), True
     except RecordUnreadable as error:
-        return f"{name}: left as it is, its record: {error}; --reset takes it away", False
+        return f"{name}: not released, because of its record: {error}; --reset removes it", False
     except ClusterError as error:
         return f"{name}: {error}", False
     if write.unschedulable is False:

@@ -189,7 +189,7 @@ class Serving:
         return self._last_good + _AGAIN
 
     def _reload(self) -> None:
-        """Take the settings anew where the file has changed; a wrong one changes nothing and is told of."""
+        """Load the settings again if the file has changed. Invalid settings are reported, and not used."""
         now = digest(self._config)
         if now == self._digest:
             return
@@ -197,9 +197,9 @@ class Serving:
         try:
             self._settings = load_settings(self._config)
         except SettingsError as error:
-            self._teller.trouble(error)
+            self._teller.rejected(error)
             return
-        Teller.say("settings read anew", mode=self._settings.mode.value)
+        Teller.say("settings loaded", mode=self._settings.mode.value)
         self._watch_nodes()
         if self._acting is not None:
             self._acting.settings = self._settings

@@ -52,11 +52,18 @@ class Teller:
             self.say("standing by", holder=holder)
 
     def trouble(self, error: Exception) -> None:
-        """Log an error, once while it stays the same."""
+        """Log that a pass failed, once while the error stays the same."""
+        self._failed("pass failed", error)
+
+    def rejected(self, error: Exception) -> None:
+        """Log that changed settings are invalid, once while the error stays the same."""
+        self._failed("settings rejected; previous ones still apply", error)
+
+    def _failed(self, event: str, error: Exception) -> None:
         text = f"{type(error).__name__}: {error}"
         if text != self._trouble:
             self._trouble = text
-            self.say("trouble", level="error", because=text)
+            self.say(event, level="error", because=text)
 
     def tell(self, plan: Plan, outcomes: tuple[Outcome, ...], *, rehearsed: bool) -> None:
         """Write a line for each node whose columns changed, and for each action that failed."""

@@ -79,17 +79,17 @@ def _why_not(
 ) -> str:
     """Return why one VM prevents it, empty where it does not."""
     if not names:
-        return f"VM {vm} is no node of this cluster"
+        return f"VM {vm} is not a node of this cluster"
     if len(names) > 1:
         return f"VM {vm} may be any of {', '.join(sorted(names))}"
     one = by_name.get(names[0])
     mine = [signal for other, signal in pairs if one is not None and other.node.name == one.node.name]
     if one is None or not mine:
-        return f"node {names[0]} has not heard of it yet"
+        return f"node {names[0]} has not reported it yet"
     if (hold := untouchable(one, settings)) is not None:
-        return f"node {names[0]} may not be touched: {hold.reason}"
+        return f"node {names[0]} must not be changed: {hold.reason}"
     if not all(_wants(one, signal) for signal in mine):
-        return f"node {names[0]} is not to be acknowledged, or it has started there"
+        return f"the settings of node {names[0]} do not acknowledge it, or it has started there"
     if not all(_is_drained_for(one, signal) for signal in mine):
         return f"node {names[0]} is not drained for it yet"
     return ""

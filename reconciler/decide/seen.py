@@ -93,13 +93,13 @@ def untouchable(one: Seen, settings: Settings) -> Hold | None:
     """Return why the node must not be touched at all, None where it may be."""
     name = one.node.name
     if one.unreadable:
-        fix = f"reconciler release {name} --reset takes it away"
-        return Hold(name, HoldCode.RECORD_READABLE, f"its record is left alone: {one.unreadable}; {fix}")
+        fix = f"reconciler release {name} --reset removes it"
+        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {one.unreadable}; {fix}")
     if not settings.in_fleet(one.node.labels):
-        undo = f"reconciler release {name} undoes what is ours on it"
-        return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector does not select it any more; {undo}")
+        undo = f"reconciler release {name} removes our cordon, label and record"
+        return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
     if not settings.looks_after(one.node.labels):
-        return Hold(name, HoldCode.LOOKED_AFTER, f"label {OwnKeys(settings.keys.prefix).ignore} takes it out")
+        return Hold(name, HoldCode.LOOKED_AFTER, f"label {OwnKeys(settings.keys.prefix).ignore} excludes it")
     if one.record is not None and one.record.claimed_by:
         return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {one.record.claimed_by}")
     return None

@@ -59,15 +59,15 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
     if remediator.config_found or tainted:
         freeze = "drains for Freeze too" if remediator.on_freeze else "does not drain for Freeze"
         notes.append(
-            f"AKS's remediator is here: it drains for Redeploy and Preempt by default, {freeze}, "
-            f"has {tainted} nodes now (coexist.aksRemediator: {coexist.aks_remediator})"
+            f"AKS's remediator is active: it drains for Redeploy and Preempt by default, {freeze}, "
+            f"and has tainted {tainted} nodes (coexist.aksRemediator: {coexist.aks_remediator})"
         )
     if remediator.problem:
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
     karpenter = sum(1 for node in fleet if node.is_karpenter)
     if karpenter:
         kinds = ", ".join(coexist.karpenter.leave) or "nothing"
-        notes.append(f"{karpenter} nodes are Karpenter's: {kinds} left to it (coexist.karpenter.leave)")
+        notes.append(f"Karpenter manages {karpenter} nodes: {kinds} left to it (coexist.karpenter.leave)")
     return tuple(notes)
 
 

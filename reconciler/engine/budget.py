@@ -73,7 +73,7 @@ class DisruptionBudget:
         if len(held) < places:
             return ""
         if not held:
-            return f"{name} is {limit}: no place at all"
+            return f"{name} is {limit}, so no node may start"
         named = [f"{node} ({why})" for node, why in sorted(held.items())]
         more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
         return f"{name} is {places}, held by {', '.join(named[:_NAMED_AT_MOST])}{more}"
@@ -118,7 +118,7 @@ def count_places(
             holders[node.name] = "NotReady"
     for one in replaced:
         if one.node not in there:
-            holders[one.node] = "replaced by us: the new node is still to come"
+            holders[one.node] = "replaced by us; the new node is missing"
             where[one.node] = (one.zone, one.pool)
             leaving.append(one.at + settings.ignore.not_ready_for)
     eases_at = min(leaving, default=None)

@@ -46,7 +46,7 @@ def view(
         one for one in judged if one.asks or any(known.tells_of(one.event) for known in record.events)
     )
     unknown = tuple(
-        f"{source} told of {known.condition or known.kind} and can't be read now"
+        f"{source} reported {known.condition or known.kind} and can't be read now"
         for known in record.events
         for source in known.sources
         if is_silent(known, source, assessment, switched_on)

@@ -60,18 +60,18 @@ def _asks(
     name = event.condition or event.kind.value
     if not policy.drain:
         if event.condition:
-            return False, f"{name} is let pass (conditions.{name}.drain is false)", None
+            return False, f"{name} is ignored (conditions.{name}.drain is false)", None
         if event.kind is Kind.UNKNOWN:
-            return False, f"it could not be read: {event.description!r}", None
-        return False, f"{name} is let pass (events.{name}.drain is false)", None
+            return False, f"the event can't be read: {event.description!r}", None
+        return False, f"{name} is ignored (events.{name}.drain is false)", None
     if event.condition and event.since is not None and now - event.since < policy.for_:
         until = event.since + policy.for_
-        long_enough = f"{format_duration(policy.for_)}, which it is at {to_text(until)}"
-        return False, f"{name} has to be true for {long_enough}", until
+        long_enough = f"{format_duration(policy.for_)}, until {to_text(until)}"
+        return False, f"{name} must be True for {long_enough}", until
     if event.duration is not None and event.duration < policy.min_duration:
         limit = format_duration(policy.min_duration)
         short = f"{event.duration.total_seconds():g}s is below minDuration {limit}"
-        return False, f"{name} is let pass: {short}", None
+        return False, f"{name} is ignored: {short}", None
     # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
     # on our own annotation asks for the drain by name, whoever started the event.
     by_user = event.initiator is Initiator.USER and REQUEST not in event.sources
@@ -79,12 +79,12 @@ def _asks(
     if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
         return False, f"a user started this {name} (events.userInitiated is Report)", None
     if remediator.on_freeze and event.kind.is_pause:
-        return False, f"AKS's remediator keeps {name} to itself (OnFreeze in remediator-config)", None
+        return False, f"{name} is left to AKS's remediator (OnFreeze in remediator-config)", None
     if early := _early(event, policy, now):
         return early
     if node.is_karpenter and event.kind in settings.coexist.karpenter.leave:
         return False, f"{name} is left to Karpenter (coexist.karpenter.leave)", None
-    return True, f"{name} asks for a drain", None
+    return True, f"{name} requires a drain", None
 
 
 def _early(
@@ -97,11 +97,11 @@ def _early(
     if event.plan is None or is_taken(event, now):
         return None
     if event.not_before is None:
-        return False, f"{event.kind} is planned, for a time that is not told", None
+        return False, f"{event.kind} is planned, but its time is unknown", None
     begins = earliest(event.not_before, event.plan, policy)
     if now >= begins:
         return None
-    begun = f"a drain may start from {to_text(begins)} on (sources.{event.sources[0]}.ahead)"
+    begun = f"a drain may start from {to_text(begins)} (sources.{event.sources[0]}.ahead)"
     offer = event.plan.offer_start
     changes = min(one for one in (begins, offer) if one and one > now)
     return False, f"{event.kind} is planned for {to_text(event.not_before)} or later: {begun}", changes
@@ -134,7 +134,7 @@ def _timing(
     if openness.open:
         return True, openness.because, None, ""
     if openness.absolute:
-        return False, f"{openness.because}, and that is absolute", openness.changes_at, ""
+        return False, f"{openness.because}, and the freeze is absolute", openness.changes_at, ""
     if policy.outside_window is OutsideWindow.NEVER:
         return False, f"{openness.because}, and outsideWindow is Never", openness.changes_at, ""
     if event.plan is not None and (
@@ -164,7 +164,7 @@ def _timing(
 def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:
     """Return why the event is due now even outside of a window; empty if it is not."""
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
-        return f"{event.kind} starts on sight (outsideWindow is Immediately)"
+        return f"{event.kind} is drained at once (outsideWindow is Immediately)"
     if event.status is Status.STARTED and not event.kind.is_pause and not event.condition:
         return f"{event.kind} has started, so it is due now"
     if event.date_unreadable and not event.kind.is_pause:

@@ -119,7 +119,9 @@ def _holds(profile: Profile, situation: Situation, answer: Callable[[str], Check
             continue
         blocking = blockers(step.check, answer)
         if not blocking and _taken_elsewhere(situation, step):
-            reason = f"it is in maintenance for profile {situation.record.elsewhere}, and for one at a time"
+            reason = (
+                f"it is in maintenance for profile {situation.record.elsewhere}; only one profile at a time"
+            )
             found[HoldCode.ONE_PROFILE] = Hold(situation.node.name, HoldCode.ONE_PROFILE, reason)
         # A check that only states a fact closes a way that this case does not take.
         if any(not one.holds for one in blocking):

@@ -78,7 +78,7 @@ def from_annotation(text: str, uid: str) -> Record | None:
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise RecordUnreadable(f"its version is {version!r}")
         if version > VERSION:
-            raise RecordUnreadable(f"it is of version {version}, this program knows {VERSION}")
+            raise RecordUnreadable(f"it has version {version}, but this program knows {VERSION}")
         if document["uid"] != uid:
             return None
         return _version_1(document, uid) if version == 1 else _version_2(document, uid)

@@ -70,12 +70,12 @@ _ACTIONS = {
     ActionName.UNCORDON: "uncordon",
     ActionName.DRAIN: "drain",
     ActionName.STOP_DRAIN: "stop the drain",
-    ActionName.RECORD: "write down",
-    ActionName.PERFORM_MAINTENANCE: "have Azure do its maintenance now",
-    ActionName.RAISE_POOL: "ask its pool for one machine more",
-    ActionName.REPLACE_MACHINE: "delete its machine, so that a new one comes",
-    ActionName.PUBLISH: "change what others are shown",
-    ActionName.CONDITIONS: "change its lifecycle conditions",
+    ActionName.RECORD: "update its annotation",
+    ActionName.PERFORM_MAINTENANCE: "ask Azure to do its maintenance now",
+    ActionName.RAISE_POOL: "scale its pool up by one machine",
+    ActionName.REPLACE_MACHINE: "delete its machine, so that its pool creates a new one",
+    ActionName.PUBLISH: "update its published state",
+    ActionName.CONDITIONS: "update its lifecycle conditions",
 }
 
 

@@ -20,7 +20,7 @@ def as_markdown(document: Document) -> str:
         for node in document["nodes"]:
             lines += _reasons(node)
     else:
-        lines.append("No node has an event, and none is in our hands.")
+        lines.append("No node has an event; none cordoned or draining by us.")
     lines += [f"- {_safe(outcome_line(one))}" for one in document["outcomes"] if one["result"] != "done"]
     return writable("\n".join(lines).rstrip() + "\n")
 

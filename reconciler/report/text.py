@@ -18,7 +18,7 @@ def as_text(document: Document) -> str:
         lines += ["", *_node(node, would=document["dryRun"])]
     lines += _unknowns([node for node in document["nodes"] if _only_unknown(node)])
     if not document["nodes"]:
-        lines += ["", "no node has an event, and none is in our hands"]
+        lines += ["", "no node has an event; none cordoned or draining by us"]
     failed = [one for one in document["outcomes"] if one["result"] != "done"]
     if failed:
         lines += ["", *(outcome_line(one) for one in failed)]
@@ -30,11 +30,11 @@ def headline(document: Document) -> str:
     mode = f"mode {document['mode']}"
     if document["dryRun"]:
         mode += ", dry run: nothing is written"
-    return f"{document['at']} · {document['lookedAfter']} nodes looked after · {mode}"
+    return f"{document['at']} · {document['lookedAfter']} nodes managed · {mode}"
 
 
 def budget_line(document: Document) -> str:
-    """Return who is out of service, the first few by name."""
+    """Return which nodes are out of service, the first few by name."""
     budget = document["budget"]
     line = f"out of service: {budget['taken']} of at most {budget['places']}"
     named = [f"{one['node']} ({one['because']})" for one in budget["holders"]]
@@ -45,8 +45,8 @@ def budget_line(document: Document) -> str:
 
 
 def outcome_line(outcome: Document) -> str:
-    """Return what did not go well, in a line."""
-    word = {"failed": "FAILED", "later": "left to the next pass"}[outcome["result"]]
+    """Return one line for an action that failed or was postponed."""
+    word = {"failed": "FAILED", "later": "retried by the next pass"}[outcome["result"]]
     where = f"{outcome['node']}: " if outcome["node"] else ""
     return f"{word}: {where}{outcome['action']}: {outcome['detail']}"
 

@@ -95,14 +95,18 @@ def build(world: World) -> None:
 def chapters() -> tuple[Chapter, ...]:
     """Return the day's stories, in the order in which they begin."""
     return (
-        Chapter("A freeze below the threshold is let pass", _at(8, 40), _freeze),
-        Chapter("A live migration: long-lived connections are moved before it", _at(9, 30), _live_migration),
+        Chapter("A freeze below the threshold is ignored", _at(8, 40), _freeze),
+        Chapter(
+            "A live migration: pods with long-lived connections are moved before it",
+            _at(9, 30),
+            _live_migration,
+        ),
         Chapter("A redeploy whose deadline does not wait for the window", _at(11, 0), _redeploy),
-        Chapter("A reboot is taken back in the middle of its drain", _at(12, 30), _cancelled),
-        Chapter("A spot VM is reclaimed with half a minute's notice", _at(14, 20), _preempt),
-        Chapter("Two reboots of one zone are announced for the night, and wait", _at(15, 30), _reboots),
-        Chapter("A disruption budget blocks a drain, until somebody helps", _at(17, 0), _blocked),
-        Chapter("Night: the window opens, one node of a zone at a time", _at(22, 0), _nothing),
+        Chapter("A reboot is cancelled during its drain", _at(12, 30), _cancelled),
+        Chapter("A spot VM is evicted with a notice of 30 seconds", _at(14, 20), _preempt),
+        Chapter("Two reboots in one zone are announced for the night, and wait", _at(15, 30), _reboots),
+        Chapter("A PodDisruptionBudget blocks a drain until someone helps", _at(17, 0), _blocked),
+        Chapter("Night: the window opens, one node per zone at a time", _at(22, 0), _nothing),
         Chapter("Shortly before midnight", _at(23, 52), _late),
     )
 

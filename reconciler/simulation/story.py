@@ -19,7 +19,7 @@ from reconciler.model.record import State
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 
-WAITS, LETS_BE = "waits", "lets be"
+WAITS, LETS_BE = "waits", "ignores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Story:
 
     def end(self, quiet_since: datetime) -> str:
         """Return why the node comes back; its events were gone from that moment on."""
-        return f"every event has gone since {self.clock(quiet_since)}"
+        return f"the events have been gone since {self.clock(quiet_since)}"
 
     def standing(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> tuple[Told, ...]:
         """Return what holds the node, and which of its events nothing is done about."""
@@ -90,8 +90,11 @@ class Story:
         if hold.code == events_gone.name:
             quiet = plan.record.quiet_since if plan.record is not None else None
             if quiet is not None and hold.until is not None:
-                settles = f"gone since {self.clock(quiet)}; it settles until {self.clock(hold.until)}"
-                return (hold.code, quiet), f"stays cordoned: {settles}"
+                gone = f"the events have been gone since {self.clock(quiet)}"
+                return (
+                    hold.code,
+                    quiet,
+                ), f"stays cordoned: {gone}; it settles until {self.clock(hold.until)}"
             kinds = tuple(event.event.kind for event in plan.events)
             return (hold.code, kinds), f"stays cordoned: {hold.reason}"
         if hold.code == node_ready.name:

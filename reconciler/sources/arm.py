@@ -203,4 +203,4 @@ def _signal(found: Planned, name: str) -> Signal:
 
 
 def _told(moment: datetime | None) -> str:
-    return to_text(moment) if moment else "a time not told"
+    return to_text(moment) if moment else "an unknown time"

@@ -84,7 +84,7 @@ def from_annotation(text: str) -> tuple[Signal, ...]:
         raise SourceError("the published events are not a JSON object")
     version = value.get("version")
     if version != VERSION or isinstance(version, bool):
-        raise SourceError(f"the published events are of version {version!r}, not {VERSION}")
+        raise SourceError(f"the published events have version {version!r}, not {VERSION}")
     vm, events = value.get("vm"), value.get("events")
     if not isinstance(vm, str) or not vm or not isinstance(events, list):
         raise SourceError("the published events lack `vm` or `events`")

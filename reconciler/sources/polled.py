@@ -204,15 +204,15 @@ class PolledSource(Source, Generic[S, F]):
         scope, name = known
         answer = memory.of(scope)
         if answer is None:
-            return self._unknown(f"{self.describe(scope)} has not been asked for yet")
+            return self._unknown(f"{self.describe(scope)} has not been queried yet")
         if answer.problem:
             return self._unknown(answer.problem)
         if now >= answer.again:
-            patience = f"; asked again at {to_text(memory.not_before)}" if memory.not_before else ""
-            last = f"the last answer for {self.describe(scope)} is of {to_text(answer.asked)}"
+            patience = f"; the next query is at {to_text(memory.not_before)}" if memory.not_before else ""
+            last = f"the last answer for {self.describe(scope)} is from {to_text(answer.asked)}"
             return self._unknown(f"{last}{patience}")
         if name in answer.unseen:
-            return self._unknown(f"the list of {self.describe(scope)} does not tell of {name}")
+            return self._unknown(f"the list of {self.describe(scope)} does not contain {name}")
         signals = self.signals(name, [fact for vm, fact in answer.found if vm == name], now)
         return Reading(self.name, Answer.EVENT, signals) if signals else Reading(self.name, Answer.NO_EVENT)
 

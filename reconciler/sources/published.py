@@ -46,16 +46,18 @@ def read(node: Node, prefix: str, agents: Agents) -> Reading:
     text = node.annotations.get(OwnKeys(prefix).imds)
     if agents.problem:
         return Reading(
-            imds.SOURCE, Answer.UNKNOWN, because=f"the agents can't be looked at: {agents.problem}"
+            imds.SOURCE, Answer.UNKNOWN, because=f"the state of the agents is unknown: {agents.problem}"
         )
     if node.name in agents.not_ready:
         return Reading(
-            imds.SOURCE, Answer.UNKNOWN, because="its agent is not ready: it may not reach IMDS or the API"
+            imds.SOURCE,
+            Answer.UNKNOWN,
+            because="its agent is not ready, so it may not reach IMDS or the API server",
         )
     if text is None and node.is_windows:
         return _WINDOWS
     if agents.covered is not None and node.name not in agents.covered:
-        return Reading(imds.SOURCE, Answer.UNKNOWN, because="the agent's DaemonSet has no pod on it")
+        return Reading(imds.SOURCE, Answer.UNKNOWN, because="the agent's DaemonSet has no pod on the node")
     if text is None:
         return _NONE if agents.installed else _ABSENT
     try:

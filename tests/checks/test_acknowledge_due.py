@@ -13,7 +13,7 @@ from tests.support.builders import NOW, ask, record, situation
 
 MAY = Acknowledgement("A1")
 MAY_NOT = Acknowledgement("B2", "node b is not drained for it yet")
-OTHER = Acknowledgement("C3", "VM x is no node of this cluster")
+OTHER = Acknowledgement("C3", "VM x is not a node of this cluster")
 DRAINED = record()
 TOLD = replace(DRAINED, acknowledged=("A1",))
 
@@ -51,7 +51,7 @@ TOLD = replace(DRAINED, acknowledged=("A1",))
             (MAY, MAY_NOT, OTHER),
             Verdict.FAILED,
             "event B2 is not acknowledged: node b is not drained for it yet; "
-            "event C3 is not acknowledged: VM x is no node of this cluster",
+            "event C3 is not acknowledged: VM x is not a node of this cluster",
             True,
             id="each refusal is told",
         ),

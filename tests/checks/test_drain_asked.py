@@ -17,8 +17,8 @@ PAUSES = builders.settings("events: {LiveMigration: {drain: true}}")
     ("events", "unknown", "verdict", "reason"),
     [
         pytest.param((), (), Verdict.FAILED, "no event", id="nothing"),
-        pytest.param((judged(event()),), (), Verdict.PASSED, "Reboot asks for a drain", id="an event asks"),
-        pytest.param((judged(event(Kind.FREEZE)),), (), Verdict.FAILED, "is let pass", id="one does not"),
+        pytest.param((judged(event()),), (), Verdict.PASSED, "Reboot requires a drain", id="an event asks"),
+        pytest.param((judged(event(Kind.FREEZE)),), (), Verdict.FAILED, "is ignored", id="one does not"),
         pytest.param(
             (judged(event(Kind.LIVE_MIGRATION, status=Status.STARTED), PAUSES),),
             (),

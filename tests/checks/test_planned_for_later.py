@@ -39,6 +39,6 @@ def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
 
 
 def test_while_nobody_can_tell_it_stays() -> None:
-    case = CaseView((LATER,), ("imds told of Reboot and can't be read now",))
+    case = CaseView((LATER,), ("imds reported Reboot and can't be read now",))
 
     assert ask("plannedForLater", situation(azure_node(), LATER, case=case)).verdict is Verdict.FAILED

@@ -107,16 +107,16 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
     ("b", "why"),
     [
         pytest.param(
-            on_vm(builders.node("b"), 3), f"VM {vm_name(2)} is no node of this cluster", id="no such node"
+            on_vm(builders.node("b"), 3), f"VM {vm_name(2)} is not a node of this cluster", id="no such node"
         ),
         pytest.param(
             drained("b", 20),
-            f"VM {vm_name(2)} is no node of this cluster",
+            f"VM {vm_name(2)} is not a node of this cluster",
             id="only a node whose VM's name begins so",
         ),
         pytest.param(
             replace(drained("b", 2), provider_id=""),
-            f"VM {vm_name(2)} is no node of this cluster",
+            f"VM {vm_name(2)} is not a node of this cluster",
             id="a node that has no VM",
         ),
         pytest.param(drained("b", 2, BEING_DRAINED), "node b is not drained for it yet", id="being drained"),
@@ -157,14 +157,14 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
         ),
         pytest.param(
             drained("b", 2, record(events=(A1,)), claimed_by="ann"),
-            "node b may not be touched: it is drained by hand by ann",
+            "node b must not be changed: it is drained by hand by ann",
             id="claimed by hand",
         ),
         pytest.param(
             on_vm(builders.node("b", annotations={RECORD: "{"}, unschedulable=True), 2),
-            "node b may not be touched: its record is left alone: it can't be read: "
+            "node b must not be changed: its record is not changed: it can't be read: "
             "JSONDecodeError('Expecting property name enclosed in double quotes: line 1 column 2 (char 1)'); "
-            "reconciler release b --reset takes it away",
+            "reconciler release b --reset removes it",
             id="a record that can't be read",
         ),
         pytest.param(
@@ -181,32 +181,32 @@ def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        pytest.param((), "node b has not heard of it yet", id="nothing"),
-        pytest.param((reboot(event_id="Z9"),), "node b has not heard of it yet", id="another event"),
-        pytest.param((reboot(source="request"),), "node b has not heard of it yet", id="from another source"),
+        pytest.param((), "node b has not reported it yet", id="nothing"),
+        pytest.param((reboot(event_id="Z9"),), "node b has not reported it yet", id="another event"),
+        pytest.param((reboot(source="request"),), "node b has not reported it yet", id="from another source"),
         pytest.param(
             (reboot(status=Status.STARTED),),
-            "node b is not to be acknowledged, or it has started there",
+            "the settings of node b do not acknowledge it, or it has started there",
             id="started",
         ),
         pytest.param(
             (reboot(kind=Kind.FREEZE),),
-            "node b is not to be acknowledged, or it has started there",
+            "the settings of node b do not acknowledge it, or it has started there",
             id="a kind that is let pass",
         ),
         pytest.param(
             (reboot(kind=Kind.REDEPLOY),),
-            "node b is not to be acknowledged, or it has started there",
+            "the settings of node b do not acknowledge it, or it has started there",
             id="a kind that is not to be acknowledged",
         ),
         pytest.param(
             (reboot(initiator=Initiator.USER),),
-            "node b is not to be acknowledged, or it has started there",
+            "the settings of node b do not acknowledge it, or it has started there",
             id="a user's own, which is only reported",
         ),
         pytest.param(
             (reboot(), reboot(status=Status.STARTED)),
-            "node b is not to be acknowledged, or it has started there",
+            "the settings of node b do not acknowledge it, or it has started there",
             id="both scheduled and started",
         ),
     ],
@@ -222,7 +222,7 @@ def test_a_node_whose_agent_can_not_be_heard_keeps_the_others_waiting() -> None:
     readings = {"a": told(reboot()), "b": (reading(source="imds", unknown="its agent is not ready"),)}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
-    assert refusal(plan) == "node b has not heard of it yet"
+    assert refusal(plan) == "node b has not reported it yet"
 
 
 def test_a_node_of_which_there_is_nothing_to_tell_keeps_the_others_waiting() -> None:
@@ -231,7 +231,7 @@ def test_a_node_of_which_there_is_nothing_to_tell_keeps_the_others_waiting() -> 
         settings(WANTED),
     )
 
-    assert refusal(plan) == "node b has not heard of it yet"
+    assert refusal(plan) == "node b has not reported it yet"
 
 
 def test_a_node_outside_of_the_fleet_keeps_the_others_waiting() -> None:
@@ -239,7 +239,7 @@ def test_a_node_outside_of_the_fleet_keeps_the_others_waiting() -> None:
         on_vm(builders.node("b"), 2), text=f"{WANTED}\nnodeSelector: {{test: yes}}", a=_in_fleet("a", 1)
     )
 
-    assert refusal(plan) == "node b has not heard of it yet"
+    assert refusal(plan) == "node b has not reported it yet"
 
 
 def _in_fleet(name: str, instance: int) -> Node:
@@ -251,7 +251,7 @@ def test_an_override_for_one_of_its_nodes_keeps_all_of_them_waiting(on: str) -> 
     text = f"{WANTED}\noverrides: [{{nodeSelector: {{agentpool: gold}}, events: {{{on}}}}}]"
     plan = two(drained("b", 2, pool="gold"), text=text)
 
-    assert refusal(plan) == "node b is not to be acknowledged, or it has started there"
+    assert refusal(plan) == "the settings of node b do not acknowledge it, or it has started there"
     assert given(plan_of(plan, "b")) is None
     assert "acknowledgeDue" not in builders.codes(plan_of(plan, "b"))
 
@@ -262,7 +262,7 @@ def test_an_override_may_be_what_wants_it() -> None:
     one = two(drained("b", 2, pool="gold"), text=text)
 
     assert (given(plan_of(both, "a")), given(plan_of(both, "b"))) == (["A1"], ["A1"])
-    assert refusal(one, "b") == "node a is not to be acknowledged, or it has started there"
+    assert refusal(one, "b") == "the settings of node a do not acknowledge it, or it has started there"
 
 
 def test_by_default_nothing_is_acknowledged_and_nothing_is_said_of_it() -> None:
@@ -329,7 +329,9 @@ def test_a_vm_whose_name_begins_like_anothers_is_another() -> None:
         return planned(snapshot(*nodes, readings=readings), settings(WANTED))
 
     assert given(plan_of(plan(drained("a", 1), drained("b", 10)))) == ["A1"]
-    assert refusal(plan(drained("a", 1), drained("b", 100))) == f"VM {vm_name(10)} is no node of this cluster"
+    assert (
+        refusal(plan(drained("a", 1), drained("b", 100))) == f"VM {vm_name(10)} is not a node of this cluster"
+    )
 
 
 def test_a_flexible_scale_sets_vm_is_known_by_its_own_name() -> None:
@@ -348,7 +350,7 @@ def test_where_nodes_tell_of_different_vms_all_of_them_count(fuller: str) -> Non
     readings = {name: told(reboot(*BOTH, vm_name(3)) if name == fuller else reboot()) for name in ("a", "b")}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
-    assert refusal(plan) == refusal(plan, "b") == f"VM {vm_name(3)} is no node of this cluster"
+    assert refusal(plan) == refusal(plan, "b") == f"VM {vm_name(3)} is not a node of this cluster"
 
 
 def test_what_is_no_name_is_no_node() -> None:
@@ -357,7 +359,7 @@ def test_what_is_no_name_is_no_node() -> None:
     (said,) = published_events(text)
     plan = planned(snapshot(drained("a", 1), readings={"a": told(said)}), settings(WANTED))
 
-    assert refusal(plan) == "VM null is no node of this cluster"
+    assert refusal(plan) == "VM null is not a node of this cluster"
 
 
 @pytest.mark.parametrize("silent", ["a", "b"])
@@ -406,7 +408,7 @@ def test_only_the_first_three_reasons_are_told_and_the_others_counted() -> None:
     three = planned(
         snapshot(drained("a", 1), readings={"a": told(reboot(vm_name(1), *others[:3]))}), settings(WANTED)
     )
-    reasons = [f"VM {name} is no node of this cluster" for name in others]
+    reasons = [f"VM {name} is not a node of this cluster" for name in others]
 
     assert refusal(four) == f"{'; '.join(reasons[:3])} and 1 more"
     assert refusal(three) == "; ".join(reasons[:3])

@@ -415,7 +415,7 @@ def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
     ("text", "said"),
     [
         ("{", "can't be read"),
-        ('{"version":3,"uid":"uid-a"}', "version 3, this program knows 2"),
+        ('{"version":3,"uid":"uid-a"}', "version 3, but this program knows 2"),
     ],
 )
 def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: str, said: str) -> None:
@@ -521,12 +521,12 @@ def test_the_remediator_and_karpenter_are_told_of_once_for_the_cluster() -> None
     )
 
     remediator = (
-        "AKS's remediator is here: it drains for Redeploy and Preempt by default, drains for Freeze too, "
-        "has 1 nodes now (coexist.aksRemediator: Share)"
+        "AKS's remediator is active: it drains for Redeploy and Preempt by default, drains for Freeze too, "
+        "and has tainted 1 nodes (coexist.aksRemediator: Share)"
     )
     assert planned(seen).notes == (
         remediator,
-        "1 nodes are Karpenter's: Preempt left to it (coexist.karpenter.leave)",
+        "Karpenter manages 1 nodes: Preempt left to it (coexist.karpenter.leave)",
     )
 
 

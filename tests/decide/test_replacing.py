@@ -139,7 +139,7 @@ def test_the_place_of_a_node_that_was_replaced_is_held_until_the_new_one_is_ther
     plan = fleet.settle()
 
     assert [hold.code for hold in plan_of(plan, "b").holds] == ["budgetLeft"]
-    assert plan.budget.holders == (("a", "replaced by us: the new node is still to come"),)
+    assert plan.budget.holders == (("a", "replaced by us; the new node is missing"),)
     fleet.machines.step()
     assert [one.name for one in fleet.cluster.nodes.values() if one.unschedulable] == []
     assert fleet.look().budget.holders == (("b", "ours, starting"),)

@@ -110,7 +110,7 @@ def test_a_node_is_in_maintenance_for_one_profile_at_a_time() -> None:
     assert (plan.after, plan.todo.drain, plan.starts) == (State.REQUIRED, None, False)
     assert codes(plan) == {"oneProfile"}
     assert [hold.reason for hold in plan.holds] == [
-        "it is in maintenance for profile patching, and for one at a time"
+        "it is in maintenance for profile patching; only one profile at a time"
     ]
     assert written(plan).case("patching") == replace(elsewhere, node_cordon=Cordon.OURS)
     assert plan.todo.write is not None
@@ -190,7 +190,7 @@ def test_nobody_drains_by_hand_what_any_profile_has_in_maintenance() -> None:
     answer = claim(held_node(shared(CaseRecord(), elsewhere)), PREFIX, "ann", NOW)
 
     assert isinstance(answer, ClaimRefused)
-    assert answer.because.startswith("a pass has taken it")
+    assert answer.because.startswith("a pass is draining it")
 
 
 def test_a_pass_leaves_a_record_with_another_profile_alone_where_nothing_happens() -> None:

@@ -110,7 +110,7 @@ def test_many_holders_are_counted_after_the_third() -> None:
 
 def test_a_budget_of_none_says_so() -> None:
     assert _places("{maxUnavailable: 0}", node()).refusals(node()) == (
-        "maxUnavailable is 0: no place at all",
+        "maxUnavailable is 0, so no node may start",
     )
 
 
@@ -151,7 +151,7 @@ def test_a_replacement_still_to_come_holds_its_place_in_its_zone_and_pool() -> N
     budget = builders.settings("budget: {maxUnavailable: 2, perZone: 1, perPool: 1}").budget
     places = count_places(fleet, {}, budget, NOW, [gone("x", 2), gone("b", 2)])
 
-    assert dict(places.holders) == {"x": "replaced by us: the new node is still to come"}
+    assert dict(places.holders) == {"x": "replaced by us; the new node is missing"}
     assert [reason.partition(" is ")[0] for reason in places.refusals(fleet[0])] == [
         "perZone in 1",
         "perPool in np",

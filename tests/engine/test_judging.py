@@ -99,11 +99,11 @@ def test_only_a_pause_that_has_started_is_past_its_use(kind: Kind, status: Statu
 @pytest.mark.parametrize(
     ("text", "what", "asks", "because"),
     [
-        pytest.param("", {}, True, "Reboot asks for a drain", id="a Reboot asks"),
+        pytest.param("", {}, True, "Reboot requires a drain", id="a Reboot asks"),
         pytest.param(
             "", {"kind": Kind.FREEZE}, False, "events.Freeze.drain is false", id="a Freeze does not"
         ),
-        pytest.param("", {"kind": Kind.REBALANCE}, False, "is let pass", id="advice does not"),
+        pytest.param("", {"kind": Kind.REBALANCE}, False, "is ignored", id="advice does not"),
         pytest.param(
             "", {"kind": Kind.UNKNOWN, "description": "?!"}, False, "'?!'", id="unknown, with its text"
         ),
@@ -118,41 +118,45 @@ def test_only_a_pause_that_has_started_is_past_its_use(kind: Kind, status: Statu
             "events: {LiveMigration: {drain: true, minDuration: 10s}}",
             {"kind": Kind.LIVE_MIGRATION, "duration": timedelta(seconds=10)},
             True,
-            "asks",
+            "requires",
             id="just long enough",
         ),
         pytest.param(
             "events: {LiveMigration: {drain: true, minDuration: 10s}}",
             {"kind": Kind.LIVE_MIGRATION},
             True,
-            "asks",
+            "requires",
             id="an unknown duration counts as long",
         ),
         pytest.param(
             "", {"initiator": Initiator.USER}, False, "a user started this", id="a user's own is reported"
         ),
         pytest.param(
-            "events: {userInitiated: Drain}", {"initiator": Initiator.USER}, True, "asks", id="or drained for"
+            "events: {userInitiated: Drain}",
+            {"initiator": Initiator.USER},
+            True,
+            "requires",
+            id="or drained for",
         ),
         pytest.param(
             "",
             {"initiator": Initiator.USER, "sources": ("imds", "request")},
             True,
-            "asks",
+            "requires",
             id="but a request asks by name",
         ),
         pytest.param(
             "",
             {"kind": Kind.TERMINATE, "initiator": Initiator.USER},
             True,
-            "asks",
+            "requires",
             id="a user's Terminate asks",
         ),
         pytest.param(
             "overrides: [{nodeSelector: {agentpool: web}, events: {Reboot: {drain: false}}}]",
             {},
             False,
-            "is let pass",
+            "is ignored",
             id="an override for its pool",
         ),
     ],
@@ -211,7 +215,7 @@ def test_a_condition_that_the_settings_name_asks_once_it_is_true_for_long_enough
 
     assert (one.asks, one.until) == (asks, until)
     assert "KernelDeadlock" in one.because
-    assert "could not be read" not in one.because
+    assert "can't be read" not in one.because
 
 
 def test_a_condition_waits_for_its_window_though_it_has_started() -> None:

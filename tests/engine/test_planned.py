@@ -91,7 +91,7 @@ def test_a_plan_without_a_date_is_told_of_and_asks_for_nothing() -> None:
     judged = judged_plan(ASKED_FOR, not_before=None)
 
     assert not judged.asks
-    assert "not told" in judged.because
+    assert "its time is unknown" in judged.because
 
 
 def test_kinds_that_are_let_pass_and_karpenters_nodes_are_as_ever() -> None:

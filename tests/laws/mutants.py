@@ -339,7 +339,7 @@ MUTANTS = (
         12,
         "every VM is a node",
         "reconciler/decide/acknowledging.py",
-        '        return f"VM {vm} is no node of this cluster"\n',
+        '        return f"VM {vm} is not a node of this cluster"\n',
         '        return ""\n',
     ),
     Mutant(
@@ -367,7 +367,7 @@ MUTANTS = (
         12,
         "every node has heard of it",
         "reconciler/decide/acknowledging.py",
-        '        return f"node {names[0]} has not heard of it yet"\n',
+        '        return f"node {names[0]} has not reported it yet"\n',
         '        return ""\n',
     ),
     Mutant(

@@ -82,7 +82,7 @@ def test_a_node_that_the_budget_holds_is_told_who_has_the_place(world: World, po
     for node in plan.nodes:
         for hold in node.holds:
             if hold.code == "budgetLeft":
-                assert "no place at all" in hold.reason or any(
+                assert "so no node may start" in hold.reason or any(
                     name in hold.reason for name, _ in plan.budget.holders
                 )
 

@@ -124,7 +124,7 @@ class Azure(History):
 
     def _not_ready_for_it(self, node: Node, published: list[Event]) -> str:
         if not published:
-            return "has not heard of it"
+            return "has not reported it"
         if any(one["EventStatus"] != "Scheduled" for one in published):
             return "is being worked on"
         kinds = [Kind(one["EventType"]) for one in published]

@@ -105,7 +105,7 @@ def test_a_record_that_somebody_edited_is_read_or_refused_and_never_breaks_the_p
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        pytest.param(3, "of version 3, this program knows 2", id="newer"),
+        pytest.param(3, "has version 3, but this program knows 2", id="newer"),
         pytest.param(0, "its version is 0", id="none"),
         pytest.param("1", "its version is '1'", id="text"),
         pytest.param(True, "its version is True", id="a boolean is no number"),

@@ -151,7 +151,7 @@ def test_the_conditions_are_true_to_the_state(stands: Standing, true: set[str]) 
 
 
 def test_what_an_unreadable_source_told_of_is_neither_planned_nor_gone() -> None:
-    blind = replace(standing(drain=DONE), case=CaseView(unknown=("imds told of Reboot and can't be read",)))
+    blind = replace(standing(drain=DONE), case=CaseView(unknown=("imds reported Reboot and can't be read",)))
     write = lifecycle(builders.node(), blind, NOW, wanted=True)
 
     assert write is not None

@@ -44,7 +44,7 @@ def test_what_failed_is_said() -> None:
     text = as_text(document())
 
     assert "FAILED: draining: update record: the server is away" in text
-    assert "left to the next pass: over: uncordon: changed since it was seen" in text
+    assert "retried by the next pass: over: uncordon: changed since it was seen" in text
     assert "cordon: done" not in text
 
 
@@ -61,7 +61,7 @@ def test_a_rehearsal_says_would_and_a_pass_says_does() -> None:
 def test_a_quiet_cluster_is_said_in_a_line() -> None:
     told = to_document(Plan(NOW, "Observe", looked_after=3, budget=BudgetUse(1, 3)), rehearsed=True)
 
-    assert "no node has an event, and none is in our hands" in as_text(told)
+    assert "no node has an event; none cordoned or draining by us" in as_text(told)
     assert "No node has an event" in as_markdown(told)
     assert "out of service: 0 of at most 1" in as_text(told)
 

@@ -80,9 +80,9 @@ def test_a_node_that_settles_says_since_when_and_until_when() -> None:
     settling = replace(HELD, holds=(hold,), record=builders.record(quiet_since=NOW))
 
     assert STORY.standing(settling, {}, NOW)[0].text == (
-        "stays cordoned: gone since 13:00; it settles until 13:02"
+        "stays cordoned: the events have been gone since 13:00; it settles until 13:02"
     )
-    assert STORY.end(NOW) == "every event has gone since 13:00"
+    assert STORY.end(NOW) == "the events have been gone since 13:00"
 
 
 def test_the_same_pods_and_the_same_budget_are_the_same_news_whatever_the_counts() -> None:

@@ -31,7 +31,7 @@ INSTALLED = Agents(installed=True)
             Agents(installed=True, not_ready=frozenset("a")),
             Answer.UNKNOWN,
             True,
-            "its agent is not ready: it may not reach IMDS or the API",
+            "its agent is not ready, so it may not reach IMDS or the API server",
             id="its pod is not ready",
         ),
         pytest.param(
@@ -40,7 +40,7 @@ INSTALLED = Agents(installed=True)
             Agents(installed=True, covered=frozenset("b")),
             Answer.UNKNOWN,
             True,
-            "the agent's DaemonSet has no pod on it",
+            "the agent's DaemonSet has no pod on the node",
             id="its pod is missing",
         ),
         pytest.param(
@@ -58,7 +58,7 @@ INSTALLED = Agents(installed=True)
             Agents(problem="403"),
             Answer.UNKNOWN,
             True,
-            "the agents can't be looked at: 403",
+            "the state of the agents is unknown: 403",
             id="the DaemonSet can't be read",
         ),
         pytest.param(

@@ -218,7 +218,7 @@ def test_an_azure_that_refuses_holds_the_uncordon_and_is_asked_again_later(
     azure.refuse(arm.Refusal(429, headers={"Retry-After": "1200"}))
     next_answer(scene)
     told = scene.run()
-    assert "arm told of Redeploy and can't be read now" in told.holds(node)["eventsGone"]
+    assert "arm reported Redeploy and can't be read now" in told.holds(node)["eventsGone"]
     scene.clock.advance(minutes=19)
     assert lists_of(scene, azure, 1) == []
     assert scene.cordoned(node)

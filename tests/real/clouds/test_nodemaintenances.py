@@ -128,7 +128,7 @@ def test_every_event_of_a_node_has_its_own_object_also_what_is_let_pass(viewed: 
         "Reboot": "Drained",
         "LiveMigration": "LetPass",
     }
-    assert "LiveMigration is let pass" in told["LiveMigration"]["message"]
+    assert "LiveMigration is ignored" in told["LiveMigration"]["message"]
     assert sources["Reboot"] == ["condition:VMEventScheduled", "imds"]
 
 

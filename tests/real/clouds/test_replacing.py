@@ -90,7 +90,7 @@ def test_karpenter_s_claim_is_deleted_once_the_node_is_drained(scene: Scene, wor
 
     assert nodes(scene) == ["two"]
     assert rest(scene).document["budget"]["holders"] == [
-        {"node": "one", "because": "replaced by us: the new node is still to come"}
+        {"node": "one", "because": "replaced by us; the new node is missing"}
     ]
 
 

@@ -334,7 +334,7 @@ def test_release_undoes_what_is_ours_and_only_that(scene: Scene, programs: Progr
     assert f"{ours}: released and uncordoned" in done.out
     assert f"{foreign}: released; still cordoned, not by us" in done.out
     assert other not in done.out
-    assert "no node has anything of ours" in programs.run("release", "--all").out
+    assert "no node has labels or annotations of the reconciler" in programs.run("release", "--all").out
     assert programs.run("release", POOL.node_name(77)).code == 1
 
 

@@ -77,7 +77,7 @@ def test_with_aks_remediator_a_node_is_drained_too_and_uncordoned_after_it_has_l
     scene.condition_tells(node, "Redeploy")
     told = scene.finish()
     assert scene.pods_on(node) == []
-    assert any("AKS's remediator is here" in note for note in told.document["notes"])
+    assert any("AKS's remediator is active" in note for note in told.document["notes"])
 
     scene.condition_silent(node)
     told = scene.run()
@@ -117,7 +117,7 @@ def test_the_remediators_preview_keeps_freezes_to_itself(scene: Scene) -> None:
 
     for node in (frozen, migrated):
         assert scene.is_untouched(node)
-        assert "AKS's remediator keeps" in told.node(node)["events"][0]["because"]
+        assert "left to AKS's remediator" in told.node(node)["events"][0]["because"]
     assert scene.cordoned(rebooted)
     assert any("drains for Freeze too" in note for note in told.document["notes"])
 
@@ -147,7 +147,7 @@ def test_karpenter_keeps_its_preempted_nodes_and_no_others(scene: Scene) -> None
     assert scene.is_untouched(preempted)
     assert "left to Karpenter" in told.node(preempted)["events"][0]["because"]
     assert scene.cordoned(rebooted)
-    assert any("2 nodes are Karpenter's" in note for note in told.document["notes"])
+    assert any("Karpenter manages 2 nodes" in note for note in told.document["notes"])
 
 
 def test_a_node_that_the_autoscaler_deletes_is_held_before_and_during_a_drain(scene: Scene) -> None:
@@ -203,7 +203,7 @@ def test_an_agent_that_is_not_ready_makes_imds_unknown_and_holds_the_uncordon(sc
     told = scene.run()
 
     assert scene.cordoned(node)
-    assert "imds told of Reboot and can't be read now" in told.holds(node)["eventsGone"]
+    assert "imds reported Reboot and can't be read now" in told.holds(node)["eventsGone"]
     assert any("its agent is not ready" in text for text in told.node(node)["unknown"])
     assert told.node(other) == {}
 

@@ -123,7 +123,7 @@ def test_a_pass_holds_what_a_hand_has_claimed_and_a_hand_what_a_pass_has_taken(
     assert told.actions(mine) == []
     refused = programs.run("drain", theirs)
     assert refused.code == 1
-    assert "a pass has taken it" in refused.err
+    assert "a pass is draining it" in refused.err
 
 
 def test_what_blocks_is_named_when_the_time_is_up_and_the_same_command_goes_on(

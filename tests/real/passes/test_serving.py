@@ -106,12 +106,12 @@ def test_changed_settings_are_taken_at_once_and_wrong_ones_change_nothing(
     assert line["dryRun"] is True
 
     programs.configure("mode: Enforced\n")
-    (trouble,) = process.wait_for("trouble")
+    (trouble,) = process.wait_for("settings rejected; previous ones still apply")
     assert "mode" in trouble["because"]
     assert scene.is_untouched(node)
 
     programs.configure(ENFORCE)
-    process.wait_for("settings read anew")
+    process.wait_for("settings loaded")
     wait_for("a cordon", lambda: scene.cordoned(node), seconds=60)
 
     programs.configure("mode: Observe\n")
@@ -132,7 +132,7 @@ def test_the_api_server_goes_and_comes_back_and_the_work_goes_on(scene: Scene, p
     try:
         # A change of its settings wakes it; its schedule is an hour away.
         programs.configure(f"{ENFORCE}timeZone: Europe/Berlin\n")
-        trouble = process.wait_for("trouble", seconds=90)[0]
+        trouble = process.wait_for("pass failed", seconds=90)[0]
         assert trouble["because"].startswith(("Unreachable: ", "LockLost: "))
         # A leader that comes back after so long has to win the lock anew before it may write.
         process.does("loss of the lock", lambda: "is lost: not renewed" in process.everything())

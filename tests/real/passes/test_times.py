@@ -128,7 +128,7 @@ def test_a_preempt_starts_on_sight_outside_the_window(scene: Scene) -> None:
     told = scene.run()
 
     assert scene.cordoned(node)
-    assert "on sight" in told.node(node)["events"][0]["timing"]
+    assert "at once" in told.node(node)["events"][0]["timing"]
 
 
 def test_a_live_migration_is_never_drained_for_outside_the_window(scene: Scene) -> None:
