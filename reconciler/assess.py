@@ -46,7 +46,7 @@ def _judge_age(reading: Reading, now: datetime) -> Reading:
 def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
     """Join one node's signals into events, ids first, then kind and not_before.
 
-    Two signals of one source with different ids stay two events: that source tells them apart itself.
+    Two signals of one source with different ids stay two events: that source distinguishes them itself.
     """
     groups: list[list[Signal]] = []
     for signal in sorted(signals, key=_order):
@@ -121,7 +121,7 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
         condition=group[0].condition,
         since=group[0].since,
         disagreements=disagreements,
-        # Once anybody tells of it without a plan, it is at hand and no mere plan any more.
+        # Once any source reports it without a plan, the event is imminent and no longer a plan.
         plan=group[0].plan if all(signal.plan for signal in group) else None,
     )
 

@@ -97,7 +97,7 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
 
 
 def _merged(before: tuple[Outcome, ...], more: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-    """Each action once, as it ended last: a drain is ordered anew by every look."""
+    """Return each action once, with its last result: every pass orders each drain again."""
     return tuple({(one.node, one.action): one for one in (*before, *more)}.values())
 
 

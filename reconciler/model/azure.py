@@ -12,8 +12,8 @@ from typing import ClassVar
 class Scope:
     """What one list of Azure's answers for: a uniform scale set, or all other VMs of a subscription.
 
-    Everything is casefolded, since providerIDs and Azure's own answers spell names differently. An empty
-    `scale_set` means the subscription, and then `group` is empty too: its VMs lie in many groups.
+    Everything is casefolded, because providerIDs and Azure's own answers spell names differently. An empty
+    `scale_set` means the subscription, and then `group` is empty too: its VMs are in many groups.
     """
 
     subscription: str
@@ -41,7 +41,7 @@ class Planned:
 
     `offered` is whether Azure lets us start it ourselves now; the self-service window lasts from
     `offer_start` to `offer_end`, the scheduled one, in which Azure does it, from `start` to `end`. `result`
-    is the last operation's code, empty where none is told.
+    is the last operation's code, empty if there is none.
     """
 
     offered: bool = False

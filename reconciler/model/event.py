@@ -49,7 +49,7 @@ _BY_SEVERITY = (
 
 
 class Status(StrEnum):
-    """How far the platform is; Azure never tells of an end, the event just goes away."""
+    """How far the platform is. Azure never reports the end of an event: the event disappears."""
 
     SCHEDULED = "Scheduled"
     STARTED = "Started"
@@ -64,7 +64,7 @@ class Initiator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlatformPlan:
-    """Maintenance told of weeks ahead, some time from `not_before` to `until`; moments are UTC.
+    """Maintenance announced weeks ahead, some time from `not_before` to `until`; moments are UTC.
 
     While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves. The
     source's settings say how long before `not_before` it may ask for a drain at the earliest (`ahead`), and
@@ -123,9 +123,9 @@ class Reading:
 
     `as_of` is the last heartbeat of whoever wrote it, and `stale_after` how long after it the answer is
     believed; both are None where the source has no heartbeat. A later stage, which knows `now`, makes an
-    older answer unknown. `installed` is False where nothing is there
-    that could answer on this node: told once for the cluster, not as an unknown for each node. `tells_one`
-    says that of several events the source shows only one: what it does not show may still be there.
+    older answer unknown. `installed` is False if nothing on this node can answer: that is reported once for
+    the cluster, not as an unknown for each node. `tells_one` says that of several events the source shows
+    only one: what it does not show may still be there.
     """
 
     source: str
@@ -147,7 +147,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceEvent:
-    """One event of one node, joined from the signals that tell of it.
+    """One event of one node, joined from the signals that report it.
 
     The most detailed word wins; `disagreements` says where the sources differ, in words.
     """

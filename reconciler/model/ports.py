@@ -88,7 +88,7 @@ class SourceClient(Protocol):
         """Ask for each scope once, in order, and return what came of each.
 
         A scope and its answer are of the source's own types. Raises nothing and never waits: a failure is
-        told in its answer, and once the service asks for patience, the rest is not asked for.
+        reported in its answer, and once the service asks for patience, the rest is not asked for.
         """
 
 
@@ -104,7 +104,7 @@ class MachineReader(Protocol):
     """Whoever knows the machines behind nodes: the cluster's own objects, or AKS's agent pools."""
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each as it is now, in order; what can't be told is its `problem`. Raises nothing."""
+        """Return each as it is now, in order; what can't be found out is its `problem`. Raises nothing."""
 
 
 class MachineWriter(Protocol):
@@ -156,9 +156,9 @@ class BudgetGone:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A watch has now told of everything that was there when it listed: first, and again after each 410.
+    """A watch has yielded everything that existed when it listed: at the start, and after each 410.
 
-    Before it, nobody can say that a node has no more pods, or that a pod has no budget.
+    Before it, it is unknown whether a node has no more pods, or a pod no budget.
     """
 
 
@@ -189,7 +189,7 @@ class Evictor(Protocol):
         """List, then watch the pods of one node.
 
         Yields each pod as it is listed, then `Listed`, then each change. Ends when the context is left from
-        any thread; reconnects by itself, listing anew after a 410 (pods that this list misses are PodGone).
+        any thread. Reconnects by itself, and lists again after a 410: pods that this list misses are PodGone.
         """
 
     def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:

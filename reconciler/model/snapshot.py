@@ -77,7 +77,7 @@ class Snapshot:
 
     `readings` are by node name, and so are `records`: a node without a record of its own UID has none.
     `pods` are there for the nodes whose pods matter to this pass. `skew` is our clock minus the API
-    server's (positive: ours is ahead), None where it could not be told. `own_node` and `own_pod` are
+    server's (positive: ours is ahead), None if it is unknown. `own_node` and `own_pod` are
     where we run, None outside of a cluster. `memories` are the answers in force of each polled source that
     is switched on, this pass's own included. `published` are the objects that publishers
     read, by the publisher's sign; a sign is missing where it is switched off or its objects can't be read.

@@ -1,10 +1,10 @@
 """Azure Resource Manager as a source: reboots that Azure plans weeks ahead, from `maintenanceRedeployStatus`.
 
-Only maintenance that needs a restart stands there (azure-compute-docs, maintenance-and-updates.md); freezes
-and live migrations, and the fifteen minutes' notice of everything, are the scheduled events' affair. The
-kind is Redeploy, not Reboot: who takes the self-service offer has the VM moved to a host that was updated
-before, and its temporary disk is lost; the event has the same kind whichever way it goes, since a kind that
-changed would be another event. Azure gives no id, so events are told apart by their date.
+ARM shows only maintenance that needs a restart (azure-compute-docs, maintenance-and-updates.md). Freezes,
+live migrations, and the notice of fifteen minutes before any event come from the scheduled events. The kind
+is Redeploy, not Reboot: if the self-service offer is accepted, Azure moves the VM to a host that is already
+updated, and the temporary disk is lost. The kind is the same without the offer, because a changed kind would
+be another event. Azure gives no id, so the date distinguishes events.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _planned(status: Mapping[str, object]) -> Planned | None:
 
 
 def _moment(value: object) -> datetime | None:
-    # A date that was never set is the year 1 in Azure's language.
+    # Azure writes the year 1 for a date that was never set.
     if value is None or value == "" or str(value).startswith("0001-"):
         return None
     moment = from_text(value.isoformat() if isinstance(value, datetime) else str(value))

@@ -1,8 +1,8 @@
 """AWS's scheduled events as a source: all events of every instance, from DescribeInstanceStatus.
 
 What each code means for the workload decides its kind (EC2 User Guide, "Scheduled events for your
-instances"). AWS tells of no start: an event counts as started once its NotBefore has come, and it is over
-when AWS lists it no more, or lists it as completed or cancelled.
+instances"). AWS does not report the start: an event counts as started from its NotBefore on. It is over when
+AWS no longer lists it, or lists it as completed or cancelled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CODES: Mapping[str, Kind] = {
     # The instance, or its host, restarts; its disks stay.
     "instance-reboot": Kind.REBOOT,
     "system-reboot": Kind.REBOOT,
-    # Of network or of power: with the latter the instance is rebooted, and the event does not say which.
+    # Of network or of power. The latter reboots the instance, and the event does not say which it is.
     "system-maintenance": Kind.REBOOT,
     # Stopped, and on another host when it is started again: the instance store is lost.
     "instance-stop": Kind.REDEPLOY,
@@ -38,7 +38,7 @@ CODES: Mapping[str, Kind] = {
 _PROVIDER_ID = re.compile(r"^aws:///([a-z0-9-]+)/(i-[0-9a-f]+)$", re.IGNORECASE)
 # `eu-west-1a`, but also the local zone `us-west-2-lax-1a` and `us-gov-west-1b`: up to the first number.
 _REGION = re.compile(r"^[a-z]+(?:-[a-z]+)+?-\d+", re.IGNORECASE)
-# AWS keeps what is over in the list for up to a week, and says so in the description's first word.
+# AWS lists an event for up to a week after its end, with this as the first word of its description.
 _OVER = re.compile(r"^\s*\[(completed|cancell?ed)\]", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""Node conditions as a source: what AKS's node-problem-detector tells of, and conditions the settings name.
+"""Node conditions as a source: what AKS's node-problem-detector reports, and those the settings name.
 
 AKS documents `VMEventScheduled` (azure-aks-docs, node-problem-detector.md); `PreemptionScheduled` is newer;
 the five `…Scheduled` conditions are of 2022 (Azure/AKS#2062). Each condition is a source of its own, so
@@ -145,7 +145,7 @@ def _description(rest: str) -> str:
 def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...]:
     """Return what AKS's own conditions say of a node, one reading per condition.
 
-    Without `VMEventScheduled` node-problem-detector does not run there: unknown, and told as not installed.
+    Without `VMEventScheduled` node-problem-detector does not run on the node: unknown, and not installed.
     """
     readings = []
     main = node.condition(MAIN)
@@ -186,7 +186,7 @@ def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
 def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
     """Return what the conditions that the settings name say of a node; absent ones say nothing.
 
-    The kubelet and node-problem-detector write heartbeats at very different paces, so no age is told.
+    They have no age: the kubelet and node-problem-detector write heartbeats at very different intervals.
     """
     readings = []
     for condition_type in sorted(types):

@@ -1,8 +1,8 @@
-"""A request by hand, or by other automation, as a source: the annotation `<prefix>/request`.
+"""A request of a person or of another program as a source: the annotation `<prefix>/request`.
 
     {"kind": "Reboot", "notBefore": "2026-11-21T22:00:00Z", "duration": "5m", "id": "CHG-42", "reason": "…"}
 
-Only `kind` is needed. It stands until its author takes the annotation away.
+Only `kind` is required. The request is valid until its author removes the annotation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reconciler.sources.source import Source, SourceContext
 SOURCE = REQUEST
 KEYS = ("kind", "notBefore", "duration", "id", "reason")
 _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
-# Digits and unit of a duration: more of them are a slip, and would leave what `timedelta` can hold.
+# Digits and unit of a duration. More digits are a mistake, and do not fit into a `timedelta`.
 _LONGEST = 9
 _NONE = Reading(SOURCE, Answer.NO_EVENT)
 

@@ -1,7 +1,7 @@
 """Asks EC2 for scheduled events: one paged call per region, whatever the number of instances.
 
-boto3 is the extra `aws`, and is imported with the first request: who has AWS switched off pays nothing for
-it. Nothing is slept on: a region that fails or throttles is asked again by a later pass.
+boto3 is the extra `aws`. The first request imports it, so it costs nothing while AWS is switched off.
+Nothing sleeps: a later pass asks again for a region that fails or throttles.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def connect() -> Ec2:
             config = Config(
                 connect_timeout=CONNECT_TIMEOUT,
                 read_timeout=READ_TIMEOUT,
-                # The pass asks again, and knows when; botocore would sleep meanwhile.
+                # A later pass asks again; botocore would sleep in between.
                 retries={"total_max_attempts": 1, "mode": "standard"},
                 user_agent_extra=USER_AGENT,
             )
@@ -89,9 +89,9 @@ class Aws:
         try:
             pages = client.get_paginator("describe_instance_status").paginate(
                 Filters=[{"Name": "event.code", "Values": sorted(aws.CODES)}],
-                # One that AWS has stopped is in the middle of its event.
+                # An instance that AWS has stopped is in the middle of its event.
                 IncludeAllInstances=True,
-                # Nodes of EKS Auto Mode, whose visibility somebody may have switched off.
+                # Nodes of EKS Auto Mode: an account can hide them by default.
                 IncludeManagedResources=True,
                 PaginationConfig={"PageSize": PAGE},
             )

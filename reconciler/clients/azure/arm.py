@@ -1,8 +1,8 @@
-"""Asks Azure Resource Manager about planned maintenance, and starts it where that is allowed.
+"""Asks Azure Resource Manager about planned maintenance, and starts it if that is allowed.
 
-Azure's packages are imported with the first request: they cost a quarter of a second and sixty megabytes,
-which nobody pays who has ARM switched off. Nothing is tried twice and nothing is slept on: when to ask again
-is written down by the pass.
+The first request imports Azure's packages. The import takes a quarter of a second and sixty megabytes, so it
+must not happen while ARM is switched off. A request is never repeated here, and nothing sleeps: the pass
+remembers when to ask again.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Arm:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take what makes clients, and what raises LockLost where the lock is not ours; without it only read.
+        """Take what makes clients, and the guard of writes; without a guard it only reads.
 
         `clock` (seconds) is for ages and patience, `wall` (Unix time) for a Retry-After that is a date.
         """
@@ -82,7 +82,7 @@ class Arm:
         self._wall = wall
 
     def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
-        """Ask for each scope once; whatever goes wrong is told in its listing."""
+        """Ask for each scope once; a failure is reported in its listing."""
         ends = self._clock() + PATIENCE
         done: list[Listing[Scope, Planned]] = []
         stopped: Listing[Scope, Planned] | None = None
@@ -136,13 +136,13 @@ class Arm:
             log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
             status, wait = status_of(error), wish(error, self._wall)
             told = f"ARM can't tell of the {scope}: {plain(error)}"
-            # A scale set that is gone, or that we may not read, says nothing of the others. Where nobody
-            # answers, or we are nobody, each further request would only take its time.
+            # A scale set that is deleted or forbidden says nothing about the others. After a connection or
+            # authentication failure, every further request would only take time.
             silent = isinstance(error, AzureError | TimeoutError) and status in (0, 401)
             goes_on = wait is None and status != 429 and not silent
             return Listing(scope, problem=told, wait=_at_least_some(wait, status)), goes_on
         if min(spare, default=RESERVE + 1) <= RESERVE:
-            # No problem: what follows is left for later.
+            # Not a problem: a later pass asks for the rest.
             return listing, False
         return listing, True
 
@@ -170,7 +170,7 @@ def _at_least_some(wait: float | None, status: int) -> float | None:
 
 
 def _remaining(headers: Mapping[str, str]) -> int:
-    """Return how many calls are left of the nearest limit, more than enough where none is told."""
+    """Return how many calls are left of the nearest limit; more than RESERVE if no limit is reported."""
     left = [RESERVE + 1]
     for name, text in headers.items():
         if name.casefold().startswith("x-ms-ratelimit-remaining"):
