@@ -11,9 +11,12 @@ import pytest
 from reconciler.checks import CHECKS
 from reconciler.engine import plugins
 from reconciler.engine.plugins import CheckResult, check, failed, import_plugins, passed, trigger
+from reconciler.engine.profile import parse_profile
 from reconciler.engine.situation import Effects, Situation
+from reconciler.engine.state_machine import walk
 from reconciler.model.holds import HoldCode, WaitsFor
-from reconciler.model.plan import CheckAnswer, Hold, Verdict
+from reconciler.model.plan import CheckAnswer, Hold, Notice, Verdict
+from reconciler.model.record import State
 from reconciler.triggers import TRIGGERS
 from tests.support.builders import NOW, situation
 
@@ -88,6 +91,32 @@ def test_a_name_that_is_taken_or_that_no_profile_can_write_is_an_error(name: str
         check(name)(lambda _: passed())
     with pytest.raises(ValueError, match=r"two plugins|cannot name"):
         trigger(name)(lambda _, effects: effects)
+
+
+def test_a_registered_check_and_trigger_work_as_soon_as_a_profile_names_them() -> None:
+    @check("moonFull", waits_for=WaitsFor.PERMISSION)
+    def moon_full(situation: Situation) -> CheckResult:
+        return passed("full moon") if situation.own_node else failed("the moon is new")
+
+    @trigger("howl")
+    def howl(_: Situation, effects: Effects) -> Effects:
+        return effects.told(Notice("Howled", "awoo"))
+
+    assert moon_full.name == "moonFull"
+    checks, triggers = plugins.registered_checks(), plugins.registered_triggers()
+    document = {
+        "operational": {
+            "transitions": [{"check": "moonFull", "trigger": "howl", "next": "maintenance-required"}]
+        }
+    }
+    profile = parse_profile("default", document, checks, triggers)
+
+    held = walk(profile, situation(), checks, triggers)
+    moved = walk(profile, situation(own_node=True), checks, triggers)
+
+    assert held.holds == (Hold("a", "moonFull", "the moon is new", waits_for=WaitsFor.PERMISSION),)
+    assert [notice.reason for notice in moved.effects.notices] == ["Howled"]
+    assert moved.state is State.REQUIRED
 
 
 def test_no_check_is_called_as_a_hold_that_comes_from_no_check() -> None:

@@ -10,12 +10,13 @@ from reconciler.act import act
 from reconciler.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.actions import outcome_name
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.own import node_write
+from reconciler.model.plan import Actions, NodePlan, Plan, Transition
 from reconciler.model.record import DrainRecord, State
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.support import builders
-from tests.support.builders import NOW, REQUEST, minutes
+from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
 from tests.support.worlds import look, world_of
 
 TWO = "budget: {maxUnavailable: 2}"
@@ -173,3 +174,24 @@ def test_people_are_told_after_other_tools_were_shown() -> None:
     _act(world, f"{TWO}\npublish: [node-conditions]")
 
     assert [write.what for write in world.api.done] == ["patch_node", "patch_conditions", "notify"]
+
+
+@pytest.mark.parametrize(
+    ("after", "unschedulable", "annotations", "name"),
+    [
+        pytest.param(State.IN_MAINTENANCE, True, {}, "cordon", id="cordon"),
+        pytest.param(State.OPERATIONAL, False, {}, "uncordon", id="uncordon"),
+        pytest.param(State.REQUIRED, None, {RECORD: "{}"}, "move to maintenance-required", id="a step"),
+        pytest.param(State.OPERATIONAL, None, {RECORD: "{}"}, "update record", id="no step"),
+        pytest.param(State.OPERATIONAL, None, {"other.example/shown": "x"}, "publish", id="only shown"),
+    ],
+)
+def test_an_outcome_names_the_write(
+    after: State, unschedulable: bool | None, annotations: dict[str, str | None], name: str
+) -> None:
+    before = State.OPERATIONAL
+    write = node_write(builders.node(), PREFIX, unschedulable=unschedulable, annotations=annotations)
+    steps = (Transition("default", before, after, ""),)
+    plan = NodePlan("a", "", "", before, after, transitions=steps, todo=Actions(write=write))
+
+    assert outcome_name(plan) == name
