@@ -20,6 +20,7 @@ from os import environ
 from pathlib import Path
 from queue import SimpleQueue
 
+from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.rules import RULES
 
@@ -902,6 +903,7 @@ MUTANTS = (
         "tests/jobs/test_cli.py",
     ),
     *RULES,
+    *CLIENT_RULES,
 )
 
 

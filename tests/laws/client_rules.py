@@ -1,0 +1,84 @@
+"""Rules of the clients, each with the test file that fails without it."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_RETRYING = "reconciler/clients/retrying.py"
+_PLAIN = "reconciler/clients/kubernetes/plain_access.py"
+_ACCESS_TEST = "tests/clients/kubernetes/test_access.py"
+
+CLIENT_RULES = (
+    Mutant(
+        0,
+        "a write whose answer was lost is not repeated",
+        _RETRYING,
+        "if settled():",
+        "if settled() and False:",
+        "tests/clients/test_retrying.py",
+    ),
+    Mutant(
+        0,
+        "a writer waits as long as the server asks for",
+        _RETRYING,
+        "failure.retry_after or 0.0)",
+        "0.0)",
+        "tests/clients/test_retrying.py",
+    ),
+    Mutant(
+        0,
+        "a Retry-After date in the past is no wait",
+        "reconciler/clients/retry_after.py",
+        "return max(0.0, ",
+        "return max(-1e9, ",
+        "tests/clients/test_retry_after.py",
+    ),
+    Mutant(
+        0,
+        "the server's certificate is verified",
+        _PLAIN,
+        "ssl.CERT_NONE if insecure else ssl.CERT_REQUIRED",
+        "ssl.CERT_NONE",
+        _ACCESS_TEST,
+    ),
+    Mutant(
+        0,
+        "a broken authority is not the system's",
+        _PLAIN,
+        'if b"-----BEGIN " not in content:',
+        "if False:",
+        _ACCESS_TEST,
+    ),
+    Mutant(
+        0,
+        "nobody is asked for a key's password",
+        _PLAIN,
+        ", password=_no_password",
+        "",
+        _ACCESS_TEST,
+    ),
+    Mutant(
+        0,
+        "unknown keys are for the official package",
+        _PLAIN,
+        'set(user) - {"token"} in (set(), _FILES, _DATA)',
+        "True",
+        _ACCESS_TEST,
+    ),
+    Mutant(
+        0,
+        "proxies are for the official package",
+        _PLAIN,
+        "return named or not",
+        "return not",
+        _ACCESS_TEST,
+    ),
+    Mutant(
+        0,
+        "a drain by hand loads no settings",
+        "jobs/commands/drain.py",
+        "from reconciler.claim import ClaimRefused, claim",
+        "import reconciler.run\nfrom reconciler.claim import ClaimRefused, claim",
+        "tests/jobs/test_drain_start.py",
+    ),
+)
