@@ -17,7 +17,7 @@ from reconciler.model.snapshot import Snapshot
 def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     """Return the events of every node, from the readings of all sources.
 
-    A reading whose heartbeat is too old becomes unknown: whoever wrote it may be dead.
+    A reading whose heartbeat is too old becomes unknown, because its writer may no longer run.
     """
     nodes: dict[str, NodeAssessment] = {}
     absent: Counter[str] = Counter()

@@ -17,7 +17,7 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     """Return the patch that undoes what is ours: label, record, signs, cordon; None where nothing is.
 
     A cordon that is not ours stays (law 2). Raises RecordUnreadable for a record that can't be read, unless
-    `reset`: then it goes too, and the cordon stays, since nobody can say whose it is.
+    `reset`: then it goes too, and the cordon stays, because its owner is unknown.
     """
     keys = OwnKeys(prefix)
     text = node.annotations.get(keys.record)

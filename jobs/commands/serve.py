@@ -1,4 +1,4 @@
-"""Passes without end, as a Deployment runs them: on a schedule, and at once when something changes."""
+"""`reconciler serve`: passes until stopped, on a schedule and when something changes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode
 
-# Changes come in flocks (a node's taint, label and condition); one pass serves them all.
+# Changes come in groups (taint, label and condition of a node). One pass handles them together.
 DEBOUNCE = timedelta(milliseconds=50)
-# After the lock was lost; and as a standby, or when the API server did not let a pass come to its end.
+# Pauses after the lock was lost, and as a standby or after an error of the API server.
 _SOON = timedelta(seconds=0.2)
 _AGAIN = timedelta(seconds=5)
 _JOB = "pass"
@@ -57,7 +57,7 @@ def command(config: Path, target: Target, listen: tuple[str, int] | None, every:
 
 
 def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: timedelta) -> int:
-    """Run until SIGTERM; what is begun is left so that the next process goes on with it."""
+    """Run until SIGTERM. The next process continues the drains that have started."""
     log_as_json()
     load_settings(config)
     connection = Connection(target.kubeconfig, target.context)
@@ -78,10 +78,10 @@ def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every
 
 
 class Serving:
-    """The loop: one scheduled job, woken early by the watches, by a drain's end, or by the plan itself."""
+    """The loop: one scheduled job. Watches, the end of a drain, and the plan start it early."""
 
     def __init__(self, connection: Connection, target: Target, config: Path, every: timedelta) -> None:
-        """Take what the job needs; `every` is the longest time between two passes."""
+        """Prepare the job. `every` is the longest time between two passes."""
         self._connection, self._target, self._config, self._every = connection, target, config, every
         self._clock = SystemClock()
         self._settings = load_settings(config)
@@ -101,7 +101,7 @@ class Serving:
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
 
     def __enter__(self) -> Serving:
-        """Begin: the first pass at once."""
+        """Start, with the first pass at once."""
         self._scheduler.add_job(
             self._job,
             "interval",
@@ -118,7 +118,7 @@ class Serving:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End: the running pass is waited for, drains stop evicting, the lock is given back."""
+        """Stop: wait for the running pass, stop evictions, and release the lock."""
         self._stopping.set()
         self._things.close()
         self._scheduler.shutdown(wait=True)
@@ -126,28 +126,28 @@ class Serving:
         self._leave()
 
     def _watch_nodes(self) -> None:
-        """Watch what the settings make matter on a node, in place of what mattered before."""
+        """Watch the node fields that the current settings need."""
         self._watch.close()
         self._watch.enter_context(NodeWatcher(self._connection, wanted(self._settings), self.wake))
 
     def wake(self) -> None:
-        """Start a pass at once, or another one straight after the one that runs."""
+        """Start a pass at once, or right after the running one."""
         with self._planning:
             if not self._woken.is_set() and not self._stopping.is_set():
                 self._woken.set()
                 self._scheduler.modify_job(_JOB, next_run_time=self._clock.now() + DEBOUNCE)
 
     def stuck(self) -> str:
-        """Say what is wrong when no pass has come to its end for long; a standby's end is one too."""
+        """Return why the process is stuck: no pass has ended for a long time. Else empty."""
         silence = self._clock.now() - self._last_end
         return f"no pass has ended for {silence}" if silence > self._every * 3 + timedelta(minutes=2) else ""
 
     def unready(self) -> str:
-        """Say why the cluster is not being looked at."""
+        """Return why the process is not ready, or an empty text."""
         if self._last_good is None:
-            return "no pass has come to a good end yet"
+            return "no pass has succeeded yet"
         silence = self._clock.now() - self._last_good
-        return f"the last good pass was {silence} ago" if silence > self._every * 3 else ""
+        return f"the last successful pass was {silence} ago" if silence > self._every * 3 else ""
 
     def _job(self) -> None:
         while not self._stopping.is_set():
@@ -161,14 +161,14 @@ class Serving:
                     return
 
     def _plan_next(self, change: datetime | None) -> None:
-        """Come back when the plan itself changes, where that is before the schedule's own time."""
+        """Start the next pass when the plan changes, if that is before the schedule."""
         if change is None or self._stopping.is_set():
             return
         if self._clock.now() < change < self._clock.now() + self._every:
             self._scheduler.modify_job(_JOB, next_run_time=change)
 
     def _pass_safely(self) -> datetime | None:
-        """Run one pass; nothing that the cluster does ends the loop. Returns when the plan changes."""
+        """Run one pass. No error of the cluster ends the loop. Return when the plan changes next."""
         try:
             self._reload()
             change = self._pass()
@@ -177,7 +177,7 @@ class Serving:
         except LockLost as error:
             self._teller.trouble(error)
             self._leave()
-            # To be taken anew at once, or to stand by: whatever was about to be written waits for it.
+            # Take the lock again at once, or stand by. Writes wait until then.
             return self._clock.now() + _SOON
         except ClusterError as error:
             self._teller.trouble(error)

@@ -1,4 +1,4 @@
-"""One pass, as a CronJob runs it: it ends when its drains do, or when its time is up."""
+"""`reconciler sweep`: one pass, for a CronJob. It ends when its drains end, or after a time limit."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode, Settings
 
-# While drains run, the cluster is looked at again so often: an event may be cancelled meanwhile.
+# While drains run, the cluster is read again at this interval, because an event may be cancelled.
 LOOK_AGAIN = timedelta(seconds=10)
-# How soon a request to end is noticed.
+# How soon SIGTERM is noticed.
 GLANCE = timedelta(seconds=0.5)
 
 
@@ -50,7 +50,7 @@ def command(config: Path, target: Target, dry_run: bool, for_: timedelta, output
 
 
 def sweep(config: Path, target: Target, *, dry_run: bool, patience: timedelta, output: str) -> int:
-    """Run a pass and carry its drains for so long; return the exit code.
+    """Run a pass and its drains for at most `patience`. Return the exit code.
 
     In mode Observe, and in a dry run, nothing is written and no lock is taken.
     """
@@ -85,7 +85,7 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
                     continue
             elif acting.drainer.progress() == told:
                 break
-            # Also when the time is up: an end is to be written down, and what blocks a drain is to be named.
+            # Also when the time is up: record the drains that have ended, and report what blocks the others.
             told = acting.drainer.progress()
             plan, more = acting.run_pass()
             outcomes, looked = _merged(outcomes, more), clock.now()

@@ -1,4 +1,4 @@
-"""Checks: one file each. A check answers passed, failed or unknown, and gives the reason.
+"""Checks, one file each. A check answers passed, failed or unknown, and gives the reason.
 
 To add one, add a file with a function under `@check("name")`, and name it in a profile.
 """

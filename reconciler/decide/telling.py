@@ -72,7 +72,7 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
 
 
 def strays(snapshot: Snapshot, told: Collection[str]) -> Iterable[NodePlan]:
-    """Yield a stop for every drain that runs on a node without a plan of its own."""
+    """Yield a stop for every drain on a node without a plan."""
     for name, drained in sorted(snapshot.drains.items()):
         if name not in told and running(drained):
             state = State.OPERATIONAL

@@ -132,7 +132,7 @@ def still_missing(
 ) -> tuple[Replaced, ...]:
     """Return those whose successors have not come, but for the ones that are long gone, and those not gone.
 
-    A pool says by its number of nodes how many are missing; which ones nobody can tell, nor need.
+    The number of nodes in a pool shows how many are missing. Which ones are missing does not matter.
     """
     if not replaced:
         return ()

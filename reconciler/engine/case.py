@@ -141,7 +141,7 @@ def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
 
 
 def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[JudgedEvent, ...]:
-    """Return the events that are not ignored because of an uncordon by somebody."""
+    """Return the events without those that are ignored because someone uncordoned the node."""
     if not record.dismissed:
         return judged
     return tuple(one for one in judged if not any(old.tells_of(one.event) for old in record.dismissed))

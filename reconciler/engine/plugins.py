@@ -46,7 +46,7 @@ def failed(reason: str, until: datetime | None = None, *, holds: bool = True) ->
 
 
 def unknown(reason: str, *, holds: bool = True) -> CheckResult:
-    """Return that nobody can tell, and why."""
+    """Return that the answer is unknown, and why."""
     return CheckResult(Verdict.UNKNOWN, reason, holds=holds)
 
 

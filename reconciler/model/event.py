@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 REQUEST = "request"
-"""The source that is somebody's own request: it asks for the drain by name, and reports no start."""
+"""The source of requests in an annotation. A request names the drain, and reports no start."""
 
 
 class Kind(StrEnum):

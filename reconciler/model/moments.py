@@ -22,7 +22,7 @@ def to_micro_text(moment: datetime) -> str:
 def from_text(text: str) -> datetime:
     """Read RFC 3339 or RFC 1123 into UTC; a moment without a zone is refused.
 
-    A wrong weekday is let pass: Azure's own documentation has one (scheduled-events.md, "Mon, 11 Apr
+    A wrong weekday is ignored: Azure's own documentation has one (scheduled-events.md, "Mon, 11 Apr
     2026"). Raises ValueError for what is neither, or is so far away that arithmetic would leave the calendar.
     """
     text = text.strip()

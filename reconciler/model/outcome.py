@@ -16,7 +16,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One action's end. LATER: the cluster changed under us, the next pass decides anew."""
+    """One action's end. LATER: the cluster has changed, so the next pass decides again."""
 
     node: str
     action: str

@@ -101,7 +101,7 @@ class MaintenanceStarter(Protocol):
 
 
 class MachineReader(Protocol):
-    """Whoever knows the machines behind nodes: the cluster's own objects, or AKS's agent pools."""
+    """Reads the machines behind nodes: objects in the cluster, or AKS agent pools."""
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
         """Return each as it is now, in order; what can't be found out is its `problem`. Raises nothing."""

@@ -141,7 +141,7 @@ class ProfileRecord:
     """What one profile remembers of a node.
 
     `since` is when the profile entered its state, None while it is operational. `events` are those that the
-    case is about. `dismissed` are those that are ignored because somebody uncordoned the node. `quiet_since`
+    case is about. `dismissed` are those that are ignored because someone uncordoned the node. `quiet_since`
     is when the last of `events` had gone from every source that reported it. `self_service` is set once we
     asked the platform to start, `acknowledged` are the ids of the events that we told it to start,
     `replacement` is set once another machine was requested. All moments are UTC.
@@ -179,7 +179,7 @@ class CaseRecord(ProfileRecord):
 
     @property
     def may_uncordon(self) -> bool:
-        """Whether to uncordon when this profile leaves: law 2 allows it and nobody else claims the cordon."""
+        """Whether to uncordon when this profile leaves: law 2 allows it, and there is no other claim."""
         return self.cordon.may_be_undone and not self.also_claimed_by
 
     def moved(self, state: State, now: datetime) -> CaseRecord:
@@ -320,7 +320,7 @@ class Record:
 
     @property
     def claimed_by(self) -> str:
-        """Who drains the node by hand, empty where nobody does."""
+        """Who drains the node by hand, or empty."""
         claims = (*(self.cordon.claims if self.cordon else ()), *(self.drain.claims if self.drain else ()))
         return ", ".join(sorted({one.name for one in claims if one.kind is ClaimKind.PERSON}))
 

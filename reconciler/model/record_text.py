@@ -202,7 +202,7 @@ def _claims_out(claims: tuple[Claim, ...]) -> list[str]:
 def _claims_in(claims: list[str]) -> tuple[Claim, ...]:
     found = {Claim(ClaimKind(kind), name) for kind, _, name in (claim.partition(":") for claim in claims)}
     if not found:
-        raise ValueError("nobody claims its cordon or drain")
+        raise ValueError("its cordon or drain has no claims")
     return tuple(sorted(found))
 
 

@@ -200,7 +200,7 @@ class SimulatedApi:
         """Write our ConfigMap; the last start never moves back."""
         call = self.begin_write("write_ledger", content=ledger)
         if self.cluster.ledger_contended:
-            raise Conflict("our ConfigMap: somebody else keeps writing it", status=409)
+            raise Conflict("our ConfigMap: another client keeps writing it", status=409)
         starts = (self.cluster.ledger.last_start, ledger.last_start)
         self.cluster.ledger = replace(ledger, last_start=max((one for one in starts if one), default=None))
         self.cluster.tell(Actor.US, "ledger")

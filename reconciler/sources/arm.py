@@ -42,7 +42,7 @@ def listing(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing[
         try:
             found = _planned(_mapping(view.get("maintenanceRedeployStatus")))
         except ValueError:
-            # Not seen: what can't be read is unknown, never nothing.
+            # Not in `seen`, because what can't be read is unknown.
             continue
         seen.add(name)
         if found is not None:
@@ -62,7 +62,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _planned(status: Mapping[str, object]) -> Planned | None:
-    """Read a status; None where it is empty or its maintenance is done. ValueError for a broken one."""
+    """Parse a status. None: it is empty, or its maintenance is done. Raises ValueError if it is invalid."""
     allowed = status.get("isCustomerInitiatedMaintenanceAllowed", False)
     if not isinstance(allowed, bool | None):
         raise ValueError(f"isCustomerInitiatedMaintenanceAllowed is {allowed!r}")
@@ -100,14 +100,14 @@ class ArmPlans(PolledSource[Scope, Planned]):
         return settings.sources.arm
 
     def locate(self, node: Node) -> tuple[Scope, str] | None:
-        """Return the list that holds the node's VM, None where the node is not Azure's."""
+        """Return the list that contains the node's VM, or None for a node outside Azure."""
         vm = vm_of(node.provider_id)
         return None if vm is None else (vm.scope, vm.name)
 
     def signals(self, name: str, facts: Sequence[Planned], now: datetime) -> tuple[Signal, ...]:
         """Return the planned maintenance of a VM, unless its time is over and nothing is offered.
 
-        Azure may leave such a status for ever, and the node would never come back.
+        Azure may keep such a status forever, and the node would never be uncordoned.
         """
         return tuple(
             _signal(found, name) for found in facts if found.offered or found.end is None or found.end > now

@@ -106,7 +106,7 @@ def from_acknowledgement(text: str | None) -> tuple[str, ...]:
 
 
 def to_be_started(document: Mapping[str, object], vm: str, ids: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the ids that IMDS still tells of as scheduled for this VM, spelled as IMDS has them.
+    """Return the IDs that IMDS still has as scheduled for this VM, in the spelling of IMDS.
 
     An event that does not say which VM it is about is none of them.
     """
@@ -164,7 +164,7 @@ def _signal(event: object, vm: str) -> Signal:
     if kind is Kind.UNKNOWN:
         notes.append(f"unknown EventType {_shortened(event.get('EventType'))}")
     if _names(event, vm) is None:
-        # Whoever can't be named must not be drained: a hundred VMs may see this event.
+        # Without names no VM may be drained, because a hundred VMs may receive this event.
         kind = Kind.UNKNOWN
         notes.append(f"{_shortened(event.get('EventType'))} that does not say which VM it is about")
     not_before, unreadable = _date(event.get("NotBefore"))
@@ -234,7 +234,7 @@ def _resources(value: object) -> tuple[str, ...]:
         return (value,)
     if not isinstance(value, list):
         return ()
-    # What is no name stays as its text: nobody may take the list for complete without it.
+    # An invalid name stays as text, so that the list is not taken for complete without it.
     return tuple(name if isinstance(name, str) else _text(name) for name in value)
 
 

@@ -1,7 +1,7 @@
 """What the node agent published of IMDS, as a source: the annotation `<prefix>/imds`, and the agent's health.
 
 The node has no heartbeat of the agent, so the readiness of its pod says whether it works. Without the
-DaemonSet an annotation is believed, because somebody may run the agent in another way.
+DaemonSet, an annotation is used, because the agent may run in another way.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Source(Protocol):
 
     @abstractmethod
     def enabled(self, settings: Settings) -> bool:
-        """Whether the settings switch it on. One that is off reads nothing, and nobody waits for it."""
+        """Whether the settings switch it on. One that is off reads nothing, and no case waits for it."""
 
     def reading_names(self, settings: Settings) -> Collection[str]:
         """Return every `Reading.source` that it can return: its own name, or a name per thing it reads.

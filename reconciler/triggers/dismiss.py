@@ -1,4 +1,4 @@
-"""dismiss: ignore the events of the case, because somebody uncordoned the node."""
+"""dismiss: ignore the events of the case, because someone uncordoned the node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""drain: record that the node is to be drained from now on."""
+"""drain: record that the drain of the node starts now."""
 
 from __future__ import annotations
 

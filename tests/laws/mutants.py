@@ -210,7 +210,7 @@ MUTANTS = (
         5,
         "a status that can't be read is unknown",
         "reconciler/sources/arm.py",
-        "            # Not seen: what can't be read is unknown, never nothing.\n            continue\n",
+        "            # Not in `seen`, because what can't be read is unknown.\n            continue\n",
         "            found = None\n",
     ),
     Mutant(

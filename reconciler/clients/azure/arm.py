@@ -135,7 +135,7 @@ class Arm:
         except (AzureError, TimeoutError, ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
             status, wait = status_of(error), wish(error, self._wall)
-            told = f"ARM can't tell of the {scope}: {plain(error)}"
+            told = f"ARM has no answer for the {scope}: {plain(error)}"
             # A scale set that is deleted or forbidden says nothing about the others. After a connection or
             # authentication failure, every further request would only take time.
             silent = isinstance(error, AzureError | TimeoutError) and status in (0, 401)

@@ -179,7 +179,7 @@ class Cluster:
                 lambda: patiently(write, sleep=self._connection.sleep), sleep=self._connection.sleep
             )
         except Conflict as error:
-            told = f"ConfigMap {self._namespace}/{LEDGER}: somebody else keeps writing it"
+            told = f"ConfigMap {self._namespace}/{LEDGER}: another client keeps writing it"
             raise Conflict(told, status=409) from error
 
     def _agents_by_pod(self, desired: int) -> Agents:

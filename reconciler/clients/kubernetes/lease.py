@@ -321,7 +321,7 @@ class Lock:
         with self._state:
             self._check()
             if renewed is None:
-                self._lost = "somebody else took it"
+                self._lost = "another process took it"
                 self._check()
             self._lease, self._renewed = renewed, began
         return True

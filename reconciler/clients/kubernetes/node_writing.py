@@ -39,7 +39,7 @@ def patch_node(connection: Connection, guard: Guard, write: NodeWrite) -> None:
             # If the resourceVersion happens to be right, a wrong UID is a 422.
             if read_node(connection, write.node, wanted).uid == write.uid:
                 raise
-            raise Conflict(f"node {write.node} was deleted and made anew", status=409) from error
+            raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
 
     def settled() -> bool:
         nonlocal resource_version
@@ -79,7 +79,7 @@ def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrit
         # A wrong UID is a 422.
         if read_node(connection, write.node, Wanted(frozenset(), "")).uid == write.uid:
             raise
-        raise Conflict(f"node {write.node} was deleted and made anew", status=409) from error
+        raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
 
 
 def _condition(one: Condition) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _patch(write: NodeWrite, resource_version: str) -> Request:
 
 def _difference(node: Node, write: NodeWrite) -> str:
     if node.uid != write.uid:
-        return "it was deleted and made anew"
+        return "it was deleted and created again"
     if node.unschedulable != write.seen_unschedulable:
-        return "somebody cordoned it" if node.unschedulable else "somebody uncordoned it"
-    return f"somebody changed {write.own_prefix}'s keys on it"
+        return "someone cordoned it" if node.unschedulable else "someone uncordoned it"
+    return f"someone changed the keys of {write.own_prefix} on it"

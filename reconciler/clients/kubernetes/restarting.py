@@ -97,7 +97,7 @@ def resolved(value: int | str | None, replicas: int, *, up: bool) -> int:
 
 def _deployment_of(connection: Connection, pod: Pod) -> str:
     if pod.owner is None or pod.owner.kind != "ReplicaSet":
-        owner = f"a {pod.owner.kind}" if pod.owner else "nobody"
+        owner = f"a {pod.owner.kind}" if pod.owner else "no controller"
         raise Rejected(f"pod {pod.key} belongs to {owner}, not to a Deployment")
     place = f"/apis/apps/v1/namespaces/{pod.namespace}/replicasets/{pod.owner.name}"
     for reference in objects.get(connection, place, objects.OnlyMetadata).metadata.ownerReferences or ():
@@ -125,5 +125,5 @@ def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> s
         return ""
     for one in decode(Page[objects.EvictionAutoScaler], body).items or ():
         if one.spec.targetKind.lower() == "deployment" and one.spec.targetName == deployment:
-            return f"Azure's EvictionAutoScaler {one.metadata.name} looks after it"
+            return f"Azure's EvictionAutoScaler {one.metadata.name} manages it"
     return ""

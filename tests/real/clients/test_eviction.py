@@ -195,7 +195,7 @@ def test_a_pod_that_no_deployment_owns_is_not_restarted(evictions: Evictions) ->
 
     with pytest.raises(Rejected, match="StatefulSet"):
         evictions.restart(pod, NOW)
-    with pytest.raises(Rejected, match="nobody"):
+    with pytest.raises(Rejected, match="no controller"):
         evictions.restart(replace(pod, owner=None), NOW)
 
 

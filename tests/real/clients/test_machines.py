@@ -307,7 +307,7 @@ def test_an_openshift_machine_that_moves_over_to_cluster_api_is_busy(
 
     told = pool_of(seen(machines, "a", OPENSHIFT)).busy
 
-    assert told == (f"MachineSet workers is looked after by {authority}" if busy else "")
+    assert told == (f"MachineSet workers is controlled by {authority}" if busy else "")
 
 
 @pytest.mark.parametrize("provider", SETS)
@@ -858,7 +858,7 @@ def test_another_machine_of_its_name_is_left_alone(
     with pytest.raises(Conflict):
         machines.remove(Remove("c", machine))
     if provider is not KARPENTER:
-        with pytest.raises(Conflict, match="made anew"):
+        with pytest.raises(Conflict, match="created again"):
             machines.remove(Remove("c", machine, lower=2))
         assert world.wanted(provider=provider) == 3
     world.settle()

@@ -95,7 +95,7 @@ def test_a_node_made_anew_under_its_name_is_left_alone(
     cluster.api.delete("nodes", NAME)
     fill(cluster.kubeconfig, nodes=1)
 
-    with pytest.raises(Conflict, match="made anew"):
+    with pytest.raises(Conflict, match="created again"):
         ours.patch_node(cordon(node))
     assert not ours.nodes(WANTED)[0].unschedulable
 
@@ -104,7 +104,7 @@ def test_the_uid_alone_stops_a_write_to_another_node_of_that_name(
     cluster: ControlPlane, ours: Cluster, node: Node
 ) -> None:
     # The version is right: only the UID tells.
-    with pytest.raises(Conflict, match="made anew"):
+    with pytest.raises(Conflict, match="created again"):
         ours.patch_node(replace(cordon(node), uid="00000000-0000-0000-0000-000000000000"))
     assert not ours.nodes(WANTED)[0].unschedulable
 

@@ -157,7 +157,7 @@ class MachineSets:
             now = objects.get(self._access.connection, place, objects.OnlyMetadata)
             if now.metadata.uid == machine.uid:
                 raise
-            raise Conflict(f"machine {machine.name} was deleted and made anew", status=409) from error
+            raise Conflict(f"machine {machine.name} was deleted and created again", status=409) from error
         return True
 
     def _scale(self, machine: Machine, number: int, enough: Callable[[int], bool]) -> None:

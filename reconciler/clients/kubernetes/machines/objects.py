@@ -116,7 +116,7 @@ def why_busy(what: str, metas: Sequence[ObjectMeta], status: PoolStatus, authori
         return f"{what} is paused"
     # During OpenShift's migration to Cluster API, the object that is not authoritative is only a copy.
     if authority not in ("", "MachineAPI"):
-        return f"{what} is looked after by {authority}"
+        return f"{what} is controlled by {authority}"
     updated = status.updatedReplicas if status.upToDateReplicas is None else status.upToDateReplicas
     if status.replicas is not None and updated is not None and updated < status.replicas:
         return f"{what} is rolling out a change: {updated} of {status.replicas} machines have it"
