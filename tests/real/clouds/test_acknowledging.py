@@ -137,7 +137,7 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
     told = scene.run()
     assert orders(scene) == [None, None]
     assert [scene.cordoned(node) for node in nodes()] == [True, True]
-    assert "Reboot Started" in told.holds(first)["eventsGone"]
+    assert "Reboot (Started)" in told.holds(first)["eventsGone"]
 
     imds.tell()
     wait_for("both agents' word that it has gone", lambda: published(scene) == [[], []])

@@ -38,7 +38,7 @@ def test_a_case_from_the_first_word_of_it_to_the_last(scene: Scene) -> None:
 
     # Started is not gone: with the node still out, nothing is undone.
     scene.condition_tells(node, status="Started", event_id=ID)
-    assert "Reboot Started" in scene.run().holds(node)["eventsGone"]
+    assert "Reboot (Started)" in scene.run().holds(node)["eventsGone"]
     scene.condition(node, "Ready", "False")
     scene.condition_silent(node)
     assert "NotReady" in scene.run().holds(node)["nodeReady"]
