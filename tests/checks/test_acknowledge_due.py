@@ -82,6 +82,6 @@ TOLD = replace(DRAINED, acknowledged=("A1",))
 def test_an_event_may_start_once_nothing_speaks_against_it(
     held: CaseRecord, given: tuple[Acknowledgement, ...], verdict: Verdict, reason: str, *, holds: bool
 ) -> None:
-    answer = ask("acknowledgeDue", situation(held=held, acknowledgements=given))
+    answer = ask("acknowledgeDue", replace(situation(held=held), acknowledgements=given))
 
     assert (answer.verdict, answer.reason, answer.holds) == (verdict, reason, holds)

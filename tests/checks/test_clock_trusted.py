@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -32,6 +33,6 @@ from tests.support.builders import ask, situation
 )
 def test_a_clock_that_is_off_starts_nothing(skew: float | None, verdict: Verdict, reason: str) -> None:
     off = None if skew is None else timedelta(seconds=skew)
-    answer = ask("clockTrusted", situation(skew=off))
+    answer = ask("clockTrusted", replace(situation(), skew=off))
 
     assert (answer.verdict, answer.reason) == (verdict, reason)

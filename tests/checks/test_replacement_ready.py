@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -17,10 +17,16 @@ BEFORE = State.REQUIRED
 ASKED = Replacement(NOW - minutes(3), 4)
 
 
-def surging(**more: object) -> Situation:
+def surging(*, ready: int | None = 3, not_before: datetime | None = None, before_us: str = "") -> Situation:
     """A node whose pool was asked for a fourth machine."""
-    pool = replace(POOL, wanted=4, ready=more.pop("ready", 3))  # type: ignore[arg-type]  # None or a number
-    return to_be_replaced(machine(pool), chosen=SURGES, state=BEFORE, asked=ASKED, **more)  # type: ignore[arg-type]  # as it takes
+    return to_be_replaced(
+        machine(replace(POOL, wanted=4, ready=ready)),
+        chosen=SURGES,
+        state=BEFORE,
+        asked=ASKED,
+        not_before=not_before,
+        before_us=before_us,
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ def surging(**more: object) -> Situation:
     [
         (to_be_replaced(machine(), chosen=REPLACES, state=BEFORE), ""),
         (surging(ready=4), "its replacement in MachineSet np is Ready"),
-        (surging(told={"not_before": NOW + minutes(15)}), "the deadline has come"),
+        (surging(not_before=NOW + minutes(15)), "the deadline has come"),
         (to_be_replaced(machine(None), chosen=SURGES, state=BEFORE), "no machine provider can"),
     ],
 )
@@ -60,6 +66,6 @@ def test_the_drain_waits_and_says_for_what(situation: Situation, words: str) -> 
 
 
 def test_it_waits_until_the_deadline() -> None:
-    answer = ask("replacementReady", surging(told={"not_before": NOW + timedelta(days=1)}))
+    answer = ask("replacementReady", surging(not_before=NOW + timedelta(days=1)))
 
     assert answer.until == NOW + timedelta(days=1) - minutes(15)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import pytest
 
@@ -58,21 +57,15 @@ def test_azure_is_asked_when_it_is_due_and_not_before(
 
 
 @pytest.mark.parametrize(
-    ("what", "reason"),
+    ("plan", "reason"),
     [
-        pytest.param(
-            {"plan": replace(OFFER, offered=False)}, "the settings do not use the offer", id="not allowed now"
-        ),
-        pytest.param(
-            {"plan": replace(OFFER, offer_end=NOW)},
-            "the settings do not use the offer",
-            id="the self-service window is over",
-        ),
-        pytest.param({"plan": None}, "the settings do not use the offer", id="at hand, and no plan any more"),
+        pytest.param(replace(OFFER, offered=False), "the settings do not use the offer", id="not allowed now"),
+        pytest.param(replace(OFFER, offer_end=NOW), "the settings do not use the offer", id="the self-service window is over"),
+        pytest.param(None, "the settings do not use the offer", id="at hand, and no plan any more"),
     ],
 )
-def test_what_is_not_offered_is_not_started(what: dict[str, Any], reason: str) -> None:
-    event = judged_plan(**what)
+def test_what_is_not_offered_is_not_started(plan: PlatformPlan | None, reason: str) -> None:
+    event = judged_plan(plan=plan)
     answer = ask("selfServiceDue", situation(azure_node(), event, chosen=TAKEN, held=drained(), now=NOW))
 
     assert answer.verdict is Verdict.FAILED

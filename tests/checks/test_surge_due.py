@@ -17,7 +17,7 @@ from tests.support.replacing import AKS_POOL, POOL, REF, REPLACES, SURGES, machi
 
 BEFORE = State.REQUIRED
 AKS = machine(AKS_POOL, provider=aks.NAME)
-LATE = {"not_before": NOW + minutes(15)}
+LATE = NOW + minutes(15)
 TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count: TrustAutoscaler}}")
 
 
@@ -35,7 +35,9 @@ TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count:
         ),
         pytest.param(to_be_replaced(machine(), chosen=settings(), state=BEFORE), False, id="not replaced"),
         pytest.param(
-            to_be_replaced(machine(), chosen=SURGES, state=BEFORE, told=LATE), False, id="at the deadline"
+            to_be_replaced(machine(), chosen=SURGES, state=BEFORE, not_before=LATE),
+            False,
+            id="at the deadline",
         ),
         pytest.param(to_be_replaced(None, chosen=SURGES, state=BEFORE), False, id="nobody's"),
         pytest.param(to_be_replaced(machine(None), chosen=SURGES, state=BEFORE), False, id="no pool"),

@@ -258,15 +258,15 @@ def test_the_date_that_azure_empties_at_the_start_is_kept() -> None:
     assert _kept(history.cluster).events == (known(not_before=NOW + minutes(10), ids=("A1",)),)
 
 
-def _draining(name: str = "a", *, since: timedelta = timedelta(), **more: object) -> Node:
+def _draining(name: str = "a", *, since: timedelta = timedelta(), taints: tuple[str, ...] = ()) -> Node:
     """A node in mid-drain for a Reboot that IMDS told of."""
     began = DrainRecord(NOW - since)
     held = record(drain=began, events=(known(ids=("A1",)),))
-    return held_node(held, name, **more)
+    return held_node(held, name, taints=taints)
 
 
-def _running(name: str = "a", uid: str = "", **more: object) -> dict[str, DrainProgress]:
-    return {name: DrainProgress(name, uid or f"uid-{name}", Phase.RUNNING, **more)}  # type: ignore[arg-type]
+def _running(uid: str = "uid-a", blockers: tuple[Blocker, ...] = ()) -> dict[str, DrainProgress]:
+    return {"a": DrainProgress("a", uid, Phase.RUNNING, blockers=blockers)}
 
 
 POD = {"a": (builders.pod(),)}

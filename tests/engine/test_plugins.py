@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,7 @@ def test_a_registered_check_and_trigger_work_as_soon_as_a_profile_names_them() -
     profile = parse_profile("default", document, checks, triggers)
 
     held = walk(profile, situation(), checks, triggers)
-    moved = walk(profile, situation(own_node=True), checks, triggers)
+    moved = walk(profile, replace(situation(), own_node=True), checks, triggers)
 
     assert held.holds == (Hold("a", "moonFull", "the moon is new", waits_for=WaitsFor.PERMISSION),)
     assert [notice.reason for notice in moved.effects.notices] == ["Howled"]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
 
 from reconciler.assess import assess
 from reconciler.checks import CHECKS
@@ -16,6 +15,7 @@ from reconciler.engine.budget import count_places
 from reconciler.engine.case import CaseView
 from reconciler.engine.judging import judge
 from reconciler.engine.situation import Check, Situation
+from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.node import ZONE_LABEL, Condition, Node, Taint
 from reconciler.model.plan import CheckAnswer, JudgedEvent, NodePlan, Plan
@@ -277,19 +277,35 @@ def case_of(node: Node) -> CaseRecord:
     return found.case("default")
 
 
-def held_node(case: CaseRecord | Record, name: str = "a", **more: Any) -> Node:
+def held_node(
+    case: CaseRecord | Record,
+    name: str = "a",
+    *,
+    uid: str | None = None,
+    claimed_by: str = "",
+    zone: str = "",
+    pool: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    unschedulable: bool | None = None,
+    taints: tuple[str, ...] = (),
+) -> Node:
     """A node that carries this record, its label and its cordon."""
-    uid, claimed_by = more.pop("uid", f"uid-{name}"), more.pop("claimed_by", "")
-    held = case if isinstance(case, Record) else remembered(case, uid, claimed_by=claimed_by)
-    annotations = {RECORD: to_annotation(held), **more.pop("annotations", {})}
-    labels = dict(more.pop("labels", {}))
-    if held.worst is not State.OPERATIONAL:
-        labels[STATE] = held.worst.value
-    more.setdefault("unschedulable", held.worst is State.IN_MAINTENANCE)
-    return node(name, uid=held.uid, annotations=annotations, labels=labels, **more)
+    held = case if isinstance(case, Record) else remembered(case, uid or f"uid-{name}", claimed_by=claimed_by)
+    state = {STATE: held.worst.value} if held.worst is not State.OPERATIONAL else {}
+    return node(
+        name,
+        uid=held.uid,
+        zone=zone,
+        pool=pool,
+        labels={**(labels or {}), **state},
+        annotations={RECORD: to_annotation(held), **(annotations or {})},
+        unschedulable=held.worst is State.IN_MAINTENANCE if unschedulable is None else unschedulable,
+        taints=taints,
+    )
 
 
-def published(*events: Mapping[str, Any], vm: str = "vm") -> str:
+def published(*events: Mapping[str, object], vm: str = "vm") -> str:
     """The annotation of the node agent, for events in IMDS's own words."""
     full = [{"Resources": [vm], "ResourceType": "VirtualMachine", **one} for one in events]
     return json.dumps({"version": 1, "vm": vm, "events": full})
@@ -303,7 +319,9 @@ def snapshot(
     ledger: Ledger = _NEVER_STARTED,
     skew: timedelta | None = timedelta(),
     prefix: str = PREFIX,
-    **more: Any,
+    pods: Mapping[str, tuple[Pod, ...]] | None = None,
+    drains: Mapping[str, DrainProgress] | None = None,
+    own_node: str | None = None,
 ) -> Snapshot:
     """What one pass saw; a node without readings has an IMDS that tells of nothing."""
     nothing = (
@@ -320,7 +338,9 @@ def snapshot(
         agents=agents,
         ledger=ledger,
         skew=skew,
-        **more,
+        pods=pods or {},
+        drains=drains or {},
+        own_node=own_node,
     )
 
 
@@ -348,10 +368,16 @@ def codes(plan: NodePlan) -> set[str]:
     return {hold.code for hold in plan.holds}
 
 
-def judged(one: MaintenanceEvent, chosen: Settings | None = None, **more: Any) -> JudgedEvent:
-    """Judge an event on a node; `on`, `remediator` and `now` may be given."""
-    on: Node = more.pop("on", node())
-    return judge(one, on, chosen or settings(), more.pop("remediator", Remediator()), more.pop("now", NOW))
+def judged(
+    one: MaintenanceEvent,
+    chosen: Settings | None = None,
+    *,
+    on: Node | None = None,
+    remediator: Remediator = _NO_REMEDIATOR,
+    now: datetime = NOW,
+) -> JudgedEvent:
+    """Judge an event on a node, a plain one by default."""
+    return judge(one, on or node(), chosen or settings(), remediator, now)
 
 
 def situation(
@@ -361,13 +387,13 @@ def situation(
     fleet: tuple[Node, ...] = (),
     held: CaseRecord | None = None,
     case: CaseView | None = None,
-    **more: Any,
+    ledger: Ledger = _NEVER_STARTED,
+    now: datetime = NOW,
 ) -> Situation:
-    """What a check or trigger is told of one node."""
+    """What a check or trigger is told of one node; `dataclasses.replace` gives it more."""
     on = on or node()
     chosen = chosen or settings()
-    ledger, now = more.pop("ledger", Ledger()), more.pop("now", NOW)
-    empty = Situation(
+    return Situation(
         node=on,
         state=held.state if held else State.OPERATIONAL,
         record=held or CaseRecord(),
@@ -378,7 +404,6 @@ def situation(
         ledger=ledger,
         now=now,
     )
-    return replace(empty, **more)
 
 
 def ask(name: str, told_of: Situation) -> CheckAnswer:

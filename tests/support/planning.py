@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.node import Node
@@ -30,14 +29,18 @@ def azure_node(boot: str = "boot-1") -> Node:
     return replace(builders.node(unschedulable=True), provider_id=PROVIDER_ID, boot_id=boot)
 
 
-def judged_plan(chosen: Settings = TAKEN, **more: Any) -> JudgedEvent:
-    """A plan of Azure's, judged."""
-    plan, now = more.pop("plan", OFFER), more.pop("now", NOW)
+def judged_plan(
+    chosen: Settings = TAKEN,
+    *,
+    plan: PlatformPlan | None = OFFER,
+    not_before: datetime | None = START,
+    now: datetime = NOW,
+) -> JudgedEvent:
+    """A plan of Azure's to redeploy a node's VM, judged."""
+    told = event(Kind.REDEPLOY, sources=("arm",), not_before=not_before)
     source = chosen.sources.arm
-    plan = replace(plan, ahead=source.ahead, accept=source.self_service) if plan else None
-    more.setdefault("not_before", START)
-    planned = replace(event(more.pop("kind", Kind.REDEPLOY), sources=("arm",), **more), plan=plan)
-    return judged(planned, chosen, now=now, on=azure_node())
+    meant = replace(plan, ahead=source.ahead, accept=source.self_service) if plan else None
+    return judged(replace(told, plan=meant), chosen, now=now, on=azure_node())
 
 
 def drained(asked: SelfService | None = None) -> CaseRecord:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
 
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.machine_providers import CLIENTS, MachineClient, MachineProviders, Surroundings
@@ -15,7 +15,7 @@ from reconciler.model.machine import Machine, MachineRef, Pool
 from reconciler.model.record import CaseRecord, Replacement, State
 from reconciler.settings.schema import Settings
 from tests.support import builders
-from tests.support.builders import NOW, event, judged, settings
+from tests.support.builders import event, judged, settings
 
 REPLACES = settings("events: {Redeploy: {replace: true}}")
 SURGES = settings("events: {Redeploy: {replace: true}}\nreplace: {surge: true}")
@@ -24,9 +24,22 @@ AKS_POOL = replace(POOL, kind="agent pool", lowered_by_deletion=True)
 REF = MachineRef("a", "uid-a", openshift.NAME, "m-a", "machines")
 
 
-def machine(pool: Pool | None = POOL, *, provider: str = openshift.NAME, **more: Any) -> Machine:
+def machine(
+    pool: Pool | None = POOL,
+    *,
+    provider: str = openshift.NAME,
+    deleting: bool = False,
+    control_plane: bool = False,
+) -> Machine:
     """The machine of node a."""
-    return Machine(replace(REF, provider=provider), name="m-a", uid="machine-a", pool=pool, **more)
+    return Machine(
+        replace(REF, provider=provider),
+        name="m-a",
+        uid="machine-a",
+        pool=pool,
+        deleting=deleting,
+        control_plane=control_plane,
+    )
 
 
 def to_be_replaced(
@@ -36,17 +49,15 @@ def to_be_replaced(
     asked: Replacement | None = None,
     held: CaseRecord | None = None,
     state: State = State.IN_MAINTENANCE,
-    **more: Any,
+    not_before: datetime | None = None,
+    before_us: str = "",
 ) -> Situation:
     """Node a with a Redeploy, drained unless `held` or `state` says something else."""
-    told = event(Kind.REDEPLOY, **more.pop("told", {}))
     record = replace(held or builders.record(state), replacement=asked)
-    closed = state is State.IN_MAINTENANCE
-    on = more.pop("on", builders.node(unschedulable=closed))
-    found = builders.situation(
-        on, judged(told, chosen, now=more.get("now", NOW)), chosen=chosen, held=record, **more
-    )
-    return replace(found, state=state, machine=owner)
+    on = builders.node(unschedulable=state is State.IN_MAINTENANCE)
+    told = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
+    found = builders.situation(on, told, chosen=chosen, held=record)
+    return replace(found, state=state, machine=owner, before_us=before_us)
 
 
 def all_machines(

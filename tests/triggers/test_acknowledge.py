@@ -13,7 +13,7 @@ from tests.support.builders import record, situation
 def test_what_may_start_is_written_down_and_told() -> None:
     held = replace(record(), acknowledged=("A1",))
     given = (Acknowledgement("A1"), Acknowledgement("B2"), Acknowledgement("C3", "a VM is no node"))
-    effects = acknowledge(situation(held=held, acknowledgements=given), Effects(held))
+    effects = acknowledge(replace(situation(held=held), acknowledgements=given), Effects(held))
 
     assert effects.record == replace(held, acknowledged=("A1", "B2"))
     assert effects.notices == (
