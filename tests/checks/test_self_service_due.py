@@ -59,8 +59,14 @@ def test_azure_is_asked_when_it_is_due_and_not_before(
 @pytest.mark.parametrize(
     ("plan", "reason"),
     [
-        pytest.param(replace(OFFER, offered=False), "the settings do not use the offer", id="not allowed now"),
-        pytest.param(replace(OFFER, offer_end=NOW), "the settings do not use the offer", id="the self-service window is over"),
+        pytest.param(
+            replace(OFFER, offered=False), "the settings do not use the offer", id="not allowed now"
+        ),
+        pytest.param(
+            replace(OFFER, offer_end=NOW),
+            "the settings do not use the offer",
+            id="the self-service window is over",
+        ),
         pytest.param(None, "the settings do not use the offer", id="at hand, and no plan any more"),
     ],
 )

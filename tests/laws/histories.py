@@ -195,3 +195,15 @@ def small_world() -> World:
 def patches(api: SimulatedApi) -> list[NodeWrite]:
     """Return every patch of a node so far."""
     return [call.content for call in api.done if isinstance(call.content, NodeWrite)]
+
+
+def come_to_an_end(history: History) -> None:
+    """Let every event go and every source be readable again, as happens when maintenance is over."""
+    for name in history.cluster.nodes:
+        for change in (_withdraw, _quiet, _sighted, _revive, _up):
+            change(history, name)
+
+
+def nothing(history: History) -> None:
+    """Let nothing happen."""
+    del history

@@ -8,16 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.errors import Conflict, Forbidden, NotFound, Unreachable
+from reconciler.model.plan import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
+from reconciler.simulation.log import Actor
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.worlds import look, starts_on_open_nodes
 
+ORDERS = Hits()
 
+
+@ORDERS.at_least(30)
 @settings(max_examples=200)
-@given(strategies.worlds(), strategies.policies())
+@given(strategies.worlds(more=strategies.asking_nodes), strategies.policies())
 def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordoned(
     world: World, policy: Settings
 ) -> None:
@@ -27,13 +33,18 @@ def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordone
         if node.todo.drain is not None:
             cordons = node.todo.write is not None and node.todo.write.unschedulable is True
             uncordons = node.todo.write is not None and node.todo.write.unschedulable is False
+            ORDERS.count()
             assert node.unschedulable or cordons
             assert not uncordons
 
 
+FAILED = Hits()
+
+
+@FAILED.at_least(15)
 @settings(max_examples=150)
 @given(
-    strategies.worlds(),
+    strategies.worlds(more=strategies.asking_nodes),
     strategies.policies(),
     st.lists(st.sampled_from((None, Conflict, NotFound, Unreachable, Forbidden)), min_size=1, max_size=6),
 )
@@ -47,6 +58,7 @@ def test_no_drain_starts_where_the_cordon_could_not_be_written(
     def fail(write: Call) -> None:
         failure = waiting.pop(0) if waiting else None
         if failure is not None:
+            FAILED.count(isinstance(write.content, NodeWrite) and write.content.unschedulable is True)
             raise failure(f"{write.what} {write.node} failed")
 
     world.api.before_write = lambda write: fail(write) if write.what == "patch_node" else None
@@ -55,6 +67,10 @@ def test_no_drain_starts_where_the_cordon_could_not_be_written(
     assert starts_on_open_nodes(world) == []
 
 
+STARTS = Hits()
+
+
+@STARTS.at_least(20)
 @settings(max_examples=200)
 @given(
     strategies.policies(), st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=10)
@@ -68,4 +84,5 @@ def test_over_any_history_no_drain_starts_on_an_open_node(
         history.wait(wait)
         history.look()
 
+    STARTS.count(len(history.world.log.of(Actor.US, "drain ordered")))
     assert starts_on_open_nodes(history.world) == []

@@ -15,14 +15,27 @@ from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
-from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.histories import (
+    History,
+    Step,
+    come_to_an_end,
+    nothing,
+    people_steps,
+    platform_steps,
+    small_world,
+    waits,
+)
+from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD
 from tests.support.worlds import look
 
+UNDONE = Hits()
 
+
+@UNDONE.at_least(40)
 @settings(max_examples=200)
-@given(strategies.worlds(), strategies.policies(), st.integers(0, 60))
+@given(strategies.worlds(more=strategies.ending_nodes), strategies.policies(), st.integers(0, 14))
 def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_calls_ours(
     world: World, policy: Settings, later: int
 ) -> None:
@@ -36,9 +49,14 @@ def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_cal
             known = from_annotation(text, seen.uid) if text else None
             ours = known is not None and known.case("default").cordon is Cordon.OURS
             adopted = bool(policy.adopt) and seen.labels.get(MECHANIC_LABEL) == "true"
+            UNDONE.count()
             assert ours or adopted
 
 
+UNCORDONS = Hits()
+
+
+@UNCORDONS.at_least(20)
 @settings(max_examples=250)
 @given(
     strategies.policies(mode="Enforce"),
@@ -54,11 +72,13 @@ def test_over_any_history_nobody_elses_cordon_is_undone(
         if isinstance(write.content, NodeWrite) and write.content.unschedulable is True:
             ours.add(write.node)
         if isinstance(write.content, NodeWrite) and write.content.unschedulable is False:
+            UNCORDONS.count()
             assert write.node in ours, f"{write.node}: somebody else's cordon was undone"
             ours.discard(write.node)
 
     history.api.before_write = watch
-    for happen, wait in steps:
+    ends = [(come_to_an_end, timedelta(minutes=1)), *[(nothing, timedelta(minutes=6))] * 3]
+    for happen, wait in (*steps, *ends):
         # One thing a pass: a cordon that is undone and done again unseen can't be told from ours.
         happen(history)
         history.wait(wait)

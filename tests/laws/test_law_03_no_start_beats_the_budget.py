@@ -16,6 +16,7 @@ from reconciler.model.record import Cordon, State
 from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD, REQUEST, minutes
 from tests.support.worlds import carry_on, in_pool, look, world_of
@@ -53,8 +54,12 @@ def _full(limit: Limit | None, out: set[str], among: set[str]) -> bool:
     return limit is not None and len(out & among) >= limit.of(len(among))
 
 
+PLACES = Hits()
+
+
+@PLACES.at_least(8)
 @settings(max_examples=250)
-@given(strategies.worlds(most=6), strategies.policies())
+@given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, policy: Settings) -> None:
     fleet = dict(world.cluster.nodes)
     out = _out(fleet.values(), policy, NOW)
@@ -66,6 +71,7 @@ def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, pol
         if not node.starts or node.node in out or node.node in gone:
             continue
         if not _exempt(node, policy):
+            PLACES.count()
             zone = {name for name, other in fleet.items() if other.zone == node.zone}
             pool = {name for name, other in fleet.items() if other.pool == node.pool}
             assert not _full(budget.max_unavailable, out, set(fleet))
@@ -74,14 +80,19 @@ def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, pol
         out.add(node.node)
 
 
+HELD = Hits()
+
+
+@HELD.at_least(25)
 @settings(max_examples=150)
-@given(strategies.worlds(most=6), strategies.policies())
+@given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_a_node_that_the_budget_holds_is_told_who_has_the_place(world: World, policy: Settings) -> None:
     plan, _ = look(world, policy)
 
     for node in plan.nodes:
         for hold in node.holds:
             if hold.code == "budgetLeft":
+                HELD.count()
                 assert "so no node may start" in hold.reason or any(
                     name in hold.reason for name, _ in plan.budget.holders
                 )
@@ -130,6 +141,10 @@ def test_a_node_already_out_of_service_needs_no_second_place() -> None:
     assert builders.case_of(world.cluster.nodes["a"]).cordon is Cordon.FOREIGN
 
 
+SERVING = Hits()
+
+
+@SERVING.at_least(8)
 @settings(max_examples=150)
 @given(
     count=st.integers(2, 5),
@@ -174,4 +189,5 @@ def test_a_node_that_was_replaced_holds_its_place_until_its_replacement_is_in_se
             serving = {name for name, one in before.items() if one.ready and not one.unschedulable}
             fresh = serving & {node.node for node in plan.nodes if node.starts}
 
+            SERVING.count(bool(fresh) and bool(machines.asked))
             assert not fresh or count - len(serving - fresh) <= limit

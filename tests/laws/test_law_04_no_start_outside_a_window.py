@@ -15,6 +15,7 @@ from reconciler.report.text import as_text
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW
 from tests.support.worlds import look
@@ -32,9 +33,13 @@ def _deadline_lets(one: JudgedEvent, node: Node, policy: Settings, now: datetime
     return event.not_before is not None and now >= event.not_before - meaning.lead_time
 
 
+OVERRULED = Hits()
+
+
+@OVERRULED.at_least(8)
 @settings(max_examples=250)
 @given(
-    strategies.worlds(),
+    strategies.worlds(more=strategies.asking_nodes),
     strategies.policies(),
     st.integers(-60, 360).map(lambda count: NOW + timedelta(minutes=count)),
 )
@@ -55,12 +60,19 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
         if policy.calendar.at(now, seen.labels).open:
             continue
         overruling = [one for one in asking if _deadline_lets(one, seen, policy, now)]
+        OVERRULED.count()
         assert overruling
         assert any(one.overruled and f"which overrules: {one.overruled}" in text for one in overruling)
 
 
+FORBIDDEN = Hits()
+
+
+@FORBIDDEN.at_least(60)
 @settings(max_examples=120)
-@given(strategies.worlds(), st.sampled_from(("Never", "AtDeadline", "Immediately")))
+@given(
+    strategies.worlds(more=strategies.asking_nodes), st.sampled_from(("Never", "AtDeadline", "Immediately"))
+)
 def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(world: World, outside: str) -> None:
     from tests.support.builders import settings as policy_of
 
@@ -68,11 +80,16 @@ def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(world: World, 
     policy = policy_of(f"{strategies.NOT_ALLOWED[-1]}\nevents: {{{meanings}}}")
     plan, _ = look(world, policy)
 
+    FORBIDDEN.count(sum("windowOpen" in {hold.code for hold in node.holds} for node in plan.nodes))
     assert [node.node for node in plan.nodes if node.starts] == []
 
 
+CLOSED = Hits()
+
+
+@CLOSED.at_least(60)
 @settings(max_examples=120)
-@given(strategies.worlds(fresh=True))
+@given(strategies.worlds(fresh=True, more=strategies.asking_nodes))
 def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(world: World) -> None:
     from tests.support.builders import settings as policy_of
 
@@ -81,4 +98,5 @@ def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(world:
     assert not any(policy.calendar.at(NOW, node.labels).open for node in world.cluster.nodes.values())
     plan, _ = look(world, policy)
 
+    CLOSED.count(sum("windowOpen" in {hold.code for hold in node.holds} for node in plan.nodes))
     assert [node.node for node in plan.nodes if node.starts] == []

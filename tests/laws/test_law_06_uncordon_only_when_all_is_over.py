@@ -13,6 +13,7 @@ from reconciler.model.snapshot import Agents
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.laws.histories import MAIN, History
+from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
 from tests.support.worlds import carry_on, in_pool, look, world_of
@@ -84,6 +85,10 @@ def _told_and_restless(world: World, told: set[str]) -> bool:
     )
 
 
+OPENED = Hits()
+
+
+@OPENED.at_least(6)
 @settings(max_examples=300)
 @given(
     st.sampled_from((0, 1, 2, 5)),
@@ -104,6 +109,7 @@ def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
     def check(write: Call) -> None:
         if isinstance(write.content, NodeWrite) and write.content.unschedulable is False:
             node = history.cluster.nodes["a"]
+            OPENED.count()
             assert quiet_since, "a source tells of the event, or can't say"
             assert history.now - quiet_since[0] >= policy.uncordon.settle
             assert node.ready

@@ -19,10 +19,14 @@ from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW
 
+MATTERS = Hits()
 
+
+@MATTERS.at_least(150)
 @settings(max_examples=300)
 @given(
     strategies.worlds(),
@@ -45,6 +49,7 @@ def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_
             for event in assessment.of(node.name).events
         )
         if matters:
+            MATTERS.count()
             told = plans[node.name]
             assert told.acts or told.holds
             assert f"\n{node.name}" in text

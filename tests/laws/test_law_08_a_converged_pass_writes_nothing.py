@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST, minutes
 from tests.support.worlds import world_of
 
+WROTE = Hits()
 
+
+@WROTE.at_least(60)
 @settings(max_examples=250)
 @given(strategies.worlds(), strategies.policies(), st.floats(0, 1, exclude_max=True))
 def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan_says(
@@ -22,6 +26,7 @@ def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan
 ) -> None:
     history = History(world, policy)
     plan = history.until_still(most=20)
+    WROTE.count(bool(world.api.done))
     until = plan.next_change or NOW + timedelta(days=2)
     assert until >= NOW
     # Microseconds round: the share of a time that is nearly all of it would be the moment itself.
@@ -35,6 +40,10 @@ def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan
     assert {one.action for one in outcomes} <= {"drain"}
 
 
+NOTICES = Hits()
+
+
+@NOTICES.at_least(25)
 @settings(max_examples=200)
 @given(
     strategies.policies(),
@@ -50,6 +59,7 @@ def test_over_any_history_a_kubernetes_event_comes_with_a_change_of_the_record(
         before = len(history.api.done)
         plan, _ = history.look()
         written = history.api.done[before:]
+        NOTICES.count(sum(write.what == "notify" for write in written))
         patched = {write.node for write in written if write.what == "patch_node"}
 
         assert {write.node for write in written if write.what == "notify"} <= patched

@@ -15,6 +15,7 @@ from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
+from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST
 from tests.support.worlds import world_of
@@ -160,6 +161,10 @@ def test_killed_before_or_after_any_write_it_ends_as_if_nothing_had_been(
     assert _ends_the_same_wherever_it_is_killed(make, builders.settings(text), steps) >= 5
 
 
+KILLED = Hits()
+
+
+@KILLED.at_least(15)
 @settings(max_examples=150)
 @given(
     strategies.policies(),
@@ -174,6 +179,7 @@ def test_over_any_history_a_killed_process_makes_no_difference(
     assume(policy.budget.spacing == timedelta())
     whole = _play(small_world, policy, steps, None)
     killed = _play(small_world, policy, steps, (number, when))
+    KILLED.count(whole.api.writes >= number)
 
     assert _state(killed.world) == _state(whole.world)
     assert whole.now == killed.now >= NOW

@@ -18,6 +18,7 @@ from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW
 from tests.support.worlds import look
@@ -69,6 +70,10 @@ def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
     assert (world.log.happenings, world.api.writes) == (log, 0)
 
 
+REHEARSED = Hits()
+
+
+@REHEARSED.at_least(30)
 @settings(max_examples=120)
 @given(strategies.worlds(), strategies.policies())
 def test_a_rehearsal_decides_what_the_pass_then_does(world: World, policy: Settings) -> None:
@@ -76,6 +81,7 @@ def test_a_rehearsal_decides_what_the_pass_then_does(world: World, policy: Setti
     plan, _ = look(world, policy)
 
     assert all(one.draining.preview is None for one in rehearsed.nodes)
+    REHEARSED.count(bool(world.api.done))
     assert rehearsed == plan
 
 

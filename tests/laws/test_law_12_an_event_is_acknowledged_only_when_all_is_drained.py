@@ -28,6 +28,7 @@ from reconciler.sources import imds as scheduled_events
 from tests.agent.fake_node_api import VM
 from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
 from tests.laws.histories import History, Step, agent_steps, people_steps, second_reasons, waits
+from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import ACKNOWLEDGE, IMDS, NOW, RECORD, REQUEST, minutes, vm_name
 from tests.support.fakes.imds import Answer, Event, event, started
@@ -255,6 +256,10 @@ def three_nodes(policy: Settings) -> Azure:
     return Azure(world_of(nodes, pods), policy)
 
 
+ACKNOWLEDGED = Hits()
+
+
+@ACKNOWLEDGED.at_least(600)
 @settings(max_examples=400)
 @given(
     policies,
@@ -278,6 +283,7 @@ def test_over_any_history_what_is_acknowledged_is_drained_and_taken_back_by_the_
         history.publish()
         for _ in range(passes):
             history.look()
+            ACKNOWLEDGED.count(len(history.acknowledged()))
             assert history.wrongs() == []
         history.wait(wait)
 

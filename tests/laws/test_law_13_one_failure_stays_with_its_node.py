@@ -20,6 +20,7 @@ from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.laws.histories import MAIN
+from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, RECORD, REQUEST
 from tests.support.worlds import look, world_of
@@ -29,6 +30,10 @@ def _plans(plan: Plan) -> list[NodePlan]:
     return [one for one in plan.nodes if one.node != "z"]
 
 
+OTHERS = Hits()
+
+
+@OTHERS.at_least(50)
 @settings(max_examples=250)
 @given(
     strategies.worlds(most=3),
@@ -53,6 +58,7 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
     def without_write(one: NodePlan) -> NodePlan:
         return replace(one, todo=replace(one.todo, write=None))
 
+    OTHERS.count(sum(one.acts for one in _plans(plan)))
     for mine, theirs in zip(_plans(plan), _plans(other), strict=True):
         assert without_write(theirs) == without_write(mine)
         assert (theirs.todo.write is None) == (mine.todo.write is None)
@@ -70,6 +76,10 @@ def test_a_message_that_nobody_can_read_stops_nothing(world: World, policy: Sett
     assert "z" in {one.node for one in plan.nodes}
 
 
+REFUSED = Hits()
+
+
+@REFUSED.at_least(8)
 @settings(max_examples=100)
 @given(
     strategies.worlds(most=4),
@@ -82,6 +92,7 @@ def test_a_write_that_fails_is_told_and_the_others_are_made(
 ) -> None:
     def fail(write: Call) -> None:
         if write.what == "patch_node" and write.node == name:
+            REFUSED.count()
             raise failure("no")
 
     world.api.before_write = fail

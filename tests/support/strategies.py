@@ -7,7 +7,7 @@ the document and the plan. Moments lie within some hours of `NOW`, where windows
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
@@ -240,6 +240,62 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     return builders.on_vm(bare, instance)
 
 
+_asking_requests = st.sampled_from(
+    (
+        builders.DRAIN_NOW,
+        builders.DRAIN_NOW,
+        '{"kind":"Redeploy"}',
+        '{"kind":"Preempt"}',
+        f'{{"kind":"Reboot","notBefore":"{(NOW + timedelta(minutes=20)).isoformat()}"}}',
+    )
+)
+_zones, _pools = st.sampled_from(("", "1", "2")), st.sampled_from(("batch", "web"))
+
+
+@st.composite
+def asking_nodes(draw: st.DrawFn, name: str) -> Node:
+    """A healthy node that was never in maintenance, and for which somebody asks for a drain."""
+    bare = builders.node(
+        name,
+        zone=draw(_zones),
+        pool=draw(_pools),
+        annotations={REQUEST: draw(_asking_requests)},
+        conditions=(builders.quiet(),),
+    )
+    return builders.on_vm(bare, int(name.removeprefix("n")))
+
+
+_quiet_for = st.sampled_from((*(NOW - timedelta(minutes=10),) * 4, NOW - timedelta(minutes=1), None))
+
+
+@st.composite
+def ending_nodes(draw: st.DrawFn, name: str) -> Node:
+    """A node in maintenance, drained, whose sources no longer report any event; it was quiet for a while."""
+    uid, instance = f"uid-{name}", int(name.removeprefix("n"))
+    held = CaseRecord(
+        state=State.IN_MAINTENANCE,
+        since=NOW - timedelta(hours=1),
+        events=(draw(known_events),),
+        cordon=draw(st.sampled_from((Cordon.OURS, Cordon.OURS, Cordon.OURS, Cordon.FOREIGN))),
+        drain=DrainRecord(NOW - timedelta(hours=1), 1, NOW - timedelta(minutes=50)),
+        quiet_since=draw(_quiet_for),
+    )
+    bare = builders.node(
+        name,
+        uid=uid,
+        zone=draw(_zones),
+        pool=draw(_pools),
+        labels={STATE: State.IN_MAINTENANCE.value},
+        annotations={
+            RECORD: to_annotation(builders.remembered(held, uid)),
+            IMDS: builders.published(vm=builders.vm_name(instance)),
+        },
+        unschedulable=True,
+        conditions=(builders.quiet(),),
+    )
+    return builders.on_vm(bare, instance)
+
+
 @st.composite
 def pods(draw: st.DrawFn, on: str) -> tuple[Pod, ...]:
     """Some pods of one node: ordinary ones, and those that are kept, skipped or going."""
@@ -274,12 +330,26 @@ def _node(name: str, fresh: bool) -> st.SearchStrategy[Node]:
     return nodes(name, fresh=fresh)
 
 
+@cache
+def _of_kind(more: Callable[[str], st.SearchStrategy[Node]], name: str) -> st.SearchStrategy[Node]:
+    return more(name)
+
+
 @st.composite
-def worlds(draw: st.DrawFn, *, most: int = 5, fresh: bool = False) -> World:
-    """A simulated world whose cluster is in any state."""
+def worlds(
+    draw: st.DrawFn,
+    *,
+    most: int = 5,
+    fresh: bool = False,
+    more: Callable[[str], st.SearchStrategy[Node]] | None = None,
+) -> World:
+    """A simulated world whose cluster is in any state; about half of its nodes are of the kind `more`."""
     names = [f"n{number}" for number in range(draw(st.integers(1, most)))]
     world = world_of(
-        [draw(_node(name, fresh)) for name in names],
+        [
+            draw(_of_kind(more, name) if more is not None and draw(booleans) else _node(name, fresh))
+            for name in names
+        ],
         [pod for name in names for pod in draw(_pods(name))],
     )
     world.cluster.agents = draw(_agents)
