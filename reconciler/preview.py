@@ -11,7 +11,7 @@ from reconciler.model.snapshot import Snapshot
 
 
 def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
-    """Return the plan with every node that is to be drained showing pods, blockers and room.
+    """Return the plan with a preview (pods, blockers and room) for every node that will be drained.
 
     `snapshot` has the pods of the whole cluster, the budgets, and what decides where else a pod may run.
     """

@@ -52,7 +52,7 @@ class HealthServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

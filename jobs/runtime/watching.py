@@ -21,7 +21,7 @@ _RETRY = 5.0
 
 
 class NodeWatcher:
-    """Calls `wake` for every change of a node field that we read, from a thread of its own."""
+    """Calls `wake` from its own thread for every change of a node field that the reconciler reads."""
 
     def __init__(self, connection: Connection, wanted: Wanted, wake: Callable[[], None]) -> None:
         """Take the connection and which fields count."""
@@ -38,7 +38,7 @@ class NodeWatcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Watch no more; the connection is cut from here, so that nobody waits for the next change."""
+        """Stop watching, and close the connection, so that the thread does not wait for the next change."""
         self._stop.set()
         self._open.close()
         self._thread.join()
@@ -52,7 +52,7 @@ class NodeWatcher:
                     if self._stop.is_set():
                         return
             except ClusterError as error:
-                # The scheduled passes go on without it, and say the same to whoever reads the log.
+                # The scheduled passes continue without the watch, and log the same error.
                 log.warning("the watch of nodes ended: %s", error)
             self._stop.wait(_RETRY)
 
@@ -76,7 +76,7 @@ class FileWatcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._stop.set()
         self._thread.join()
 

@@ -27,7 +27,7 @@ KEPT_PROBLEM = 60.0
 
 
 class SourceClients:
-    """Makes each client once, and anew when its section of the settings changes; keeps its tokens else."""
+    """Creates each client once, and again when its section of the settings changes. Tokens are kept."""
 
     def __init__(self, guard: Guard | None = None) -> None:
         """Take what raises LockLost where the lock is not ours; without it the clients only read.

@@ -87,7 +87,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
 
 
 def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
-    """Whether a node that is cordoned already is to be drained, or drained again.
+    """Whether to drain a node that is already cordoned, or to drain it again.
 
     A case with a drain starts it again for a new event, because that event may evict more pods. A case
     without one, which adopted a cordon, starts it when a start is allowed.

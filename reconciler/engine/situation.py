@@ -70,7 +70,7 @@ class Situation:
 
     @property
     def replacing(self) -> tuple[JudgedEvent, ...]:
-        """The events for which the node's machine is to be replaced."""
+        """The events for which the machine of the node is replaced."""
         return tuple(one for one in self.judged if one.asks and one.replaces)
 
     @property

@@ -187,7 +187,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """What is to be done about one node.
+    """The actions for one node.
 
     `publications` only show something to other tools: they do not count as an action, and are sent last.
     """

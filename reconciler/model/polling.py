@@ -23,12 +23,11 @@ F = TypeVar("F")
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[S, F]):
-    """What one request came to.
+    """The result of one request.
 
-    `found` are the facts, each with the name of its VM. `seen` are the VMs whose state the answer told, those
-    without facts too, if the service tells of them. `problem` is set where there was no whole answer. `wait`
-    is the service's wish in seconds. `asked` False means that the request was not sent, because others had
-    to wait already.
+    `found` are the facts, each with the name of its VM. `seen` are all VMs in the answer, also those without
+    facts. `problem` is set if there was no complete answer. `wait` is the pause that the service asks for, in
+    seconds. `asked` False: the request was not sent, because the service asked earlier ones to wait.
     """
 
     scope: S
@@ -41,10 +40,10 @@ class Listing(Generic[S, F]):
 
 @dataclass(frozen=True, slots=True)
 class ScopeAnswer(Generic[S, F]):
-    """The answer for one scope that was `asked` for last, in force until it is asked for `again` (UTC).
+    """The last answer for one scope. It was queried at `asked` and is valid until `again` (UTC).
 
-    `unseen` are VMs behind managed nodes that the answer should have told of and did not. With a `problem`
-    nothing is known of any VM in the scope.
+    `unseen` are VMs of managed nodes that are missing in the answer. With a `problem` nothing is known about
+    any VM in the scope.
     """
 
     scope: S
@@ -57,13 +56,13 @@ class ScopeAnswer(Generic[S, F]):
 
 @dataclass(frozen=True, slots=True)
 class Memory(Generic[S, F]):
-    """All answers in force, sorted by scope; until `not_before` (UTC) the service is not asked at all."""
+    """All valid answers, sorted by scope. The service is not queried before `not_before` (UTC)."""
 
     answers: tuple[ScopeAnswer[S, F], ...] = ()
     not_before: datetime | None = None
 
     def of(self, scope: S) -> ScopeAnswer[S, F] | None:
-        """Return the answer for a scope, None where it was never asked for."""
+        """Return the answer for a scope, or None if it was never queried."""
         return next((one for one in self.answers if one.scope == scope), None)
 
 

@@ -1,8 +1,8 @@
-"""What a source adds that asks a service of its own, such as a cloud's API.
+"""The base of sources that query a service, such as the API of a cloud.
 
-A pass asks for what is due and keeps every answer, in the snapshot and in the ledger, until its scope is
-asked for again. All polled sources share this logic; a source says only which scopes there are, how their
-facts become signals, and how scopes and facts are written as JSON.
+A pass queries the scopes that are due. Each answer is kept, in the snapshot and in the ledger, until its
+scope is queried again. All polled sources share this logic. A source defines its scopes, how their facts
+become signals, and how scopes and facts are written as JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reconciler.settings.schema import Settings
 from reconciler.sources.source import Source, SourceContext
 
 SPARE = timedelta(minutes=1)
-"""How soon a scope is asked for that was left out because few calls were left."""
+"""How soon a scope is queried that was skipped because few calls were left."""
 
 _LONGEST_WAIT = timedelta(hours=6)
 
@@ -41,19 +41,19 @@ class PolledSection(Protocol):
 
 
 class PolledSource(Source, Generic[S, F]):
-    """A source whose service is asked for scopes `S` and answers with facts `F`."""
+    """A source that queries a service for scopes `S` and gets facts `F`."""
 
     name: str
     """Also the key of its memory in the ledger's ConfigMap, so not one of the ledger's own keys."""
 
     retry: ClassVar[timedelta] = timedelta(minutes=5)
-    """How soon a scope is asked for again after a failure, unless the service wishes for more."""
+    """How soon a scope is queried again after a failure, unless the service asks for a longer pause."""
 
     complete: ClassVar[bool] = True
-    """Whether an answer tells of every VM: then one that it misses is unknown, else it has no event."""
+    """Whether an answer contains every VM. If so, a missing VM is unknown; else it has no event."""
 
     follow: ClassVar[timedelta] = timedelta(minutes=2)
-    """How often a scope is asked for that has a node which the source follows."""
+    """How often a scope is queried that has a node which the source follows."""
 
     # What each source says for itself.
 

@@ -29,7 +29,7 @@ ONCE: Mapping[str, Any] = {
     "connection_timeout": CONNECT_TIMEOUT,
     "read_timeout": READ_TIMEOUT,
 }
-"""Nothing is tried twice: when to ask again is written down by the pass."""
+"""No retries: the pass records when to query again."""
 
 _LONGEST_PROBLEM = 300
 

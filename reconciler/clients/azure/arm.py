@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATIENCE = 90.0
-"""Seconds for all lists of one pass; what is not done by then is asked for by a later pass."""
+"""Seconds for all lists of one pass. A later pass queries the rest."""
 
 RESERVE = 10
-"""With so few calls left of any limit nothing more is asked for: others in the subscription need them."""
+"""With so few calls left of any limit, no more are made. Other clients of the subscription need them."""
 
 Compute = Callable[[str], "ComputeManagementClient"]
 """Makes the client of a subscription."""
@@ -121,7 +121,7 @@ class Arm:
             ) from error
 
     def _ask(self, scope: Scope, ends: float) -> tuple[Listing[Scope, Planned], bool]:
-        """Return what came of one scope, and whether the next is to be asked for."""
+        """Return the answer for one scope, and whether to query the next one."""
         from azure.core.exceptions import AzureError
 
         spare: list[int] = []

@@ -31,7 +31,7 @@ def dump(replaced: tuple[Replaced, ...]) -> str:
 
 
 def load(text: str | None) -> tuple[Replaced, ...]:
-    """Read the text; none where there is none, or nobody can read it."""
+    """Parse the text. An empty or invalid text results in none."""
     if not text:
         return ()
     try:
