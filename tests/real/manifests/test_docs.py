@@ -50,22 +50,46 @@ def test_every_folder_that_a_page_names_is_there(page: str) -> None:
     assert {name for name in named if not (K8S.parent / name / "kustomization.yaml").exists()} == set()
 
 
-def test_the_kustomization_to_copy_does_what_it_says(tmp_path: Path) -> None:
+BLOCKS = re.findall(r"```yaml\n(.*?)```", (DOCS / "install.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+def kustomized(folder: Path, *blocks: str) -> str:
+    """What kustomize makes of these blocks in one kustomization."""
     program = shutil.which("kubectl")
     if program is None:
         pytest.skip("no kubectl on the path to build the manifests with")
-    blocks = re.findall(r"```yaml\n(.*?)```", (DOCS / "install.md").read_text(encoding="utf-8"), re.DOTALL)
-    shutil.copytree(K8S, tmp_path / "k8s")
-    folder = tmp_path / "ours"
-    folder.mkdir()
-    (folder / "kustomization.yaml").write_text(blocks[0], encoding="utf-8")
-    (folder / "maintenance.yaml").write_text("mode: Enforce\n", encoding="utf-8")
-
+    shutil.copytree(K8S, folder / "k8s")
+    ours = folder / "ours"
+    ours.mkdir()
+    (ours / "kustomization.yaml").write_text("".join(blocks), encoding="utf-8")
+    (ours / "maintenance.yaml").write_text("mode: Enforce\n", encoding="utf-8")
     done = subprocess.run(
-        [program, "kustomize", str(folder)], capture_output=True, encoding="utf-8", check=False, timeout=60
+        [program, "kustomize", str(ours)], capture_output=True, encoding="utf-8", check=False, timeout=60
     )
-
     assert done.returncode == 0, done.stderr
-    found = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    return done.stdout
+
+
+def test_the_kustomization_to_copy_does_what_it_says(tmp_path: Path) -> None:
+    made = kustomized(tmp_path, BLOCKS[0])
+
+    found = {each["kind"]: each for each in yaml.safe_load_all(made)}
     assert found["ConfigMap"]["data"] == {"maintenance.yaml": "mode: Enforce\n"}
-    assert set(re.findall(r"image: (\S+)", done.stdout)) == {"REGISTRY/node-maintenance-reconciler:0.1.0"}
+    assert set(re.findall(r"image: (\S+)", made)) == {"REGISTRY/node-maintenance-reconciler:0.1.0"}
+
+
+def test_the_patches_for_another_prefix_change_it_everywhere(tmp_path: Path) -> None:
+    made = kustomized(tmp_path, *BLOCKS[:2])
+
+    policies = [
+        each for each in yaml.safe_load_all(made) if each["kind"].startswith("ValidatingAdmissionPolicy")
+    ]
+    named = {
+        each["metadata"]["name"]: str(each["spec"]).count("maintenance.example.com/")
+        for each in policies
+        if "variables" in each["spec"]
+    }
+    assert named == dict.fromkeys(
+        ("node-maintenance-keys", "node-maintenance-reconciler", "node-maintenance-agent"), 1
+    )
+    assert "node-maintenance.dev" not in str(policies)

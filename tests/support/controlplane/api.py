@@ -72,15 +72,28 @@ class Api:
     Resources are plural names (`pods`). Where no namespace is given it is `default`, but a list is of all.
     """
 
-    def __init__(self, kubeconfig: Path | str, *, user_agent: str = "tests", connections: int = 48) -> None:
+    def __init__(
+        self,
+        kubeconfig: Path | str,
+        *,
+        user_agent: str = "tests",
+        connections: int = 48,
+        impersonate: tuple[str, ...] = (),
+    ) -> None:
+        """`impersonate`: a user and its groups, as whom the server is to see the kubeconfig's own user."""
         config = yaml.safe_load(Path(kubeconfig).read_text(encoding="utf-8"))
         self.url: str = config["clusters"][0]["cluster"]["server"]
         token = config["users"][0]["user"]["token"]
+        headers = urllib3.HTTPHeaderDict({"Authorization": f"Bearer {token}", "User-Agent": user_agent})
+        for user in impersonate[:1]:
+            headers["Impersonate-User"] = user
+        for group in impersonate[1:]:
+            headers.add("Impersonate-Group", group)
         self._pool = urllib3.PoolManager(
             num_pools=1,
             maxsize=connections,
             ca_certs=config["clusters"][0]["cluster"]["certificate-authority"],
-            headers={"Authorization": f"Bearer {token}", "User-Agent": user_agent},
+            headers=headers,
             retries=False,
             timeout=urllib3.Timeout(30),
         )
@@ -182,7 +195,9 @@ class Api:
         """Any request; the answer's JSON, or ApiError."""
         asked = urlencode({key: value for key, value in (query or {}).items() if value is not None})
         url = f"{self.url}/{path}" + (f"?{asked}" if asked else "")
-        sent = {**self._pool.headers, "Content-Type": "application/json", **(headers or {})}
+        sent = urllib3.HTTPHeaderDict(self._pool.headers)
+        sent["Content-Type"] = "application/json"
+        sent.update(headers or {})
         payload = None if body is None else json.dumps(body).encode()
         response = self._pool.request(method, url, body=payload, headers=sent)
         is_json = response.headers.get("Content-Type", "").startswith("application/json")

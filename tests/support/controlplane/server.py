@@ -261,6 +261,8 @@ class ControlPlane:
             f"--tls-private-key-file={certificates.serving_key}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--authorization-mode=Node,RBAC",
+            # As on every managed cluster: a node may write itself only.
+            "--enable-admission-plugins=NodeRestriction",
             f"--service-account-key-file={certificates.service_account_key}",
             f"--service-account-signing-key-file={certificates.service_account_key}",
             "--service-account-issuer=https://kubernetes.default.svc",

@@ -1,0 +1,317 @@
+"""Who may write what on Nodes: kubelets nothing of ours, and our own account nothing of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from reconciler.model.lifecycle import LIFECYCLE
+from reconciler.publishing.drainsafe import DRAINSAFE_KEYS
+from tests.real.manifests.applying import applied
+from tests.support.controlplane.api import Api, ApiError, Object
+from tests.support.controlplane.fill import Pool
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+
+POOL = Pool("np")
+OWN, OTHER, NEW = POOL.node_name(1), POOL.node_name(2), POOL.node_name(3)
+PREFIX = "node-maintenance.dev"
+KEYS = "node-maintenance-keys"
+OURS = "node-maintenance-reconciler"
+WIDE = {"apiGroups": ["*"], "resources": ["nodes", "nodes/status", "nodes/proxy"], "verbs": ["*"]}
+SYSTEM = "node-maintenance"
+
+
+@pytest.fixture(scope="module")
+def guarded(controlplane: ControlPlane) -> Iterator[ControlPlane]:
+    """The policies in force; RBAC of ours is wider than shipped, so that only the policy can refuse."""
+    controlplane.start_apiserver()
+    controlplane.clean()
+    with applied(controlplane, "base"):
+        controlplane.api.patch("clusterroles", OURS, {"rules": [WIDE]})
+        make_nodes(controlplane.api)
+        for api, name in ((kubelet(controlplane), KEYS), (reconciler(controlplane), OURS)):
+            with api:
+                in_force(api, name)
+        yield controlplane
+    controlplane.clean()
+
+
+@pytest.fixture(autouse=True)
+def fresh(guarded: ControlPlane) -> None:
+    """The nodes as they were made."""
+    for name in (OWN, OTHER, NEW):
+        if guarded.api.find("nodes", name) is not None:
+            guarded.api.patch("nodes", name, {"metadata": {"finalizers": None}})
+            guarded.api.delete("nodes", name)
+    make_nodes(guarded.api)
+
+
+@pytest.fixture
+def node(guarded: ControlPlane) -> Iterator[Api]:
+    """The API server as the kubelet of OWN sees it."""
+    with kubelet(guarded) as api:
+        yield api
+
+
+@pytest.fixture
+def ours(guarded: ControlPlane) -> Iterator[Api]:
+    """The API server as the reconciler's account sees it."""
+    with reconciler(guarded) as api:
+        yield api
+
+
+def kubelet(cluster: ControlPlane, name: str = OWN) -> Api:
+    user = f"system:node:{name}"
+    return Api(cluster.kubeconfig, user_agent="tests-kubelet", impersonate=(user, "system:nodes"))
+
+
+def reconciler(cluster: ControlPlane) -> Api:
+    wait_for("the account", lambda: cluster.api.find("serviceaccounts", "reconciler", SYSTEM))
+    return Api(cluster.kubeconfig_for("reconciler", SYSTEM), user_agent="tests-reconciler")
+
+
+def make_nodes(api: Api) -> None:
+    for instance in (1, 2):
+        made = POOL.node(
+            instance,
+            labels={"kept": "yes", "mechanic.cordoned": "true", f"{PREFIX}/state": "maintenance-required"},
+            annotations={"kept": "yes", f"{PREFIX}/request": "{}", f"{PREFIX}/record": "{}"},
+        )
+        made["metadata"]["finalizers"] = ["example.com/kept"]
+        made["spec"]["taints"] = [{"key": "kept", "effect": "PreferNoSchedule"}]
+        api.create("nodes", made)
+
+
+def in_force(api: Api, policy: str) -> None:
+    """Return once the server enforces the policy, which it takes a moment to compile."""
+
+    def refused() -> bool:
+        # A value that neither identity may write: `another` is not ours, `state` is no kubelet's.
+        key = "another" if policy == OURS else f"{PREFIX}/state"
+        body = {"metadata": {"labels": {key: "x"}}}
+        headers = {"Content-Type": "application/merge-patch+json"}
+        try:
+            api.request("PATCH", f"api/v1/nodes/{OWN}", body, query={"dryRun": "All"}, headers=headers)
+        except ApiError as error:
+            return policy in str(error)
+        return False
+
+    wait_for(f"admission policy {policy}", refused)
+
+
+def annotation(key: str, text: str | None = "x") -> Object:
+    return {"metadata": {"annotations": {f"{PREFIX}/{key}": text}}}
+
+
+def label(key: str, text: str | None = "x") -> Object:
+    return {"metadata": {"labels": {f"{PREFIX}/{key}": text}}}
+
+
+FORGED = [
+    *(annotation(key) for key in ("request", "record", "acknowledge", "imds", "a-later-one")),
+    annotation("request", None),
+    annotation("record", None),
+    *(label(key) for key in ("state", "ignore", "a-later-one")),
+    label("state", None),
+    {"metadata": {"annotations": None}},
+    {"metadata": {"annotations": {"another": "x", f"{PREFIX}/request": "x"}}},
+]
+
+
+@pytest.mark.parametrize("subresource", [None, "status"])
+@pytest.mark.parametrize("kind", ["merge", "strategic"])
+@pytest.mark.parametrize("body", FORGED, ids=repr)
+def test_a_kubelet_may_not_write_our_keys_on_its_own_node(
+    node: Api, body: Object, kind: str, subresource: str | None
+) -> None:
+    with pytest.raises(ApiError) as error:
+        node.patch("nodes", OWN, body, kind=kind, subresource=subresource)
+
+    assert f"ValidatingAdmissionPolicy '{KEYS}'" in str(error.value)
+
+
+@pytest.mark.parametrize("subresource", [None, "status"])
+def test_a_kubelet_may_not_apply_or_replace_our_keys_either(
+    guarded: ControlPlane, node: Api, subresource: str | None
+) -> None:
+    own = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": OWN}}
+    whole = guarded.api.get("nodes", OWN)
+    whole["metadata"]["annotations"][f"{PREFIX}/acknowledge"] = "[]"
+    path = f"api/v1/nodes/{OWN}" + (f"/{subresource}" if subresource else "")
+    with pytest.raises(ApiError, match=KEYS):
+        node.patch(
+            "nodes",
+            OWN,
+            {**own, "metadata": {"name": OWN, **annotation("imds")["metadata"]}},
+            kind="apply",
+            subresource=subresource,
+        )
+    with pytest.raises(ApiError, match=KEYS):
+        node.request("PUT", path, whole)
+
+
+@pytest.mark.parametrize("body", [annotation("record"), label("ignore")], ids=repr)
+def test_a_kubelet_may_not_register_with_our_keys(guarded: ControlPlane, body: Object) -> None:
+    made = POOL.node(3)
+    for key in ("kubernetes.io/role", "node-role.kubernetes.io/agent"):
+        del made["metadata"]["labels"][key]  # NodeRestriction refuses these; a controller of AKS adds them
+    for part, values in body["metadata"].items():
+        made["metadata"].setdefault(part, {}).update(values)
+    with kubelet(guarded, NEW) as node:
+        with pytest.raises(ApiError, match=KEYS):
+            node.create("nodes", made)
+        for part, values in body["metadata"].items():
+            for key in values:
+                del made["metadata"][part][key]
+        node.create("nodes", made)
+
+
+def test_a_kubelet_may_do_what_kubelets_do(node: Api) -> None:
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
+    node.patch("nodes", OWN, {"status": {"conditions": [ready]}}, kind="strategic", subresource="status")
+    node.patch("nodes", OWN, {"metadata": {"annotations": {"volumes.kubernetes.io/x": "y"}}})
+    node.patch("nodes", OWN, {"metadata": {"labels": {"kept": None, "another": "x"}}})
+
+    found = node.get("nodes", OWN)["metadata"]
+    assert found["labels"][f"{PREFIX}/state"] == "maintenance-required"
+    assert found["annotations"][f"{PREFIX}/request"] == "{}"
+
+
+def test_a_kubelet_may_not_touch_another_node_at_all(node: Api) -> None:
+    for body in (annotation("request"), {"metadata": {"annotations": {"another": "x"}}}):
+        with pytest.raises(ApiError) as error:
+            node.patch("nodes", OTHER, body)
+        assert error.value.status == 403
+
+
+def test_a_node_that_makes_the_evaluation_expensive_is_refused(node: Api) -> None:
+    many = {f"x{number}": "" for number in range(20_000)}
+    with pytest.raises(ApiError) as error:
+        node.patch("nodes", OWN, {"metadata": {"annotations": {**many, f"{PREFIX}/request": "x"}}})
+
+    assert KEYS in str(error.value)
+
+
+def test_other_users_may_write_our_keys(guarded: ControlPlane) -> None:
+    guarded.api.patch("nodes", OWN, annotation("request", '{"kind": "Reboot"}'))
+
+    assert guarded.api.get("nodes", OWN)["metadata"]["annotations"][f"{PREFIX}/request"]
+
+
+WRITTEN = {
+    "cordon": {"spec": {"unschedulable": True}},
+    "uncordon": {"spec": {"unschedulable": None}},
+    "our label": label("state", "in-maintenance"),
+    "our label removed": label("state", None),
+    "our annotation": annotation("record"),
+    "our annotation removed": annotation("record", None),
+    "mechanic's label removed": {"metadata": {"labels": {"mechanic.cordoned": None}}},
+    "drainsafe": {"metadata": {"annotations": dict.fromkeys(sorted(DRAINSAFE_KEYS), "x")}},
+    "all in one": {
+        "metadata": {
+            "labels": {f"{PREFIX}/state": "in-maintenance", "mechanic.cordoned": None},
+            "annotations": {f"{PREFIX}/record": "x", **dict.fromkeys(sorted(DRAINSAFE_KEYS), "x")},
+        },
+        "spec": {"unschedulable": True},
+    },
+}
+
+
+@pytest.mark.parametrize("what", WRITTEN)
+def test_the_reconciler_may_write_what_it_writes(ours: Api, what: str) -> None:
+    ours.patch("nodes", OWN, WRITTEN[what])
+
+
+def condition(kind: str, status: str = "True") -> Object:
+    return {"type": kind, "status": status, "reason": "NodeMaintenance", "message": ""}
+
+
+def test_the_reconciler_may_write_the_lifecycle_conditions_and_remove_them(ours: Api) -> None:
+    put: Object = {"status": {"conditions": [condition(kind) for kind in LIFECYCLE]}}
+    gone: Object = {"status": {"conditions": [{"type": kind, "$patch": "delete"} for kind in LIFECYCLE]}}
+    for body in (put, gone):
+        ours.patch("nodes", OWN, body, kind="strategic", subresource="status")
+
+    found = ours.get("nodes", OWN)["status"]["conditions"]
+    assert {one["type"] for one in found}.isdisjoint(LIFECYCLE)
+
+
+OWNER = {"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}
+REFUSED = {
+    "a taint": {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}},
+    "no taint": {"spec": {"taints": None}},
+    "another cordon and a taint": {"spec": {"unschedulable": True, "taints": []}},
+    "podCIDR": {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}},
+    "a label": {"metadata": {"labels": {"another": "x"}}},
+    "another's label removed": {"metadata": {"labels": {"kept": None}}},
+    "another's label changed": {"metadata": {"labels": {"kept": "no"}}},
+    "a role": {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}},
+    "mechanic's label": {"metadata": {"labels": {"mechanic.cordoned": "false"}}},
+    "a prefix like ours": {"metadata": {"labels": {f"{PREFIX}.example.com/state": "x"}}},
+    "an annotation": {"metadata": {"annotations": {"another": "x"}}},
+    "an annotation beside ours": {"metadata": {"annotations": {"another": "x", f"{PREFIX}/record": "x"}}},
+    "another's annotation removed": {"metadata": {"annotations": {"kept": None}}},
+    "all annotations removed": {"metadata": {"annotations": None}},
+    "drainsafe's other keys": {"metadata": {"annotations": {"drainsafe.azure.com/another": "x"}}},
+    "a finalizer": {"metadata": {"finalizers": ["example.com/x"]}},
+    "no finalizer": {"metadata": {"finalizers": None}},
+    "an owner": {"metadata": {"ownerReferences": [OWNER]}},
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_the_reconciler_may_write_nothing_else(ours: Api, what: str) -> None:
+    with pytest.raises(ApiError) as error:
+        ours.patch("nodes", OWN, REFUSED[what])
+
+    assert error.value.status in (403, 422)
+    assert f"ValidatingAdmissionPolicy '{OURS}'" in str(error.value)
+
+
+def test_nor_by_server_side_apply_or_by_replacing_the_whole(guarded: ControlPlane, ours: Api) -> None:
+    own = {"apiVersion": "v1", "kind": "Node"}
+    whole = guarded.api.get("nodes", OWN)
+    whole["spec"]["taints"] = []
+    with pytest.raises(ApiError, match=OURS):
+        ours.patch("nodes", OWN, {**own, "metadata": {"name": OWN, "labels": {"a": "b"}}}, kind="apply")
+    with pytest.raises(ApiError, match=OURS):
+        ours.request("PUT", f"api/v1/nodes/{OWN}", whole)
+    ours.patch("nodes", OWN, {**own, "metadata": {"name": OWN, **label("state")["metadata"]}}, kind="apply")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"conditions": [condition("Ready", "False")]}, id="Ready"),
+        pytest.param({"conditions": [{"type": "Ready", "$patch": "delete"}]}, id="no Ready"),
+        pytest.param({"conditions": [condition("Another")]}, id="another condition"),
+        pytest.param({"capacity": {"cpu": "99"}}, id="capacity"),
+        pytest.param({"addresses": [{"type": "InternalIP", "address": "10.9.9.9"}]}, id="an address"),
+        pytest.param({"daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}}, id="the kubelet's port"),
+        pytest.param({"phase": "Terminated"}, id="phase"),
+    ],
+)
+def test_the_reconciler_may_write_nothing_else_of_the_status(ours: Api, body: Object) -> None:
+    with pytest.raises(ApiError) as error:
+        ours.patch("nodes", OWN, {"status": body}, kind="strategic", subresource="status")
+
+    assert f"ValidatingAdmissionPolicy '{OURS}'" in str(error.value)
+
+
+def test_nor_others_labels_by_way_of_the_status(ours: Api) -> None:
+    with pytest.raises(ApiError, match=OURS):
+        ours.patch("nodes", OWN, {"metadata": {"labels": {"another": "x"}}}, subresource="status")
+
+
+def test_the_reconciler_may_neither_create_nor_delete_nodes_nor_reach_the_kubelet(ours: Api) -> None:
+    for method, path, body in (
+        ("POST", "api/v1/nodes", POOL.node(3)),
+        ("DELETE", f"api/v1/nodes/{OWN}", None),
+        ("DELETE", "api/v1/nodes", None),
+        ("GET", f"api/v1/nodes/{OWN}/proxy/pods", None),
+    ):
+        with pytest.raises(ApiError) as error:
+            ours.request(method, path, body)
+        assert f"ValidatingAdmissionPolicy '{OURS}'" in str(error.value), (method, path)
