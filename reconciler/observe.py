@@ -118,7 +118,7 @@ def _poll(
     now: datetime,
 ) -> dict[str, AnyMemory]:
     """Return the answers in force of each polled source that is on, after asking for what is due."""
-    managed = tuple(node for node in nodes if settings.looks_after(node.labels))
+    managed = tuple(node for node in nodes if settings.manages(node.labels))
     memories: dict[str, AnyMemory] = {}
     for source in sources.polled():
         if not source.enabled(settings):
@@ -145,7 +145,7 @@ def _machines(
     refs = [
         ref
         for node in nodes
-        if settings.looks_after(node.labels)
+        if settings.manages(node.labels)
         and _may_be_replaced(node, readings[node.name], records.get(node.name), settings, wanted=wanted)
         and (ref := machine_providers.machine_of(node)) is not None
     ]

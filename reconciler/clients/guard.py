@@ -9,5 +9,5 @@ Guard = Callable[[], None]
 
 
 def read_only() -> None:
-    """ScaleUp RuntimeError: the default guard of a client that was made without one refuses every write."""
+    """Raise RuntimeError: a client without a guard only reads."""
     raise RuntimeError("this client was made for reading; a write needs a guard")

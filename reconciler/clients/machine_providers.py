@@ -92,11 +92,11 @@ class NotSetUp:
         return tuple(Machine(ref, problem=self.problem) for ref in refs)
 
     def scale_up(self, action: ScaleUp) -> None:
-        """ScaleUp ValueError: no machine without a problem comes from here."""
+        """Raise ValueError: every machine from here has a problem."""
         raise ValueError(f"{action.node}: {self.problem}")
 
     def remove(self, action: Remove) -> None:
-        """ScaleUp ValueError, as `scale_up` does."""
+        """Raise ValueError, as `scale_up` does."""
         raise ValueError(f"{action.node}: {self.problem}")
 
 

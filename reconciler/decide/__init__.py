@@ -69,7 +69,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         now=now,
         mode=settings.mode.value,
         nodes=plans,
-        looked_after=sum(1 for node in fleet if settings.looks_after(node.labels)),
+        managed=sum(1 for node in fleet if settings.manages(node.labels)),
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(*notes(snapshot, fleet, settings), *assessment.notes),

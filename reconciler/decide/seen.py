@@ -98,7 +98,7 @@ def untouchable(one: Seen, settings: Settings) -> Hold | None:
     if not settings.in_fleet(one.node.labels):
         undo = f"reconciler release {name} removes our cordon, label and record"
         return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
-    if not settings.looks_after(one.node.labels):
+    if not settings.manages(one.node.labels):
         return Hold(name, HoldCode.LOOKED_AFTER, f"label {OwnKeys(settings.keys.prefix).ignore} excludes it")
     if one.record is not None and one.record.claimed_by:
         return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {one.record.claimed_by}")

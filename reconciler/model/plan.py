@@ -269,7 +269,7 @@ class Plan:
     now: datetime
     mode: str
     nodes: tuple[NodePlan, ...] = ()
-    looked_after: int = 0
+    managed: int = 0
     budget: BudgetUse = BudgetUse(0, 0)
     ledger: Ledger | None = None
     notes: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
         "at": to_text(plan.now),
         "mode": plan.mode,
         "dryRun": rehearsed,
-        "lookedAfter": plan.looked_after,
+        "lookedAfter": plan.managed,
         "budget": {
             "places": plan.budget.limit,
             "taken": len(plan.budget.holders),

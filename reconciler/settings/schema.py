@@ -188,7 +188,7 @@ class Settings(Section):
         """Return whether `nodeSelector` selects a node with these labels."""
         return self.node_selector.matches(labels)
 
-    def looks_after(self, labels: Mapping[str, str]) -> bool:
+    def manages(self, labels: Mapping[str, str]) -> bool:
         """Return whether such a node is managed: selected, and without the ignore label."""
         return self.in_fleet(labels) and labels.get(OwnKeys(self.keys.prefix).ignore) != "true"
 

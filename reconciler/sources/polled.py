@@ -111,7 +111,7 @@ class PolledSource(Source, Generic[S, F]):
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return what the answers in force say of a managed node."""
-        if not context.settings.looks_after(node.labels):
+        if not context.settings.manages(node.labels):
             return ()
         found = self.reading(node, context.memories.get(self.name, Memory()), context.now)
         return () if found is None else (found,)

@@ -436,7 +436,7 @@ def test_a_node_that_the_label_takes_out_is_held_and_counts() -> None:
 
     assert codes(plan_of(plan)) == {"lookedAfter"}
     assert codes(plan_of(plan, "b")) == {"budgetLeft"}
-    assert plan.looked_after == 1
+    assert plan.managed == 1
 
 
 def test_a_node_that_the_settings_do_not_select_is_not_there() -> None:

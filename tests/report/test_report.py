@@ -59,7 +59,7 @@ def test_a_rehearsal_says_would_and_a_pass_says_does() -> None:
 
 
 def test_a_quiet_cluster_is_said_in_a_line() -> None:
-    told = to_document(Plan(NOW, "Observe", looked_after=3, budget=BudgetUse(1, 3)), rehearsed=True)
+    told = to_document(Plan(NOW, "Observe", managed=3, budget=BudgetUse(1, 3)), rehearsed=True)
 
     assert "no node has an event; none cordoned or draining by us" in as_text(told)
     assert "No node has an event" in as_markdown(told)

@@ -187,13 +187,13 @@ def test_who_treats_a_users_own_event_as_the_platforms() -> None:
 def test_the_ignore_label_takes_a_node_out_but_not_out_of_the_fleet() -> None:
     settings = parse_settings("nodeSelector: {a: b}\nkeys: {prefix: my.example}", "f")
 
-    assert settings.looks_after({"a": "b"})
-    assert not settings.looks_after({})
+    assert settings.manages({"a": "b"})
+    assert not settings.manages({})
     assert not settings.in_fleet({})
-    assert not settings.looks_after({"a": "b", "my.example/ignore": "true"})
+    assert not settings.manages({"a": "b", "my.example/ignore": "true"})
     assert settings.in_fleet({"a": "b", "my.example/ignore": "true"})
-    assert settings.looks_after({"a": "b", "my.example/ignore": "false"})
-    assert settings.looks_after({"a": "b", "node-maintenance.dev/ignore": "true"})
+    assert settings.manages({"a": "b", "my.example/ignore": "false"})
+    assert settings.manages({"a": "b", "node-maintenance.dev/ignore": "true"})
 
 
 def test_settings_are_frozen() -> None:

@@ -286,7 +286,7 @@ def _with_count(document: Mapping[str, Any], count: int) -> dict[str, Any]:
 
 
 def _refuse_busy(pool: Pool) -> None:
-    """ScaleUp CloudError for a busy pool: AKS runs one operation on a pool at a time and would refuse."""
+    """Raise CloudError for a busy pool: AKS runs one operation on a pool at a time and would refuse."""
     if pool.busy:
         raise CloudError(pool.busy, status=409)
 

@@ -33,7 +33,7 @@ class Karpenter:
         return tuple(self._machine(ref) for ref in refs)
 
     def scale_up(self, action: ScaleUp) -> None:
-        """ScaleUp Rejected: a NodePool keeps no number of machines."""
+        """Raise Rejected: a NodePool keeps no number of machines."""
         raise Rejected(f"machine {action.machine.name}: nothing keeps a number of it")
 
     def remove(self, action: Remove) -> None:
