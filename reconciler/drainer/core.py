@@ -91,6 +91,24 @@ class DrainCore:
         """Return how many drains have not ended."""
         return len(self._live)
 
+    def fail_all(self, because: str, now: datetime) -> tuple[Command, ...]:
+        """Fail every drain that runs at a time `now` (UTC), and return the commands that stop the watches.
+
+        For an error of the core itself, after which its state can't be trusted. Answers that are still on
+        their way are ignored. A new order starts a drain again.
+        """
+        for drain in self._drains.values():
+            drain.end(Phase.FAILED, now, because)
+            self._number += 1
+            drain.number, drain.in_flight = self._number, 0
+        self._pdbs = PdbTracker()
+        self._reopen.clear()
+        self._dirty.clear()
+        self._quiet_until = None
+        commands: list[Command] = []
+        self._close(commands)
+        return tuple(commands)
+
     def _take(self, event: Event, now: datetime, commands: list[Command]) -> None:
         match event:
             case Start(order):
@@ -178,7 +196,7 @@ class DrainCore:
                 and event.error.retry_after
                 and not event.error.causes
             ):
-                self._quiet_until = now + timedelta(seconds=event.error.retry_after)
+                self._quiet_until = now + self._limits.asked_wait(event.error.retry_after)
         self._dirty_waiting(released)
 
     def _watch_ended(self, event: WatchEnded, now: datetime) -> None:

@@ -23,6 +23,7 @@ class Limits:
     - `slow`: the pause for errors that only a person can fix.
     - `attachments`: the longest wait for volumes after the last pod, read every `attachments_every`.
     - `budgets_from`: from this number of queued pods on, the budgets are watched.
+    - `longest_wait`: the longest pause that an answer may ask for with Retry-After.
     """
 
     parallel: int = 50
@@ -35,6 +36,12 @@ class Limits:
     attachments: timedelta = timedelta(seconds=60)
     attachments_every: timedelta = timedelta(seconds=2)
     budgets_from: int = 5
+    longest_wait: timedelta = timedelta(minutes=5)
+
+    def asked_wait(self, seconds: float | None) -> timedelta:
+        """Return the pause that an answer asks for, between 0 and `longest_wait`."""
+        longest = self.longest_wait.total_seconds()
+        return timedelta(seconds=min(max(seconds or 0.0, 0.0), longest))
 
 
 # Commands. `drain` is the number of the attempt, so that late answers for an earlier attempt are ignored.

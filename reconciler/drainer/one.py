@@ -28,8 +28,9 @@ from reconciler.eviction.order import Tier
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import queue_key, summarise
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
+from reconciler.model.moments import shifted
 from reconciler.model.node import Node
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Pod, grace_seconds
 from reconciler.model.ports import Listed, PodChange, PodGone
 
 # A granted eviction sets the deletion timestamp at once. A pod without one after this time was kept by a
@@ -261,12 +262,12 @@ class NodeDrain:
 
     def _advance(self, pdbs: PdbTracker, free: int, now: datetime) -> Iterator[Command]:
         timeout = self.order.timeout
-        if timeout is not None and self._due(self.order.since + timeout, now):
+        if timeout is not None and self._due(shifted(self.order.since, timeout), now):
             self.end(Phase.TIMED_OUT, now, f"not drained within {timeout}")
             return
         loud = self.order.escalation.warn_after
         if loud is not None:
-            self._due(self.order.since + loud, now)
+            self._due(shifted(self.order.since, loud), now)
         if self._cordoned_at is None:
             yield from self._check(now)
             return
@@ -385,13 +386,13 @@ class NodeDrain:
                     )
             elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
                 grace = self._grace(pod)
-                grace = pod.grace if grace is None else grace
-                if self._due(steps.deadline - timedelta(seconds=grace), now):
+                grace = grace_seconds(pod.grace if grace is None else grace)
+                if self._due(shifted(steps.deadline, -timedelta(seconds=grace)), now):
                     tracked.hastened = True
                     instead = "is deleted instead of evicted, to be gone by the deadline"
                     return self._stage(pod, min(grace, left), instead)
         if steps.force_stuck_after is not None and pod.deleting_until is not None and not self._node_ready:
-            stuck = self._due(pod.deleting_until + steps.force_stuck_after, now)
+            stuck = self._due(shifted(pod.deleting_until, steps.force_stuck_after), now)
             if (
                 stuck
                 and not tracked.forced
@@ -445,7 +446,7 @@ class NodeDrain:
                 pass
         tracked.failures += 1
         tracked.hastened = tracked.forced = False
-        tracked.retry_at = now + max(pause, timedelta(seconds=refusal.wait or 0))
+        tracked.retry_at = now + max(pause, limits.asked_wait(refusal.wait))
         return ""
 
     def _take_back(self, writes: list[Write], pdbs: PdbTracker) -> None:
@@ -489,8 +490,8 @@ class NodeDrain:
                 if tracked.judged.action is Action.SKIP:
                     tracked.stage = Stage.QUEUED
                 else:
-                    at = pod.deleting_until + self.order.options.skip_terminating_after
-                    self._wakes.append(at + timedelta(seconds=1))
+                    at = shifted(pod.deleting_until, self.order.options.skip_terminating_after)
+                    self._wakes.append(shifted(at, timedelta(seconds=1)))
             elif (
                 tracked.stage is Stage.LEAVING
                 and pod.deleting_until is None
@@ -509,7 +510,7 @@ class NodeDrain:
         options = self.order.options
         if options.grace is not None:
             return options.grace
-        if options.max_grace is not None and pod.grace > options.max_grace.total_seconds():
+        if options.max_grace is not None and pod.grace_period > options.max_grace:
             return int(options.max_grace.total_seconds())
         return None
 
@@ -548,9 +549,10 @@ class NodeDrain:
 
     def _escalations(self, blockers: tuple[Blocker, ...], now: datetime) -> Iterator[str]:
         steps = self.order.escalation
-        if self.running and steps.warn_after is not None and now >= self.order.since + steps.warn_after:
+        loud = steps.warn_after
+        if self.running and loud is not None and now >= shifted(self.order.since, loud):
             for blocker in blockers:
-                yield f"not drained after {steps.warn_after}: {blocker.pod} {blocker.because}"
+                yield f"not drained after {loud}: {blocker.pod} {blocker.because}"
         # Also for pods that are gone by now.
         yield from self._stages.values()
 

@@ -24,6 +24,7 @@ from reconciler.drainer.messages import (
     Stop,
     Tick,
     Unwatch,
+    Watch,
     WatchBudgets,
     WatchEnded,
     WatchPods,
@@ -36,12 +37,17 @@ from reconciler.model.ports import Clock, Evictor
 _log = logging.getLogger(__name__)
 _Item = TypeVar("_Item")
 
+_LONGEST_SLEEP = 3600.0
+"""Seconds. Threads can't wait for every number of seconds; this thread looks again after an hour at most."""
+
 
 class Drainer:
     """Carries out drains in the background, until `close`.
 
     Errors of requests are in the progress, and are not raised in the caller's thread. A pool of
     `limits.parallel` threads sends requests, each watch has its own thread, and one thread runs the core.
+    An exception in the core fails the drains that run, is logged, and does not end the thread: the next order
+    starts a drain again.
     """
 
     def __init__(
@@ -77,8 +83,13 @@ class Drainer:
         self._thread: Thread | None = None
 
     def start(self, order: DrainOrder) -> None:
-        """Start or continue the drain of a node. A drain that has ended starts again."""
+        """Start or continue the drain of a node. A drain that has ended starts again.
+
+        Raises the exception that ended the drainer's thread, if there is one: nothing is drained any more.
+        """
         with self._changed:
+            if self._failure is not None:
+                raise self._failure
             if self._closing:
                 return
             if self._thread is None:
@@ -111,7 +122,7 @@ class Drainer:
                 left = None if until is None else until - self._clock.now().timestamp()
                 if left is not None and left <= 0:
                     return False
-                self._clock.wait(self._changed, left)
+                self._clock.wait(self._changed, None if left is None else min(left, _LONGEST_SLEEP))
             if self._failure is not None:
                 raise self._failure
             return True
@@ -153,7 +164,7 @@ class Drainer:
                 left = None if wake is None else (wake - self._clock.now()).total_seconds()
                 if left is not None and left <= 0:
                     return [Tick()]
-                self._clock.wait(self._changed, left)
+                self._clock.wait(self._changed, None if left is None else min(left, _LONGEST_SLEEP))
             if self._closing:
                 return None
             # Events that arrived in the meantime are handled together, so the core computes only once.
@@ -163,7 +174,12 @@ class Drainer:
 
     def _step(self, events: list[Event]) -> None:
         with self._core_lock:
-            commands = self._core.step_all(events, self._clock.now())
+            now = self._clock.now()
+            try:
+                commands = self._core.step_all(events, now)
+            except Exception as error:  # noqa: BLE001 - one bug must not end all drains to come
+                _log.exception("the drainer failed; the drains that run end, and start again when ordered")
+                commands = self._core.fail_all(f"internal error: {type(error).__name__}", now)
             touched = self._core.touched() if self._on_progress is not None else ()
             running, ended = self._core.running(), self._core.ended()
         for command in commands:
@@ -175,19 +191,31 @@ class Drainer:
                 self._changed.notify_all()
         if self._on_progress is not None:
             for one in touched:
-                self._on_progress(one)
+                self._report(one, self._on_progress)
+
+    def _report(self, progress: DrainProgress, on_progress: Callable[[DrainProgress], None]) -> None:
+        try:
+            on_progress(progress)
+        except Exception:  # noqa: BLE001 - any code may be behind it
+            # Whoever shows the progress must not stop the drains.
+            _log.exception("the progress can't be shown", extra={"node": progress.node})
 
     def _carry_out(self, command: Command) -> None:
         match command:
             case WatchPods(node, number):
-                self._watch(number, node)
+                self._watch(command, number, node)
             case WatchBudgets(number):
-                self._watch(number, None)
+                self._watch(command, number, None)
             case Unwatch(number):
                 self._leave(number)
             case _:
                 assert self._pool is not None
-                self._pool.submit(self._ask, command)
+                try:
+                    self._pool.submit(self._ask, command)
+                except RuntimeError as error:
+                    # No thread can be started now. The core retries as after any request that failed.
+                    _log.exception("a request of the drainer can't be sent", extra={"node": command.node})
+                    self._put(failed(command, ReconcilerError(f"not sent: {error}")))
 
     def _ask(self, command: Request) -> None:
         try:
@@ -201,10 +229,14 @@ class Drainer:
             answer = failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
         self._put(answer)
 
-    def _watch(self, number: int, node: str | None) -> None:
-        Thread(
-            target=self._follow, args=(number, node), name=f"watch-{node or 'budgets'}", daemon=True
-        ).start()
+    def _watch(self, command: Watch, number: int, node: str | None) -> None:
+        try:
+            Thread(
+                target=self._follow, args=(number, node), name=f"watch-{node or 'budgets'}", daemon=True
+            ).start()
+        except RuntimeError as error:
+            _log.exception("a watch of the drainer can't be started", extra={"node": node})
+            self._put(failed(command, ReconcilerError(f"not opened: {error}")))
 
     def _follow(self, number: int, node: str | None) -> None:
         """Pass the events of a watch to the core until it ends or is stopped."""
@@ -248,4 +280,8 @@ class Drainer:
         with self._changed:
             watch = self._watches.pop(number, None)
         if watch is not None:
-            watch.__exit__(None, None, None)
+            try:
+                watch.__exit__(None, None, None)
+            except Exception:  # noqa: BLE001 - a bug must not end the thread
+                # It is left either way. The thread that runs the core leaves watches, too.
+                _log.exception("a watch of the drainer can't be closed")

@@ -5,7 +5,7 @@ The node agent imports this file, so it needs nothing but the standard library.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 
@@ -38,3 +38,12 @@ def from_text(text: str) -> datetime:
     if not 1970 <= moment.year <= 9000:
         raise ValueError(f"too far away to be meant: {text!r}")
     return moment.astimezone(UTC)
+
+
+def shifted(moment: datetime, by: timedelta) -> datetime:
+    """Return an aware moment plus a duration, or the first or last moment of the calendar beyond that."""
+    try:
+        return moment + by
+    except OverflowError:
+        zone = moment.tzinfo
+        return datetime.max.replace(tzinfo=zone) if by > timedelta() else datetime.min.replace(tzinfo=zone)

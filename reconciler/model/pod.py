@@ -4,19 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from reconciler.model.names import is_object_name
 from reconciler.model.selector import LabelSelector, Requirement
+
+DEFAULT_GRACE = 30
+"""Seconds: the API's default of terminationGracePeriodSeconds."""
+
+LONGEST_GRACE = 365 * 24 * 3600
+"""Seconds: a longer grace period of a pod counts as this. The API has any int64."""
+
+
+def grace_seconds(found: int | None) -> int:
+    """Return a pod's terminationGracePeriodSeconds as a number between 0 and a year; None is the default.
+
+    Kubernetes treats a negative one as 1 second (core/v1, PodSpec).
+    """
+    if found is None:
+        return DEFAULT_GRACE
+    return 1 if found < 0 else min(found, LONGEST_GRACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner that is the controller (`controller: true`), as metav1.GetControllerOf finds it."""
+    """The owner that is the controller (`controller: true`), as metav1.GetControllerOf finds it.
+
+    Who may write the object can write anything here: the API server does not check that such an owner exists.
+    """
 
     kind: str
     name: str
     api_version: str = ""
     uid: str = ""
+
+    @property
+    def named(self) -> bool:
+        """Whether the name can be that of an object. Any other name must not reach a path."""
+        return is_object_name(self.name)
+
+    def is_a(self, kind: str, group: str) -> bool:
+        """Whether the owner is of that kind and API group, of any version."""
+        return self.kind == kind and self.api_version.rpartition("/")[0] == group
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +78,9 @@ class Placement:
 class Pod:
     """A pod as one read or one watch event showed it.
 
-    `grace` is spec.terminationGracePeriodSeconds. `deleting_until` is metadata.deletionTimestamp, which
-    already has the grace in it. `labels` and `annotations` are whole: selectors and pod rules ask for them.
+    `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `deleting_until` is
+    metadata.deletionTimestamp, which already has the grace in it. `labels` and `annotations` are whole:
+    selectors and pod rules ask for them.
     """
 
     namespace: str
@@ -64,7 +94,7 @@ class Pod:
     ready: bool = False
     priority: int = 0
     priority_class: str = ""
-    grace: int = 30
+    grace: int = DEFAULT_GRACE
     deleting_until: datetime | None = None
     empty_dir: bool = False
     claims: tuple[str, ...] = ()
@@ -75,6 +105,11 @@ class Pod:
     def key(self) -> str:
         """`namespace/name`, as people write it."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def grace_period(self) -> timedelta:
+        """The grace period, between 0 and a year."""
+        return timedelta(seconds=grace_seconds(self.grace))
 
     @property
     def finished(self) -> bool:

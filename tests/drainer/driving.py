@@ -217,6 +217,7 @@ class Drive:
         self,
         node: str,
         *,
+        since: datetime = START,
         timeout: timedelta = HALF_AN_HOUR,
         options: DrainOptions = PLAIN,
         escalation: Escalation = NEVER,
@@ -224,8 +225,8 @@ class Drive:
         restart_singletons: bool = False,
         node_ready: bool = True,
     ) -> None:
-        """Start a node's drain now."""
-        order = order_for(node, since=START, timeout=timeout, options=options)
+        """Start a node's drain now; `since` is when the attempt began."""
+        order = order_for(node, since=since, timeout=timeout, options=options)
         self._drainer.start(
             replace(
                 order,

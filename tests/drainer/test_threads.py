@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 
-from reconciler.drainer import Drainer
+from reconciler.drainer import Drainer, Limits
 from reconciler.errors import ReconcilerError, Unreachable
-from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.drains import DrainProgress, Escalation, Phase
 from reconciler.model.pod import Pod
+from reconciler.model.ports import BudgetChange
 from tests.drainer.driving import Scene, order_for
 from tests.support.fakes.clock import SystemClock
 from tests.support.threads import ThreadedApi, running
@@ -24,7 +28,7 @@ class _Alive:
 
     def __init__(self) -> None:
         self.scene = Scene(ready_after=0.02, lag=0.005, terminates_in=0.02, start=datetime.now(UTC))
-        self.api = ThreadedApi(self.scene.api)
+        self.api: ThreadedApi = ThreadedApi(self.scene.api)
         for node in ("a", "b"):
             self.scene.add_node(node, cordoned=True)
 
@@ -173,3 +177,111 @@ def test_wait_says_so_when_nothing_ended_in_time() -> None:
     assert drainer.wait(_PATIENCE)
     assert Phase.STOPPED is drainer.progress()["a"].phase
     drainer.close()
+
+
+class _BrokenOnce(ThreadedApi):
+    """The first watch of the budgets delivers something that no budget is."""
+
+    broken = True
+
+    def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
+        if not self.broken:
+            return super().watch_budgets()
+        self.broken = False
+        return nullcontext(iter([cast("BudgetChange", object())]))
+
+
+def test_an_error_of_the_core_fails_the_drains_and_the_next_order_starts_them_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    alive = _Alive()
+    alive.api = _BrokenOnce(alive.scene.api)
+    alive.scene.deployment("web", "a", 8)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock())
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        failed = _finish(drainer, "a")["a"]
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert drainer.wait(_PATIENCE)
+        drained = drainer.progress()["a"]
+        drainer.close()
+
+    assert (failed.phase, failed.error) == (Phase.FAILED, "internal error: AttributeError")
+    assert any(record.exc_info for record in caplog.records)
+    assert drained.phase is Phase.DRAINED
+
+
+def test_a_display_that_fails_stops_no_drain(caplog: pytest.LogCaptureFixture) -> None:
+    def show(progress: DrainProgress) -> None:
+        raise ValueError(progress.node)
+
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_progress=show)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert progress["a"].phase is Phase.DRAINED
+    assert any("can't be shown" in record.getMessage() for record in caplog.records)
+
+
+class _EndOfProcess(BaseException):
+    """As MemoryError or SystemExit: it ends the thread."""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_ends_the_thread_is_raised_by_every_later_call() -> None:
+    def end(progress: DrainProgress) -> None:
+        raise _EndOfProcess(progress.node)
+
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_progress=end)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        with pytest.raises(_EndOfProcess):
+            drainer.wait(_PATIENCE)
+        with pytest.raises(_EndOfProcess):
+            drainer.start(order_for("b", since=datetime.now(UTC)))
+        drainer.close()
+
+
+class _Waits(SystemClock):
+    """A clock that remembers how long its threads wanted to wait."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def wait(self, condition: threading.Condition, timeout: float | None) -> None:
+        if timeout is not None:
+            self.asked.append(timeout)
+        super().wait(condition, timeout)
+
+
+def test_a_pod_that_terminates_until_the_end_of_the_calendar_does_not_end_the_thread() -> None:
+    alive = _Alive()
+    (pod,) = alive.scene.deployment("evil", "a")
+    alive.scene.change_pod(replace(pod, deleting_until=datetime(9999, 12, 31, tzinfo=UTC)))
+    alive.scene.deployment("web", "b", 3)
+    clock = _Waits()
+    order = replace(
+        order_for("a", since=datetime.now(UTC)),
+        timeout=None,
+        node_ready=False,
+        escalation=Escalation(force_stuck_after=timedelta(minutes=1)),
+    )
+    # The node is not read again while the test runs, so the pod's time is the next.
+    limits = Limits(check_idle=timedelta(days=365_000))
+    with alive.running():
+        drainer = Drainer(alive.api, clock, limits=limits)
+        drainer.start(order)
+        drainer.start(order_for("b", since=datetime.now(UTC)))
+        progress = _finish(drainer, "b")
+        drainer.stop("a")
+        _finish(drainer, "a")
+        drainer.close()
+
+    assert progress["b"].phase is Phase.DRAINED
+    assert max(clock.asked) <= threading.TIMEOUT_MAX

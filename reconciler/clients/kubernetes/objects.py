@@ -97,9 +97,23 @@ class Template(msgspec.Struct):
     metadata: ObjectMeta | None = None
 
 
+class ReplicaSetSpec(msgspec.Struct):
+    """apps/v1 ReplicaSetSpec."""
+
+    selector: Selector | None = None
+
+
+class ReplicaSet(msgspec.Struct):
+    """apps/v1 ReplicaSet."""
+
+    metadata: ObjectMeta
+    spec: ReplicaSetSpec = msgspec.field(default_factory=ReplicaSetSpec)
+
+
 class DeploymentSpec(msgspec.Struct):
     """apps/v1 DeploymentSpec."""
 
+    selector: Selector | None = None
     replicas: int | None = None
     paused: bool | None = None
     strategy: Strategy = msgspec.field(default_factory=Strategy)
@@ -171,26 +185,27 @@ def get_list(
     return page.items or [], page.metadata.resourceVersion
 
 
+def to_selector(found: Selector | None) -> LabelSelector | None:
+    """Reduce a label selector; None stays None, and selects nothing."""
+    if found is None:
+        return None
+    return LabelSelector.of(
+        found.matchLabels or {},
+        *(requirement(one) for one in found.matchExpressions or ()),
+    )
+
+
 def to_budget(found: BudgetObject) -> PodDisruptionBudget:
     """Reduce a PodDisruptionBudget."""
     meta, status = found.metadata, found.status
     return PodDisruptionBudget(
         namespace=meta.namespace,
         name=meta.name,
-        selector=_selector(found.spec.selector),
+        selector=to_selector(found.spec.selector),
         allowed=status.disruptionsAllowed,
         desired=status.desiredHealthy,
         healthy=status.currentHealthy,
         expected=status.expectedPods,
         unhealthy_always=found.spec.unhealthyPodEvictionPolicy == "AlwaysAllow",
         resource_version=meta.resourceVersion,
-    )
-
-
-def _selector(found: Selector | None) -> LabelSelector | None:
-    if found is None:
-        return None
-    return LabelSelector.of(
-        found.matchLabels or {},
-        *(requirement(one) for one in found.matchExpressions or ()),
     )

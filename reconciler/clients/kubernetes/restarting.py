@@ -9,38 +9,50 @@ from urllib.parse import quote
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.clients.kubernetes.wire.shapes import Page, decode
+from reconciler.clients.kubernetes.wire.reducing import owner_of
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Page, decode
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, NotFound, Rejected, Unreachable
 from reconciler.model.moments import to_text
-from reconciler.model.pod import Pod
+from reconciler.model.names import is_object_name, shown
+from reconciler.model.pod import Owner, Pod
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 # Azure's EvictionAutoScaler surges a Deployment that such an object targets
 # (github.com/Azure/eviction-autoscaler, api/v1/evictionautoscaler_types.go).
 AUTOSCALERS = "/apis/eviction-autoscaler.azure.com/v1/namespaces/{}/evictionautoscalers"
+_APPS = "apps"
+_KIND = 63
+"""Characters: the longest kind of an object. A reference can name any text."""
 _ONE_NODE_ONLY = ("ReadWriteOnce", "ReadWriteOncePod")
 
 
 def restart(connection: Connection, guard: Guard, pod: Pod, now: datetime) -> str:
     """Restart the Deployment that owns the pod, as `kubectl rollout restart` does; return its name.
 
-    Raises Rejected with the reason if the new pod could not be up before the old one goes, and Conflict or
-    Unreachable after the last try. A pod that a restart is already replacing is not restarted again.
+    The author of a pod can write any ownerReference, and the API server checks none. So a Deployment is
+    restarted only if it owns the pod: at each step, the reference has the UID of the object that is read, and
+    the object selects the pod.
+
+    Raises Rejected with the reason if it does not, or if the new pod could not be up before the old one goes,
+    and Conflict or Unreachable after the last try. A pod that a restart is already replacing is not restarted
+    again.
     """
-    name = _deployment_of(connection, pod)
+    owner = _deployment_of(connection, pod)
     # A Conflict may be a mere change of its status, and an answer that was lost may have been a yes.
     write_until_settled(
-        lambda: _restart_once(connection, guard, pod, name, now),
+        lambda: _restart_once(connection, guard, pod, owner, now),
         on=(Conflict, Unreachable),
         sleep=connection.sleep,
     )
-    return name
+    return owner.name
 
 
-def _restart_once(connection: Connection, guard: Guard, pod: Pod, name: str, now: datetime) -> None:
+def _restart_once(connection: Connection, guard: Guard, pod: Pod, owner: Owner, now: datetime) -> None:
+    name = owner.name
     place = f"/apis/apps/v1/namespaces/{pod.namespace}/deployments/{name}"
     found = objects.get(connection, place, objects.Deployment)
+    _check_owner(pod, owner, found.metadata, found.spec.selector)
     misfit = (
         why_not(found.spec)
         or _bound_volume(connection, pod)
@@ -95,19 +107,48 @@ def resolved(value: int | str | None, replicas: int, *, up: bool) -> int:
     return math.ceil(share) if up else math.floor(share)
 
 
-def _deployment_of(connection: Connection, pod: Pod) -> str:
-    if pod.owner is None or pod.owner.kind != "ReplicaSet":
-        owner = f"a {pod.owner.kind}" if pod.owner else "no controller"
-        raise Rejected(f"pod {pod.key} belongs to {owner}, not to a Deployment")
-    place = f"/apis/apps/v1/namespaces/{pod.namespace}/replicasets/{pod.owner.name}"
-    for reference in objects.get(connection, place, objects.OnlyMetadata).metadata.ownerReferences or ():
-        if reference.controller and reference.kind == "Deployment":
-            return reference.name
-    raise Rejected(f"ReplicaSet {pod.namespace}/{pod.owner.name} belongs to no Deployment")
+def _deployment_of(connection: Connection, pod: Pod) -> Owner:
+    """Return the Deployment that controls the pod's ReplicaSet, by the references of both."""
+    owner = pod.owner
+    if owner is None or not owner.is_a("ReplicaSet", _APPS):
+        what = f"a {owner.kind[:_KIND]}" if owner else "no controller"
+        raise Rejected(f"pod {pod.key} belongs to {what}, not to a Deployment")
+    _check_name(pod, owner)
+    place = f"/apis/apps/v1/namespaces/{pod.namespace}/replicasets/{owner.name}"
+    found = objects.get(connection, place, objects.ReplicaSet)
+    _check_owner(pod, owner, found.metadata, found.spec.selector)
+    deployment = owner_of(found.metadata.ownerReferences)
+    if deployment is None or not deployment.is_a("Deployment", _APPS):
+        raise Rejected(f"ReplicaSet {pod.namespace}/{owner.name} belongs to no Deployment")
+    _check_name(pod, deployment)
+    return deployment
+
+
+def _check_name(pod: Pod, owner: Owner) -> None:
+    if not owner.named:
+        raise Rejected(f"pod {pod.key} names an owner that can't exist: {owner.kind} {shown(owner.name)}")
+
+
+def _check_owner(pod: Pod, owner: Owner, found: ObjectMeta, selector: objects.Selector | None) -> None:
+    """Raise Rejected unless the object that was read is the owner, and selects the pod.
+
+    The UID alone proves nothing: everybody who may read the object can put it into the pod. A controller
+    keeps only the pods that its selector matches (kubernetes, pkg/controller, ClaimPods).
+    """
+    what = f"{owner.kind} {pod.namespace}/{owner.name}"
+    if (found.namespace, found.name) != (pod.namespace, owner.name):
+        raise Rejected(f"asked for {what}, the answer is {found.namespace}/{found.name}")
+    if not owner.uid or found.uid != owner.uid:
+        raise Rejected(f"{what} does not own pod {pod.key}: it has another UID")
+    chosen = objects.to_selector(selector)
+    if chosen is None or not chosen.matches(pod.labels):
+        raise Rejected(f"{what} does not own pod {pod.key}: it does not select the pod")
 
 
 def _bound_volume(connection: Connection, pod: Pod) -> str:
     for claim in pod.claims:
+        if not is_object_name(claim):
+            return f"its volume claim has a name that can't exist: {shown(claim)}"
         place = f"/api/v1/namespaces/{pod.namespace}/persistentvolumeclaims/{claim}"
         modes = objects.get(connection, place, objects.VolumeClaim).spec.accessModes or ()
         # With two modes the volume may be mounted in either; only one that all nodes share is safe.

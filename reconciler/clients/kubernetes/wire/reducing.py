@@ -15,11 +15,8 @@ from typing import Any
 
 from reconciler.clients.kubernetes.wire import shapes
 from reconciler.model.node import Condition, Node, Taint, Wanted
-from reconciler.model.pod import Owner, Placement, Pod, Toleration
+from reconciler.model.pod import Owner, Placement, Pod, Toleration, grace_seconds
 from reconciler.model.selector import Requirement
-
-_GRACE = 30
-"""Seconds: the API's default of terminationGracePeriodSeconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             node=intern(spec.nodeName),
             labels=interned(meta.labels or {}),
             annotations=dict(meta.annotations or {}),
-            owner=_owner(meta.ownerReferences),
+            owner=owner_of(meta.ownerReferences),
             phase=intern(status.phase),
             ready=any(
                 condition.type == "Ready" and condition.status == "True"
@@ -119,7 +116,7 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             ),
             priority=spec.priority or 0,
             priority_class=intern(spec.priorityClassName),
-            grace=_GRACE if grace is None else grace,
+            grace=grace_seconds(grace),
             deleting_until=moment(meta.deletionTimestamp),
             empty_dir=any(source.HasField("emptyDir") for source in sources),
             claims=tuple(
@@ -150,7 +147,8 @@ def _quantities(quantities: Mapping[str, Any] | None, leaves: Leaves) -> dict[st
     return {intern(name): text(quantity) for name, quantity in (quantities or {}).items()}
 
 
-def _owner(references: list[shapes.OwnerReference] | None) -> Owner | None:
+def owner_of(references: list[shapes.OwnerReference] | None) -> Owner | None:
+    """Return the owner that is the controller, None if no reference says `controller: true`."""
     for reference in references or ():
         if reference.controller:
             return Owner(intern(reference.kind), reference.name, intern(reference.apiVersion), reference.uid)
