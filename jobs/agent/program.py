@@ -9,11 +9,9 @@ and sends no heartbeat: its readiness shows whether it runs and IMDS answers.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import signal
-import socket
 import sys
 import threading
 import time
@@ -21,6 +19,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jobs.runtime.health import HealthServer
+from jobs.runtime.log_line import to_line, write_utf8
 from reconciler import USER_AGENT
 from reconciler.clients.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from reconciler.clients.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
@@ -279,6 +279,7 @@ class Agent:
 
 def main(argv: list[str] | None = None) -> int:
     """Run until SIGTERM, or one step with --once. Return the exit code."""
+    write_utf8()
     arguments = _arguments(sys.argv[1:] if argv is None else argv)
     stop = threading.Event()
 
@@ -374,43 +375,20 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _serve_readiness(address: tuple[str, int], health: Health) -> None:
-    """Answer GET /readyz in a thread. It uses a socket, because http.server needs 1 MiB more memory."""
-    listener = socket.create_server(address)
-    _log("listening", address="{}:{}".format(*listener.getsockname()[:2]))
-    threading.Thread(target=_answer_probes, args=(listener, health), name="readiness", daemon=True).start()
-
-
-def _answer_probes(listener: socket.socket, health: Health) -> None:
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:  # the client is gone, or there are too many open files; both are temporary
-            time.sleep(0.1)
-            continue
-        with connection:
-            try:
-                connection.settimeout(2)
-                request = connection.recv(1024)
-                connection.sendall(_readiness(request, health.why_not(time.monotonic())))
-            except OSError:
-                continue
-
-
-def _readiness(request: bytes, why_not: str) -> bytes:
-    if not request.startswith((b"GET /readyz ", b"HEAD /readyz ")):
-        status, text = "404 Not Found", "only /readyz"
-    elif why_not:
-        status, text = "503 Service Unavailable", why_not
-    else:
-        status, text = "200 OK", "ready"
-    body = f"{text}\n".encode()
-    headers = f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close"
-    return f"HTTP/1.1 {status}\r\n{headers}\r\n\r\n".encode() + body
+    """Answer GET /readyz in a thread, which ends with the process. OSError if the address can't be used."""
+    server = HealthServer(
+        address,
+        {"/readyz": lambda: health.why_not(time.monotonic())},
+        ok="ready",
+        report=lambda error: _log("a probe failed", because=f"{type(error).__name__}: {error}"),
+    )
+    _log("listening", address="{}:{}".format(*server.address))
+    server.__enter__()
 
 
 def _log(message: str, **facts: object) -> None:
     line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "message": message, **facts}
-    print(json.dumps(line), flush=True)
+    print(to_line(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import traceback
 from datetime import UTC, datetime
 from typing import Any
 
+from jobs.runtime.log_line import LARGEST_TRACEBACK, to_line, write_utf8
 from reconciler.model.moments import to_micro_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
@@ -16,11 +18,15 @@ from reconciler.report.columns import FOR_PEOPLE
 
 class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return _line(record.levelname.lower(), record.getMessage(), {"logger": record.name})
+        fields: dict[str, Any] = {"logger": record.name}
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            fields["traceback"] = _traceback(record.exc_info[1])
+        return _line(record.levelname.lower(), record.getMessage(), fields)
 
 
 def log_as_json() -> None:
     """Write the warnings and errors of libraries to stdout as JSON lines."""
+    write_utf8()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -28,7 +34,12 @@ def log_as_json() -> None:
 
 def _line(level: str, event: str, fields: dict[str, Any]) -> str:
     now = to_micro_text(datetime.now(UTC))
-    return json.dumps({"at": now, "level": level, "event": event, **fields}, ensure_ascii=False)
+    return to_line({"at": now, "level": level, "event": event, **fields})
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the end of the traceback, which names the error."""
+    return "".join(traceback.format_exception(error, limit=-20))[-LARGEST_TRACEBACK:]
 
 
 class Teller:
@@ -54,6 +65,21 @@ class Teller:
     def trouble(self, error: Exception) -> None:
         """Log that a pass failed, once while the error stays the same."""
         self._failed("pass failed", error)
+
+    def unexpected(self, error: Exception, failures: int, again: float) -> None:
+        """Log that a pass ended with an error of the program: every time, with the traceback.
+
+        `failures` counts those in a row, `again` is the pause in seconds before the next pass.
+        """
+        self._trouble = ""
+        self.say(
+            "pass failed",
+            level="error",
+            because=f"{type(error).__name__}: {error}",
+            failures=failures,
+            againInSeconds=round(again, 1),
+            traceback=_traceback(error),
+        )
 
     def rejected(self, error: Exception) -> None:
         """Log that changed settings are invalid, once while the error stays the same."""

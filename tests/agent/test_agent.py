@@ -10,6 +10,7 @@ import json
 import signal
 import socket
 import time
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -304,6 +305,17 @@ def test_probes_that_talk_nonsense_or_leave_do_no_harm(imds: FakeImds, start_age
             connection.sendall(request)
 
     agent.wait_until_ready()
+
+
+def test_silent_clients_keep_no_probe_waiting(imds: FakeImds, start_agent: StartAgent) -> None:
+    agent = start_agent()
+    agent.wait_until_ready()
+    host, _, port = agent.wait_for_line("listening")["address"].rpartition(":")
+    with ExitStack() as clients:
+        for _ in range(100):
+            clients.enter_context(socket.create_connection((host, int(port)), timeout=5))
+        # Served one after another, each with its own patience, they would take minutes.
+        assert agent.readiness() == (200, "ready")
 
 
 @pytest.mark.parametrize("mood", [Answer(), Answer(delay=60)], ids=["at rest", "while IMDS keeps it waiting"])

@@ -23,6 +23,7 @@ from queue import SimpleQueue
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.rules import RULES
+from tests.laws.serving_rules import SERVING_RULES
 
 ROOT = Path(__file__).parents[2]
 AT_ONCE = 2
@@ -904,6 +905,7 @@ MUTANTS = (
     ),
     *RULES,
     *CLIENT_RULES,
+    *SERVING_RULES,
 )
 
 

@@ -1,0 +1,102 @@
+"""One line of a log: valid JSON in UTF-8 and of limited length, whatever its texts contain.
+
+The node agent imports this file, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping
+
+LARGEST_LINE = 16_000
+"""Bytes. Container runtimes cut longer lines at 16 KiB, and half a line is no JSON."""
+
+LARGEST_TRACEBACK = 4_000
+"""Characters of a traceback that are kept: the last ones, because they name the error."""
+
+# Texts of so many characters, lists of so many items. The first pair that gives a short enough line is used.
+_LIMITS = ((4_096, 100), (512, 50), (128, 10), (32, 4))
+_TOP = 40
+_DEEPEST = 6
+_WIDEST_NUMBER = 63
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def to_line(fields: Mapping[str, object]) -> str:
+    """Return the fields as one JSON object on one line, without the line break; it never raises.
+
+    A lone surrogate becomes U+FFFD. Texts and lists that are too long are cut, and end with `…`.
+    """
+    for text, items in _LIMITS:
+        line = _encoded({key: _safe(value, text, items, 1) for key, value in _first(fields.items(), _TOP)})
+        if len(line.encode()) <= LARGEST_LINE:
+            return line
+    return _encoded({key: _flat(value) for key, value in _first(fields.items(), _TOP)})
+
+
+def write_utf8() -> None:
+    """Let standard output write UTF-8 in every locale, and replace what it cannot encode."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _encoded(fields: Mapping[str, object]) -> str:
+    clean = {_text(key, 64): value for key, value in fields.items()}
+    line = json.dumps(clean, ensure_ascii=False, allow_nan=False)
+    if line.isprintable():
+        return line
+    # JSON permits these in a text, but a terminal obeys some of them, and others hide what comes next.
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
+
+
+def _first(items: Iterable[tuple[object, object]], limit: int) -> list[tuple[str, object]]:
+    return [(_plain(key), value) for (key, value), _ in zip(items, range(limit), strict=False)]
+
+
+def _safe(value: object, text: int, items: int, depth: int) -> object:
+    """Return the value as JSON can have it, with each text and list cut to its limit."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return _text(value, text)
+        case int():
+            wide = value.bit_length() > _WIDEST_NUMBER
+            return f"a number of {value.bit_length()} bits" if wide else int(value)
+        case float():
+            return float(value) if math.isfinite(value) else str(value)
+        case Mapping() | list() | tuple() | set() | frozenset() if depth > _DEEPEST:
+            return "…"
+        case Mapping():
+            inner = {
+                _text(key, text): _safe(one, text, items, depth + 1)
+                for key, one in _first(value.items(), items)
+            }
+            return inner | {"…": len(value) - items} if len(value) > items else inner
+        case list() | tuple() | set() | frozenset():
+            listed = [_safe(one, text, items, depth + 1) for one, _ in zip(value, range(items), strict=False)]
+            return [*listed, "…"] if len(value) > items else listed
+        case _:
+            return _text(_plain(value), text)
+
+
+def _flat(value: object) -> object:
+    return "…" if isinstance(value, Mapping | list | tuple | set | frozenset) else _safe(value, 32, 0, 1)
+
+
+def _text(value: str, limit: int) -> str:
+    cut = value if len(value) <= limit else f"{value[: limit - 1]}…"
+    return _SURROGATES.sub("\ufffd", cut)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, str):
+        return str(value)
+    try:
+        return str(value)
+    except Exception as error:  # noqa: BLE001 - a log line must not fail because of what it shows
+        return f"a {type(value).__name__} that cannot be shown: {type(error).__name__}"

@@ -1,0 +1,140 @@
+"""The server of probes: silent, slow and noisy clients keep nobody from an answer, and cost little."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from jobs.runtime.health import LARGEST_ANSWER, LARGEST_REQUEST, MOST_CONNECTIONS, HealthServer
+from tests.support.controlplane.waiting import wait_for
+
+LOOPBACK = ("127.0.0.1", 0)
+
+
+class Checks:
+    """What the process says of itself, and the errors that the server reported."""
+
+    def __init__(self) -> None:
+        self.wrong = ""
+        self.reported: list[Exception] = []
+
+    def ready(self) -> str:
+        if self.wrong == "raise":
+            raise OverflowError("date value out of range")
+        return self.wrong
+
+
+@pytest.fixture
+def checks() -> Checks:
+    return Checks()
+
+
+@pytest.fixture
+def server(checks: Checks) -> Iterator[HealthServer]:
+    """Clients have ten minutes here: what a test sees closed was not closed by the deadline."""
+    probes = {"/healthz": lambda: "", "/readyz": checks.ready}
+    with HealthServer(LOOPBACK, probes, patience=600, report=checks.reported.append) as made:
+        yield made
+
+
+def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, str]:
+    """Ask as a kubelet does: the status and the text."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode().strip()
+    finally:
+        connection.close()
+
+
+def connect(server: HealthServer) -> socket.socket:
+    """A client that has said nothing yet."""
+    return socket.create_connection(server.address, timeout=10)
+
+
+def open_files() -> int:
+    return len(list(Path(f"/proc/{os.getpid()}/fd").iterdir()))
+
+
+def test_answers(server: HealthServer, checks: Checks) -> None:
+    assert ask(server, "/healthz") == (200, "ok")
+    assert ask(server, "/readyz?verbose") == (200, "ok")
+    assert ask(server, "/readyz", "HEAD") == (200, "")
+    checks.wrong = "no pass has succeeded yet"
+    assert ask(server, "/readyz") == (503, "no pass has succeeded yet")
+    assert ask(server, "/secrets") == (404, "not found")
+    assert ask(server, "/readyz", "DELETE") == (405, "only GET")
+
+
+def test_five_hundred_silent_clients_stop_nobody_and_cost_neither_threads_nor_files(
+    server: HealthServer,
+) -> None:
+    threads, files = threading.active_count(), open_files()
+    with ExitStack() as clients:
+        for _ in range(500):
+            clients.enter_context(connect(server))
+        assert ask(server, "/healthz") == (200, "ok")
+        assert threading.active_count() == threads
+        # Our own ends are open, too: 500 of them. The server has closed all but the newest of its own.
+        assert open_files() <= files + 500 + MOST_CONNECTIONS
+
+
+def test_clients_that_send_a_byte_and_stop_are_silent_too(server: HealthServer) -> None:
+    with ExitStack() as clients:
+        for _ in range(2 * MOST_CONNECTIONS):
+            clients.enter_context(connect(server)).sendall(b"G")
+        assert ask(server, "/healthz") == (200, "ok")
+
+
+def test_a_client_that_does_not_finish_its_request_is_disconnected(checks: Checks) -> None:
+    with HealthServer(LOOPBACK, {"/readyz": checks.ready}, patience=0.05) as server:
+        with connect(server) as client:
+            client.sendall(b"GET /readyz HTTP/1.1\r\n")
+            assert client.recv(100) == b""
+        assert ask(server, "/readyz") == (200, "ok")
+
+
+def test_a_request_without_end_is_refused(server: HealthServer) -> None:
+    with connect(server) as client:
+        client.sendall(b"GET /readyz HTTP/1.1\r\nX: " + b"x" * LARGEST_REQUEST)
+        assert client.recv(100).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("request_", [b"\xff\xfe\r\n\r\n", b"\r\n\r\n", b"GET\r\n\r\n", b" \n\n"])
+def test_nonsense_gets_an_answer(server: HealthServer, request_: bytes) -> None:
+    with connect(server) as client:
+        client.sendall(request_)
+        assert client.recv(100).startswith(b"HTTP/1.1 4")
+    assert ask(server, "/healthz") == (200, "ok")
+
+
+def test_a_check_that_fails_is_an_answer_and_is_reported(server: HealthServer, checks: Checks) -> None:
+    checks.wrong = "raise"
+    assert ask(server, "/readyz") == (503, "the check failed: OverflowError: date value out of range")
+    assert [str(error) for error in checks.reported] == ["date value out of range"]
+    checks.wrong = ""
+    assert ask(server, "/readyz") == (200, "ok")
+
+
+def test_a_reason_of_any_length_and_content_is_sent(server: HealthServer, checks: Checks) -> None:
+    checks.wrong = "\ud800 broken " + "x" * 10_000
+    status, text = ask(server, "/readyz")
+    assert (status, len(text)) == (503, LARGEST_ANSWER)
+    assert text.startswith("? broken x")
+
+
+def test_leaving_closes_everything() -> None:
+    files = open_files()
+    server = HealthServer(LOOPBACK, {"/healthz": lambda: ""}).__enter__()
+    with connect(server) as client:
+        server.__exit__()
+        assert client.recv(100) == b""
+    wait_for("the files of the server to be closed", lambda: open_files() == files)

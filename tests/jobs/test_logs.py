@@ -1,0 +1,112 @@
+"""Log lines: JSON in UTF-8 of limited length, whatever comes from outside."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.runtime.log_line import LARGEST_LINE, to_line
+from jobs.runtime.logs import Teller, log_as_json
+
+# With surrogates and control characters, unlike the default.
+TEXTS = st.text(st.characters(), max_size=50)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(TEXTS, inner, max_size=5),
+)
+
+
+class Unshowable:
+    """An object of a library whose text is an error."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def strict(line: str) -> Any:
+    """Read a line as a strict collector does: UTF-8, one line, JSON without NaN."""
+
+    def refuse(name: str) -> Any:
+        raise ValueError(name)
+
+    assert len(line.encode("utf-8")) <= LARGEST_LINE
+    assert line.isprintable(), "a terminal would obey it"
+    found = json.loads(line, parse_constant=refuse)
+    json.dumps(found, ensure_ascii=False).encode("utf-8")
+    return found
+
+
+@given(st.dictionaries(TEXTS, VALUES, max_size=8))
+def test_whatever_is_logged_is_a_line_of_json(fields: dict[str, Any]) -> None:
+    assert isinstance(strict(to_line(fields)), dict)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * 1_000_000,
+        ["x" * 4_000] * 4_000,
+        {str(number): "\x1b" * 5_000 for number in range(5_000)},
+        10**5_000,
+        float("nan"),
+        Unshowable(),
+        "\ud800",
+    ],
+    ids=["text", "list", "mapping", "number", "nan", "unshowable", "surrogate"],
+)
+def test_what_is_too_much_is_cut_and_the_rest_stays(value: object) -> None:
+    found = strict(to_line({"event": "node", "holds": value, "node": "a"}))
+    assert (found["event"], found["node"]) == ("node", "a")
+
+
+def test_nesting_ends() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    assert strict(to_line({"event": "node", "holds": endless}))["event"] == "node"
+
+
+def test_many_big_fields_still_leave_the_event() -> None:
+    fields = {f"field {number}": ["\u0001" * 100] * 100 for number in range(100)}
+    assert strict(to_line({"event": "node", **fields}))["event"] == "node"
+
+
+def test_usual_fields_stay_as_they_are() -> None:
+    fields = {"event": "node", "dryRun": True, "holds": [{"check": "budgetLeft", "reason": "ä…"}], "count": 2}
+    assert json.loads(to_line(fields)) == fields
+    assert "ä" in to_line(fields)
+
+
+def test_an_unexpected_error_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken() -> None:
+        raise OverflowError("date \ud800 value out of range")
+
+    try:
+        broken()
+    except OverflowError as error:
+        Teller().unexpected(error, 3, 4.0)
+
+    found = strict(capsys.readouterr().out.rstrip("\n"))
+    assert (found["event"], found["level"], found["failures"]) == ("pass failed", "error", 3)
+    assert "date \ufffd value out of range" in found["because"]
+    assert re.search(r"in broken\n", found["traceback"])
+
+
+def test_the_logs_of_libraries_are_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    log_as_json()
+    try:
+        try:
+            raise ValueError("\ud800" * 20_000)
+        except ValueError:
+            logging.getLogger("library").exception("it \ud800 failed\n%s", "x" * 100_000)
+        found = strict(capsys.readouterr().out.rstrip("\n"))
+    finally:
+        logging.basicConfig(force=True)
+    assert (found["logger"], found["level"]) == ("library", "error")
+    assert found["event"].startswith("it \ufffd failed\nxxx")
+    assert "traceback" in found
