@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
+from reconciler.model import limits
+
 
 def to_text(moment: datetime) -> str:
     """Return an aware moment as `2026-11-21T03:04:05Z`, cut to whole seconds as Kubernetes does."""
@@ -23,21 +25,22 @@ def from_text(text: str) -> datetime:
     """Read RFC 3339 or RFC 1123 into UTC; a moment without a zone is refused.
 
     A wrong weekday is ignored: Azure's own documentation has one (scheduled-events.md, "Mon, 11 Apr
-    2026"). Raises ValueError for what is neither, or is so far away that arithmetic would leave the calendar.
+    2026"). Raises ValueError for what is neither, or is not from 2000 to 2100.
     """
-    text = text.strip()
+    text = limits.moment_text(text.strip())
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         try:
             moment = parsedate_to_datetime(text)
-        except (TypeError, IndexError, OverflowError) as error:
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
             raise ValueError(f"not a moment: {text!r}") from error
     if moment.tzinfo is None:
         raise ValueError(f"a moment without a time zone: {text!r}")
-    if not 1970 <= moment.year <= 9000:
-        raise ValueError(f"too far away to be meant: {text!r}")
-    return moment.astimezone(UTC)
+    try:
+        return limits.moment(moment)
+    except ValueError as error:
+        raise ValueError(f"too far away to be meant: {text!r}") from error
 
 
 def shifted(moment: datetime, by: timedelta) -> datetime:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from reconciler.model import limits
+
 ZONE_LABEL = "topology.kubernetes.io/zone"
 OS_LABEL = "kubernetes.io/os"
 # AKS writes both; the short one is older and is what its documentation's selectors use.
@@ -46,7 +48,11 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A node condition; `heartbeat` and `transition` are UTC, None where the object has none."""
+    """A node condition; `heartbeat` and `transition` are UTC, None where the object has none.
+
+    A time outside of the limits becomes None, and `unreadable` names its field: whoever depends on the time
+    must not take it for absent.
+    """
 
     type: str
     status: str
@@ -54,6 +60,15 @@ class Condition:
     message: str = ""
     heartbeat: datetime | None = None
     transition: datetime | None = None
+    unreadable: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Take out times that can't be meant, whoever made the condition."""
+        for name in ("heartbeat", "transition"):
+            moment = getattr(self, name)
+            if moment is not None and not limits.is_moment(moment):
+                object.__setattr__(self, name, None)
+                object.__setattr__(self, "unreadable", (*self.unreadable, name))
 
 
 @dataclass(frozen=True, slots=True)

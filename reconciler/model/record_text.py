@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.errors import RecordUnreadable
+from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text, to_text
@@ -50,7 +51,10 @@ def record_of(node: Node, prefix: str) -> Record | Unreadable | None:
 
 
 def to_annotation(record: Record) -> str:
-    """Return the record as the annotation's text: sorted, compact, the same for the same record."""
+    """Return the record as the annotation's text: sorted, compact, the same for the same record.
+
+    Raises RecordUnreadable where it would be longer than `from_annotation` reads.
+    """
     document: dict[str, Any] = {
         "version": VERSION,
         "uid": record.uid,
@@ -64,7 +68,10 @@ def to_annotation(record: Record) -> str:
         }
     if record.drain:
         document["drain"] = {**_drain_out(record.drain.drain), "claims": _claims_out(record.drain.claims)}
-    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    if len(text) > limits.ANNOTATION:
+        raise RecordUnreadable(f"it would be longer than {limits.ANNOTATION} characters")
+    return text
 
 
 def from_annotation(text: str, uid: str) -> Record | None:
@@ -73,17 +80,17 @@ def from_annotation(text: str, uid: str) -> Record | None:
     Raises RecordUnreadable when the text is no record, or one of a newer version.
     """
     try:
-        document = json.loads(text)
+        document = limits.loads(text)
         version = document["version"]
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise RecordUnreadable(f"its version is {version!r}")
+            raise RecordUnreadable(f"its version is {limits.shown(version)}")
         if version > VERSION:
             raise RecordUnreadable(f"it has version {version}, but this program knows {VERSION}")
         if document["uid"] != uid:
             return None
         return _version_1(document, uid) if version == 1 else _version_2(document, uid)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise RecordUnreadable(f"it can't be read: {error!r}") from error
+        raise RecordUnreadable(limits.text(f"it can't be read: {error!r}")) from error
 
 
 def _version_2(document: Mapping[str, Any], uid: str) -> Record:
@@ -105,7 +112,7 @@ def _version_1(document: Mapping[str, Any], uid: str) -> Record:
     instead; a case that the profile had before goes on when the person has gone.
     """
     case = document.get("case", {})
-    person = str(document.get("claimedBy", ""))
+    person = limits.text(str(document.get("claimedBy", "")))
     profiles = {
         str(name): ProfileRecord(State(kept["state"]), from_text(kept["since"]))
         for name, kept in document["profiles"].items()
@@ -175,10 +182,12 @@ def _data_in(document: Mapping[str, Any], start: ProfileRecord) -> ProfileRecord
         events=_events_in(document.get("events", ())),
         quiet_since=from_text(document["quietSince"]) if "quietSince" in document else None,
         dismissed=_events_in(document.get("dismissed", ())),
-        self_service=SelfService(from_text(started["asked"]), int(started["attempt"]), str(started["bootId"]))
+        self_service=SelfService(
+            from_text(started["asked"]), limits.count(started["attempt"]), limits.text(str(started["bootId"]))
+        )
         if started
         else None,
-        acknowledged=tuple(str(one) for one in document.get("acknowledged", ())),
+        acknowledged=tuple(limits.text(str(one)) for one in document.get("acknowledged", ())),
         replacement=_replacement_in(replaced) if replaced is not None else None,
     )
 
@@ -192,7 +201,7 @@ def _drain_out(drain: DrainRecord) -> dict[str, Any]:
 
 def _drain_in(document: Mapping[str, Any]) -> DrainRecord:
     done: datetime | None = from_text(document["done"]) if "done" in document else None
-    return DrainRecord(from_text(document["since"]), int(document["attempt"]), done)
+    return DrainRecord(from_text(document["since"]), limits.count(document["attempt"]), done)
 
 
 def _claims_out(claims: tuple[Claim, ...]) -> list[str]:
@@ -200,7 +209,10 @@ def _claims_out(claims: tuple[Claim, ...]) -> list[str]:
 
 
 def _claims_in(claims: list[str]) -> tuple[Claim, ...]:
-    found = {Claim(ClaimKind(kind), name) for kind, _, name in (claim.partition(":") for claim in claims)}
+    found = {
+        Claim(ClaimKind(kind), limits.text(name))
+        for kind, _, name in (claim.partition(":") for claim in claims)
+    }
     if not found:
         raise ValueError("its cordon or drain has no claims")
     return tuple(sorted(found))
@@ -209,7 +221,9 @@ def _claims_in(claims: list[str]) -> tuple[Claim, ...]:
 def _replacement_in(document: Mapping[str, Any]) -> Replacement:
     wanted = document.get("wanted")
     return Replacement(
-        from_text(document["asked"]), None if wanted is None else int(wanted), int(document["removals"])
+        from_text(document["asked"]),
+        None if wanted is None else limits.count(wanted),
+        limits.count(document["removals"]),
     )
 
 
@@ -227,14 +241,17 @@ def _event_out(event: KnownEvent) -> dict[str, Any]:
 
 
 def _events_in(documents: Iterable[Mapping[str, Any]]) -> tuple[KnownEvent, ...]:
-    return tuple(_event_in(one) for one in documents)
+    found = tuple(_event_in(one) for one in documents)
+    if len(found) > limits.EVENTS:
+        raise ValueError(f"{len(found)} events are recorded, and {limits.EVENTS} are read")
+    return found
 
 
 def _event_in(document: Mapping[str, Any]) -> KnownEvent:
     return KnownEvent(
         kind=Kind(document["kind"]),
         not_before=from_text(document["notBefore"]) if "notBefore" in document else None,
-        ids=tuple(str(one) for one in document["ids"]),
-        sources=tuple(str(one) for one in document["sources"]),
-        condition=str(document.get("condition", "")),
+        ids=tuple(limits.text(str(one)) for one in document["ids"]),
+        sources=tuple(limits.text(str(one)) for one in document["sources"]),
+        condition=limits.text(str(document.get("condition", ""))),
     )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from reconciler.model import limits
 from reconciler.model.azure import Planned, Scope, vm_of
 from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
@@ -65,8 +66,8 @@ def _planned(status: Mapping[str, object]) -> Planned | None:
     """Parse a status. None: it is empty, or its maintenance is done. Raises ValueError if it is invalid."""
     allowed = status.get("isCustomerInitiatedMaintenanceAllowed", False)
     if not isinstance(allowed, bool | None):
-        raise ValueError(f"isCustomerInitiatedMaintenanceAllowed is {allowed!r}")
-    result = str(status.get("lastOperationResultCode") or "")
+        raise ValueError(f"isCustomerInitiatedMaintenanceAllowed is {limits.shown(allowed)}")
+    result = limits.text(str(status.get("lastOperationResultCode") or ""), limits.NAME)
     result = "" if result.casefold() == "none" else result
     found = Planned(
         offered=bool(allowed),

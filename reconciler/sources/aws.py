@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from reconciler.model import limits
 from reconciler.model.aws import InstanceEvent
 from reconciler.model.event import Initiator, Kind, Signal, Status
 from reconciler.model.moments import from_text, to_text
@@ -66,9 +67,9 @@ def listing(region: str, statuses: Iterable[Mapping[str, object]]) -> Listing[st
 def _event(event: Mapping[str, object]) -> InstanceEvent:
     not_before, unreadable = _moment(event.get("NotBefore"))
     return InstanceEvent(
-        id=str(event.get("InstanceEventId") or ""),
-        code=str(event.get("Code") or ""),
-        description=" ".join(str(event.get("Description") or "").split()),
+        id=limits.text(str(event.get("InstanceEventId") or ""), limits.NAME),
+        code=limits.text(str(event.get("Code") or ""), limits.NAME),
+        description=limits.text(" ".join(str(event.get("Description") or "").split())),
         not_before=not_before,
         not_after=_moment(event.get("NotAfter"))[0],
         latest=_moment(event.get("NotBeforeDeadline"))[0],

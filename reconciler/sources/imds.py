@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from reconciler.errors import SourceError
-from reconciler.model import moments
+from reconciler.model import limits, moments
 from reconciler.model.event import Initiator, Kind, Signal, Status
 
 SOURCE = "imds"
@@ -68,27 +68,47 @@ def to_annotation(document: Mapping[str, object], vm: str) -> str:
     """Return the published form: this VM's events as IMDS gave them, the same text for the same events.
 
     `DocumentIncarnation` is left out, and the events are in an order of our own: both change while the
-    events of this VM don't.
+    events of this VM don't. Events that do not fit into the annotation are left out, and `more` counts them.
     """
     events = sorted(_concerning(document, vm), key=_text)
-    return _text({"version": VERSION, "vm": vm, "events": events})
+    text = _text({"version": VERSION, "vm": vm, "events": events})
+    if len(text) <= limits.ANNOTATION and len(events) <= limits.EVENTS:
+        return text
+    kept: list[object] = []
+    size = len(_text({"version": VERSION, "vm": vm, "events": [], "more": len(events)}))
+    for event in events:
+        more = len(_text(event)) + 1
+        if len(kept) < limits.EVENTS and size + more <= limits.ANNOTATION:
+            kept.append(event)
+            size += more
+    return _text({"version": VERSION, "vm": vm, "events": kept, "more": len(events) - len(kept)})
 
 
 def from_annotation(text: str) -> tuple[Signal, ...]:
-    """Read the published form; SourceError if it is broken or of another version."""
+    """Read the published form; SourceError if it is broken, too long, or of another version.
+
+    Events that the agent had to leave out are one signal of kind Unknown.
+    """
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = limits.loads(text)
+    except ValueError as error:
         raise SourceError(f"the published events are not JSON: {error}") from error
     if not isinstance(value, dict):
         raise SourceError("the published events are not a JSON object")
     version = value.get("version")
     if version != VERSION or isinstance(version, bool):
-        raise SourceError(f"the published events have version {version!r}, not {VERSION}")
+        raise SourceError(f"the published events have version {limits.shown(version)}, not {VERSION}")
     vm, events = value.get("vm"), value.get("events")
     if not isinstance(vm, str) or not vm or not isinstance(events, list):
         raise SourceError("the published events lack `vm` or `events`")
-    return signals({"Events": events}, vm)
+    if len(events) > limits.EVENTS:
+        raise SourceError(f"{len(events)} events are published, and {limits.EVENTS} are read")
+    found = signals({"Events": events}, vm)
+    more = value.get("more", 0)
+    if more == 0:
+        return found
+    left_out = f"{limits.shown(more)} more events did not fit into the annotation"
+    return (*found, Signal(SOURCE, Kind.UNKNOWN, Status.SCHEDULED, description=left_out))
 
 
 def to_acknowledgement(ids: Iterable[str]) -> str:
@@ -99,8 +119,8 @@ def to_acknowledgement(ids: Iterable[str]) -> str:
 def from_acknowledgement(text: str | None) -> tuple[str, ...]:
     """Read the annotation: the ids of events to be started; none where there is none, or it is broken."""
     try:
-        value = json.loads(text or "[]")
-    except (ValueError, RecursionError):
+        value = limits.loads(text or "[]")
+    except ValueError:
         return ()
     return tuple(one for one in value if isinstance(one, str) and one) if isinstance(value, list) else ()
 
@@ -182,8 +202,10 @@ def _signal(event: object, vm: str) -> Signal:
         status,
         not_before=not_before,
         duration=_duration(event.get("DurationInSeconds")),
-        id=_string(event.get("EventId")),
-        description=f"{'; '.join(notes)}: {description}".removesuffix(": ") if notes else description,
+        id=limits.text(_string(event.get("EventId")), limits.NAME),
+        description=limits.text(
+            f"{'; '.join(notes)}: {description}".removesuffix(": ") if notes else description
+        ),
         initiator=_initiator(event.get("EventSource")),
         resources=_resources(event.get("Resources")),
         date_unreadable=unreadable,
@@ -222,20 +244,17 @@ def _date(value: object) -> tuple[datetime | None, bool]:
 def _duration(value: object) -> timedelta | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    try:
-        # -1 is Azure's "unknown"; 0 is "no interruption".
-        return timedelta(seconds=value) if value >= 0 else None
-    except (OverflowError, ValueError):
-        return None
+    # -1 is Azure's "unknown"; 0 is "no interruption".
+    return limits.duration(value)
 
 
 def _resources(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
-        return (value,)
+        return (limits.text(value),)
     if not isinstance(value, list):
         return ()
     # An invalid name stays as text, so that the list is not taken for complete without it.
-    return tuple(name if isinstance(name, str) else _text(name) for name in value)
+    return tuple(limits.text(name if isinstance(name, str) else _shortened(name)) for name in value)
 
 
 def _string(value: object) -> str:
@@ -243,5 +262,4 @@ def _string(value: object) -> str:
 
 
 def _shortened(value: object) -> str:
-    text = _text(value)
-    return text if len(text) <= 200 else text[:199] + "…"
+    return limits.text(_text(value), 200)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable
 from datetime import timedelta
 
+from reconciler.model import limits
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
@@ -95,15 +96,15 @@ class NamedConditions(Source):
 
 def parse_message(source: str, message: str) -> Signal:
     """Read a condition's message into a signal; what can't be read becomes one of kind Unknown."""
-    text = " ".join(message.split())
+    text = " ".join(limits.text(message, limits.MESSAGE).split())
     head = _HEAD.match(text)
     if head is None:
-        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=text)
+        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=limits.text(text))
     word, status = head["type"].casefold(), head["status"].casefold()
     if word == "spotrebalancerecommendation":
         kind = Kind.REBALANCE
     elif status == "advisory":
-        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=text)
+        return Signal(source, Kind.UNKNOWN, Status.SCHEDULED, description=limits.text(text))
     else:
         kind = _KINDS.get(word, Kind.UNKNOWN)
     rest = text[head.end() :]
@@ -117,7 +118,6 @@ def parse_message(source: str, message: str) -> Signal:
         except ValueError:
             unreadable = True
     duration = _DURATION.search(rest)
-    seconds = int(duration[1]) if duration else -1
     event_id = _EVENT_ID.search(rest)
     description = text if kind is Kind.UNKNOWN else _description(rest)
     if kind is Kind.FREEZE and _LIVE_MIGRATION in text.casefold():
@@ -127,13 +127,21 @@ def parse_message(source: str, message: str) -> Signal:
         kind,
         Status.STARTED if status == "started" else Status.SCHEDULED,
         not_before=not_before,
-        duration=timedelta(seconds=seconds) if 0 <= seconds < 10**9 else None,
-        id=event_id[1].rstrip(".") if event_id else "",
-        description=description,
+        duration=_seconds(duration[1]) if duration else None,
+        id=limits.text(event_id[1].rstrip("."), limits.NAME) if event_id else "",
+        description=limits.text(description),
         # The message has no EventSource; these words are Azure's for a user's own reboot or redeploy.
         initiator=Initiator.USER if _BY_USER in text.casefold() else None,
         date_unreadable=unreadable,
     )
+
+
+def _seconds(digits: str) -> timedelta | None:
+    try:
+        # -1 is Azure's "unknown".
+        return limits.duration(limits.number(digits))
+    except ValueError:
+        return None
 
 
 def _description(rest: str) -> str:
@@ -164,6 +172,10 @@ def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...
 
 def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
     source = PREFIX + condition.type
+    if "heartbeat" in condition.unreadable:
+        # Without its age, what it says may be of a detector that died long ago.
+        because = f"the heartbeat of {condition.type} is outside of the years 2000 to 2100"
+        return Reading(source, Answer.UNKNOWN, because=because)
     if condition.status == "True":
         signal = parse_message(source, condition.message)
         # With several events in force the condition carries one, and not always the nearest.
@@ -177,7 +189,8 @@ def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
         )
     if condition.status == "False":
         return Reading(source, Answer.NO_EVENT, as_of=condition.heartbeat, stale_after=stale_after)
-    because = f"{condition.type} is {condition.status or 'empty'}: {' '.join(condition.message.split())}"
+    message = " ".join(limits.text(condition.message).split())
+    because = f"{condition.type} is {limits.text(condition.status) or 'empty'}: {message}"
     return Reading(
         source, Answer.UNKNOWN, because=because, as_of=condition.heartbeat, stale_after=stale_after
     )
@@ -194,12 +207,15 @@ def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
         if found is None:
             continue
         source = PREFIX + condition_type
-        if found.status == "True":
+        if found.status == "True" and "transition" in found.unreadable:
+            because = f"the time of {condition_type} is outside of the years 2000 to 2100"
+            readings.append(Reading(source, Answer.UNKNOWN, because=because))
+        elif found.status == "True":
             signal = Signal(
                 source,
                 Kind.UNKNOWN,
                 Status.STARTED,
-                description=f"{condition_type}: {found.message or found.reason}",
+                description=limits.text(f"{condition_type}: {found.message or found.reason}"),
                 condition=condition_type,
                 since=found.transition,
             )
@@ -207,5 +223,7 @@ def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
         elif found.status == "False":
             readings.append(Reading(source, Answer.NO_EVENT))
         else:
-            readings.append(Reading(source, Answer.UNKNOWN, because=f"{condition_type} is {found.status}"))
+            readings.append(
+                Reading(source, Answer.UNKNOWN, because=f"{condition_type} is {limits.text(found.status)}")
+            )
     return tuple(readings)

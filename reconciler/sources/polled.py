@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, Protocol
 
 from reconciler.errors import SourceError
+from reconciler.model import limits
 from reconciler.model.event import Answer, Reading, Signal
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
@@ -245,11 +246,11 @@ class PolledSource(Source, Generic[S, F]):
         if not text:
             return Memory()
         try:
-            document = self.upgraded(json.loads(text))
+            document = self.upgraded(limits.loads(text, limits.LEDGER))
             answers = {one.scope: one for one in map(self._answer_in, document["answers"])}
             not_before = from_text(document["notBefore"]) if document.get("notBefore") else None
             return Memory(tuple(answers[scope] for scope in sorted(answers)), not_before)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SourceError(f"what {self.name} said last can't be read: {error!r}") from error
 
     def _answer_out(self, answer: ScopeAnswer[S, F]) -> Json:
@@ -279,7 +280,7 @@ class PolledSource(Source, Generic[S, F]):
                 (str(name), self.read_fact(one)) for one in document.get("found", ()) for name in one["of"]
             ),
             unseen=tuple(str(name) for name in document.get("unseen", ())),
-            problem=str(document.get("problem", "")),
+            problem=limits.text(str(document.get("problem", ""))),
         )
 
     def in_order(self, found: Iterable[tuple[str, F]]) -> tuple[tuple[str, F], ...]:

@@ -7,9 +7,9 @@ Only `kind` is required. The request is valid until its author removes the annot
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
+from reconciler.model import limits
 from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text
@@ -48,7 +48,10 @@ def read(node: Node, prefix: str) -> Reading:
         signal = parse(text)
     except ValueError as error:
         signal = Signal(
-            SOURCE, Kind.UNKNOWN, Status.SCHEDULED, description=f"the request can't be read: {error}"
+            SOURCE,
+            Kind.UNKNOWN,
+            Status.SCHEDULED,
+            description=limits.text(f"the request can't be read: {error}"),
         )
     return Reading(SOURCE, Answer.EVENT, (signal,))
 
@@ -56,23 +59,24 @@ def read(node: Node, prefix: str) -> Reading:
 def parse(text: str) -> Signal:
     """Read the annotation's text; ValueError says what to change."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = limits.loads(text)
+    except ValueError as error:
         raise ValueError(f'it is not JSON ({error}); write {{"kind":"Reboot"}}') from error
     if not isinstance(document, dict):
         raise ValueError('it is not a JSON object; write {"kind":"Reboot"}')
     strange = sorted(set(document) - set(KEYS))
     if strange:
-        raise ValueError(f"unknown key {strange[0]!r}; known are {', '.join(KEYS)}")
-    kind = _KINDS.get(str(document.get("kind", "")).casefold())
+        raise ValueError(f"unknown key {limits.shown(strange[0])}; known are {', '.join(KEYS)}")
+    named = document.get("kind", "")
+    kind = _KINDS.get(named.casefold()) if isinstance(named, str) else None
     if kind is None:
         raise ValueError(
-            f"kind is {document.get('kind')!r}; write one of {', '.join(sorted(_KINDS.values()))}"
+            f"kind is {limits.shown(document.get('kind'))}; write one of {', '.join(sorted(_KINDS.values()))}"
         )
     not_before = None
     if document.get("notBefore"):
         try:
-            not_before = from_text(str(document["notBefore"]))
+            not_before = from_text(_text(document["notBefore"]))
         except ValueError as error:
             raise ValueError(f"notBefore: {error}; write 2026-11-21T22:00:00Z") from error
     return Signal(
@@ -81,8 +85,8 @@ def parse(text: str) -> Signal:
         Status.SCHEDULED,
         not_before=not_before,
         duration=_duration(document.get("duration")),
-        id=str(document.get("id") or ""),
-        description=str(document.get("reason") or ""),
+        id=limits.text(_text(document.get("id") or ""), limits.NAME),
+        description=limits.text(_text(document.get("reason") or "")),
     )
 
 
@@ -90,7 +94,14 @@ def _duration(value: object) -> timedelta | None:
     if value is None:
         return None
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-    text = str(value)
+    text = _text(value)
     if text[-1:] in units and text[:-1].isdecimal() and len(text) <= _LONGEST:
-        return timedelta(seconds=int(text[:-1]) * units[text[-1]])
-    raise ValueError(f"duration is {value!r}; write 30s, 10m, 4h or 1d")
+        found = limits.duration(int(text[:-1]) * units[text[-1]])
+        if found is None:
+            raise ValueError(f"duration is {limits.shown(value)}, which is more than a year")
+        return found
+    raise ValueError(f"duration is {limits.shown(value)}; write 30s, 10m, 4h or 1d")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else limits.shown(value)

@@ -28,6 +28,7 @@ OURS = {
     "reconciler.model",
     "reconciler.model.event",
     "reconciler.model.keys",
+    "reconciler.model.limits",
     "reconciler.model.moments",
     "reconciler.sources",
     "reconciler.sources.imds",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +13,8 @@ from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Re
 from reconciler.clients.kubernetes.objects import get_list
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
 from reconciler.clients.retrying import patiently
-from reconciler.errors import Conflict, NotFound, Rejected
+from reconciler.errors import Conflict, NotFound
+from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.keys import INSTALLATION
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
@@ -170,7 +171,7 @@ def _from_object(found: _Object) -> Maintenance:
         sources=tuple(spec.sources or ()),
         condition=spec.condition or "",
         not_before=_moment(spec.notBefore),
-        duration=timedelta(seconds=seconds) if seconds is not None else None,
+        duration=limits.duration(seconds) if seconds is not None else None,
         description=spec.description or "",
         due=_moment(status.due),
         reason=status.reason or "",
@@ -190,5 +191,6 @@ def _text(moment: datetime | None) -> str | None:
 def _moment(text: str | None) -> datetime | None:
     try:
         return from_text(text) if text else None
-    except ValueError as error:
-        raise Rejected(f"a NodeMaintenance holds {text!r}, which is no moment") from error
+    except ValueError:
+        # A person wrote it. It then differs from what we show, so it is written again.
+        return None

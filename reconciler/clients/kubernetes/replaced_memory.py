@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 
+from reconciler.model import limits
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.snapshot import Replaced
 
@@ -37,15 +38,15 @@ def load(text: str | None) -> tuple[Replaced, ...]:
     try:
         return tuple(
             Replaced(
-                node=str(one["node"]),
-                uid=str(one["uid"]),
-                zone=str(one["zone"]),
-                pool=str(one["pool"]),
-                have=int(one["have"]),
+                node=limits.text(str(one["node"]), limits.NAME),
+                uid=limits.text(str(one["uid"]), limits.NAME),
+                zone=limits.text(str(one["zone"]), limits.NAME),
+                pool=limits.text(str(one["pool"]), limits.NAME),
+                have=limits.count(one["have"]),
                 at=from_text(one["at"]),
             )
-            for one in json.loads(text)
+            for one in limits.loads(text, limits.LEDGER)
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         log.warning("which nodes were replaced can't be read, and is forgotten: error=%r", error)
         return ()

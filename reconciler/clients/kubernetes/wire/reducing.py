@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from sys import intern
 from typing import Any
 
 from reconciler.clients.kubernetes.wire import shapes
+from reconciler.model import limits
+from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
 from reconciler.model.pod import Owner, Placement, Pod, Toleration, grace_seconds
 from reconciler.model.selector import Requirement
@@ -21,7 +23,10 @@ from reconciler.model.selector import Requirement
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """What the two formats write in different ways: a time, None if there is none, and a quantity."""
+    """What the two formats write in different ways: a time, None if there is none, and a quantity.
+
+    A time that can't be read is `limits.UNREADABLE`, never an exception: it is one object's problem.
+    """
 
     moment: Callable[[Any], datetime | None]
     quantity: Callable[[Any], str]
@@ -30,11 +35,16 @@ class Leaves:
 def _moment_of_message(time: Any) -> datetime | None:
     # Zero seconds is no time, as in the reader of metav1.Time; kubelets write whole seconds.
     seconds = time.seconds
-    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+    return limits.unix_moment(seconds) if seconds else None
 
 
-def _moment_of_json(time: datetime | None) -> datetime | None:
-    return time.astimezone(UTC).replace(microsecond=0) if time is not None else None
+def _moment_of_json(time: str | None) -> datetime | None:
+    if not time:
+        return None
+    try:
+        return from_text(time).replace(microsecond=0)
+    except ValueError:
+        return limits.UNREADABLE
 
 
 FROM_MESSAGES = Leaves(_moment_of_message, lambda quantity: intern(quantity.string))
@@ -64,7 +74,7 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
             resource_version=meta.resourceVersion,
             labels=kept(meta.labels or {}),
             annotations={
-                intern(key): annotations[key]
+                intern(key): limits.cut_annotation(annotations[key])
                 for key in annotations
                 if key.startswith(prefix) or key in others
             },
@@ -78,8 +88,8 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
                 Condition(
                     type=intern(condition.type),
                     status=intern(condition.status),
-                    reason=intern(condition.reason),
-                    message=intern(condition.message),
+                    reason=intern(limits.text(condition.reason)),
+                    message=intern(limits.text(condition.message, limits.MESSAGE)),
                     heartbeat=moment(condition.lastHeartbeatTime),
                     transition=moment(condition.lastTransitionTime),
                 )
@@ -117,7 +127,7 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             priority=spec.priority or 0,
             priority_class=intern(spec.priorityClassName),
             grace=grace_seconds(grace),
-            deleting_until=moment(meta.deletionTimestamp),
+            deleting_until=_latest(moment(meta.deletionTimestamp)),
             empty_dir=any(source.HasField("emptyDir") for source in sources),
             claims=tuple(
                 source.persistentVolumeClaim.claimName
@@ -140,6 +150,11 @@ def interned(labels: Mapping[str, str]) -> dict[str, str]:
 def requirement(found: shapes.Expression) -> Requirement:
     """Return an expression of a label selector or a node selector."""
     return Requirement(intern(found.key), intern(found.operator), tuple(found.values or ()))
+
+
+def _latest(moment: datetime | None) -> datetime | None:
+    # A pod's own grace may put its end beyond the limits. It is being deleted all the same.
+    return limits.LATEST if moment == limits.UNREADABLE else moment
 
 
 def _quantities(quantities: Mapping[str, Any] | None, leaves: Leaves) -> dict[str, str]:

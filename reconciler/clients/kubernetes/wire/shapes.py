@@ -2,12 +2,12 @@
 
 A node or a pod has the same attributes here as in the protobuf messages of messages.py, so that one reducer
 reads both; what JSON writes in another way (times, quantities, a volume's source) is said in reducing.py and
-here. `null` and absent mean the same: Go writes `null` for an empty list or map.
+here. `null` and absent mean the same: Go writes `null` for an empty list or map. Times are texts: one that
+Python can't hold must not break the decoding of the whole list.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Generic, TypeVar
 
 import msgspec
@@ -53,8 +53,8 @@ class ObjectMeta(Shape):
     namespace: str = ""
     uid: str = ""
     resourceVersion: str = ""
-    creationTimestamp: datetime | None = None
-    deletionTimestamp: datetime | None = None
+    creationTimestamp: str | None = None
+    deletionTimestamp: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     ownerReferences: list[OwnerReference] | None = None
@@ -81,8 +81,8 @@ class NodeCondition(Shape):
 
     type: str = ""
     status: str = ""
-    lastHeartbeatTime: datetime | None = None
-    lastTransitionTime: datetime | None = None
+    lastHeartbeatTime: str | None = None
+    lastTransitionTime: str | None = None
     reason: str = ""
     message: str = ""
 

@@ -1,0 +1,158 @@
+"""Limits of what comes from outside: moments, durations, texts, counts and annotations.
+
+Every source, client and reader of an annotation uses these functions where data comes in, so the stages
+after it need no limits of their own. Beyond a limit, data is unreadable; it never becomes an exception for
+another object. The node agent imports this file, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+LATEST = datetime(2100, 12, 31, 23, 59, 59, tzinfo=UTC)
+"""Maintenance outside these moments is not meant; inside them, arithmetic never leaves the calendar."""
+
+UNREADABLE = datetime.max.replace(tzinfo=UTC)
+"""Stands for a moment that was given and can't be read; a Condition turns it into a mark."""
+
+LONGEST = timedelta(days=366)
+"""The longest duration: a year."""
+
+TEXT = 1024
+"""Characters of a text: a description, a reason, an error."""
+
+NAME = 253
+"""Characters of a name in Kubernetes. Identifiers of events have this limit, too."""
+
+MESSAGE = 4096
+"""Characters of a condition's message that are read. The texts inside it have the limit of every text."""
+
+ANNOTATION = 32 * 1024
+"""Characters of an annotation that we write or read; the agent's admission policy has the same limit."""
+
+LEDGER = 1 << 20
+"""Characters of one text in our own ConfigMap, which as a whole holds no more than 1 MiB."""
+
+EVENTS = 100
+"""Events of one node, and of one annotation."""
+
+COUNT = 1_000_000
+"""Attempts, machines and the like."""
+
+_DIGITS = 18
+_MOMENT = 64
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def moment(value: datetime) -> datetime:
+    """Return an aware moment in UTC; ValueError where it is not from 2000 to 2100."""
+    # The years first: near the ends of the calendar a conversion to UTC overflows.
+    if EARLIEST.year - 1 <= value.year <= LATEST.year + 1:
+        found = value.astimezone(UTC)
+        if EARLIEST <= found <= LATEST:
+            return found
+    raise ValueError("a time outside of the years 2000 to 2100")
+
+
+def is_moment(value: datetime) -> bool:
+    """Whether an aware moment is from 2000 to 2100."""
+    return EARLIEST <= value <= LATEST
+
+
+def unix_moment(seconds: int) -> datetime:
+    """Return the moment of so many seconds since 1970, UTC; UNREADABLE where it is not from 2000 to 2100."""
+    if not EARLIEST.timestamp() <= seconds <= LATEST.timestamp():
+        return UNREADABLE
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def moment_text(value: str) -> str:
+    """Return a text that can be a moment; ValueError where it is too long to be one."""
+    if len(value) > _MOMENT:
+        raise ValueError(f"{len(value)} characters are no time")
+    return value
+
+
+def duration(seconds: float) -> timedelta | None:
+    """Return a duration; None where the seconds are negative, no number, or more than a year."""
+    if 0 <= seconds <= LONGEST.total_seconds():
+        return timedelta(seconds=seconds)
+    return None
+
+
+def count(value: object) -> int:
+    """Return a count from 0 to a million; ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= COUNT:
+        raise ValueError(f"{shown(value)} is not a count from 0 to {COUNT}")
+    return value
+
+
+def number(digits: str) -> int:
+    """Return the number that the decimal digits write; ValueError where there are too many of them."""
+    if len(digits) > _DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def text(value: str, most: int = TEXT) -> str:
+    """Return the text with at most so many characters, and without halves of surrogate pairs."""
+    if len(value) > most:
+        value = f"{value[: most - 1]}…"
+    return whole(value)
+
+
+def shown(value: object) -> str:
+    """Return a value from outside as a message shows it: its `repr`, 100 characters at most."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        # Python refuses to write numbers of thousands of digits.
+        return repr(value) if abs(value) < 10**_DIGITS else "a number of many digits"
+    if isinstance(value, str | bytes):
+        return text(repr(value[:200]), 100)
+    return (
+        text(repr(value), 100) if value is None or isinstance(value, float | bool) else type(value).__name__
+    )
+
+
+def whole(value: str) -> str:
+    """Return the text with U+FFFD for each half of a surrogate pair: no file, log or API takes one."""
+    if value.isascii() or _HALF.search(value) is None:
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def cut_annotation(value: str) -> str:
+    """Return what is kept of an annotation while it is read: enough to see that it is too long."""
+    return value if len(value) <= ANNOTATION else value[: ANNOTATION + 1]
+
+
+def loads(value: str, most: int = ANNOTATION) -> Any:
+    """Read JSON, an annotation's by default; ValueError for what is broken, too long or nested too deep.
+
+    Halves of surrogate pairs become U+FFFD, and a number of more digits than any we use becomes a float.
+    """
+    if len(value) > most:
+        raise ValueError(f"it is longer than {most} characters")
+    try:
+        document = json.loads(value, parse_int=_json_number)
+        return _whole_document(document) if "\\u" in value or not value.isascii() else document
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _json_number(digits: str) -> int | float:
+    # As a float it has the same sign and size, and each reader has its own limit for it.
+    return int(digits) if len(digits) <= _DIGITS else float(digits)
+
+
+def _whole_document(value: Any) -> Any:
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, list):
+        return [_whole_document(one) for one in value]
+    if isinstance(value, dict):
+        return {whole(key): _whole_document(one) for key, one in value.items()}
+    return value

@@ -1,0 +1,210 @@
+"""What a node's annotations and conditions may hold: beyond the limits they are unreadable."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from reconciler.clients.kubernetes import ledger, maintenances, replaced_memory
+from reconciler.clients.kubernetes.wire.lists import node_format, pod_format
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
+from reconciler.model import limits
+from reconciler.model.event import Answer, Kind
+from reconciler.model.node import Condition, Wanted
+from reconciler.model.pod import LONGEST_GRACE
+from reconciler.model.record import Record, Unreadable
+from reconciler.model.record_text import record_of
+from reconciler.model.snapshot import Agents
+from reconciler.sources import imds, published, request
+from reconciler.sources.node_condition import MAIN, parse_message, read, read_named
+from tests.support import builders, shapes
+from tests.support.builders import IMDS, PREFIX, RECORD, REQUEST
+
+FAR = datetime(9999, 12, 31, tzinfo=UTC)
+MANY_DIGITS = "9" * 5000
+HALF = "\\ud800"
+WANTED = Wanted(frozenset({"Ready", MAIN}), PREFIX)
+EVENT = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled", "NotBefore": ""}
+
+
+def test_a_message_with_thousands_of_digits_is_an_event_of_unknown_duration() -> None:
+    found = parse_message("s", f"Reboot Started. DurationInSeconds: {MANY_DIGITS}. Because.")
+    assert (found.kind, found.duration) == (Kind.REBOOT, None)
+
+
+def test_a_heartbeat_that_can_not_be_meant_makes_the_reading_unknown() -> None:
+    (found,) = read(builders.node(conditions=(builders.condition(MAIN, "False", at=FAR),)))
+    assert found.answer is Answer.UNKNOWN
+    assert found.as_of is None
+
+
+def test_a_transition_that_can_not_be_meant_makes_a_named_condition_unknown() -> None:
+    broken = Condition("KernelDeadlock", "True", transition=FAR)
+    (found,) = read_named(builders.node(conditions=(broken,)), {"KernelDeadlock"})
+    assert found.answer is Answer.UNKNOWN
+
+
+def test_texts_of_a_condition_are_cut() -> None:
+    (found,) = read(builders.node(conditions=(builders.condition(MAIN, "Unknown", "x" * 10**6),)))
+    assert len(found.because) < 2 * limits.TEXT
+    assert len(parse_message("s", "Hibernate Scheduled. " + "x" * 10**6).description) <= limits.TEXT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"kind":"Reboot","duration":{MANY_DIGITS}}}',
+        f'{{"kind":{MANY_DIGITS}}}',
+        f'{{"kind":"Reboot","notBefore":{MANY_DIGITS}}}',
+        '{"kind":"Reboot","notBefore":"9999-12-31T23:59:59Z"}',
+        '{"kind":"Reboot","duration":"9999999d"}',
+        f'{{"{HALF}":1}}',
+        "[" * 20_000,
+        '{"kind":"Reboot","reason":"' + "x" * limits.ANNOTATION + '"}',
+    ],
+)
+def test_a_request_beyond_the_limits_is_one_unreadable_event(text: str) -> None:
+    (found,) = request.read(builders.node(annotations={REQUEST: text}), PREFIX).signals
+    assert found.kind is Kind.UNKNOWN
+    assert len(found.description) <= limits.TEXT
+
+
+def test_half_a_surrogate_pair_in_a_request_is_replaced() -> None:
+    text = f'{{"kind":"Reboot","id":"{HALF}","reason":"a{HALF}"}}'
+    (found,) = request.read(builders.node(annotations={REQUEST: text}), PREFIX).signals
+    assert (found.kind, found.id, found.description) == (Kind.REBOOT, "\ufffd", "a\ufffd")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        builders.published(EVENT) + " " * limits.ANNOTATION,
+        builders.published(*[EVENT] * (limits.EVENTS + 1)),
+        f'{{"version":{MANY_DIGITS}}}',
+    ],
+)
+def test_published_events_beyond_the_limits_are_unknown(text: str) -> None:
+    node = builders.node(annotations={IMDS: text})
+    assert published.read(node, PREFIX, Agents(installed=True)).answer is Answer.UNKNOWN
+
+
+def test_a_published_duration_of_many_digits_is_unknown() -> None:
+    (found,) = imds.from_annotation(
+        builders.published(EVENT).replace('"A1"', f'"A1", "DurationInSeconds": {MANY_DIGITS}')
+    )
+    assert (found.id, found.duration) == ("A1", None)
+
+
+@pytest.mark.parametrize("description", ["", "x" * 5000])
+def test_the_agent_publishes_no_more_than_is_read_and_says_what_is_missing(description: str) -> None:
+    events = [
+        {**EVENT, "EventId": f"E{n}", "Resources": ["vm"], "Description": description} for n in range(150)
+    ]
+    text = imds.to_annotation({"Events": events}, "vm")
+    found = imds.from_annotation(text)
+
+    assert len(text) <= limits.ANNOTATION
+    kept = len(json.loads(text)["events"])
+    assert 0 < kept <= limits.EVENTS
+    assert found[-1].kind is Kind.UNKNOWN
+    assert f"{150 - kept} more events" in found[-1].description
+
+
+def test_an_event_that_alone_is_too_long_is_not_lost() -> None:
+    text = imds.to_annotation({"Events": [{**EVENT, "Resources": ["vm"], "Description": "x" * 40_000}]}, "vm")
+    (found,) = imds.from_annotation(text)
+    assert found.kind is Kind.UNKNOWN
+
+
+def _record(**change: object) -> str:
+    held = json.loads(builders.held_node(builders.record()).annotations[RECORD])
+    held["profiles"]["default"] |= change
+    return json.dumps(held)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _record(replacement={"asked": "2026-11-21T12:00:00Z", "removals": 10**12}),
+        _record(replacement={"asked": "2026-11-21T12:00:00Z", "removals": 0, "wanted": 10**12}),
+        _record(selfService={"asked": "9000-11-21T12:00:00Z", "attempt": 1, "bootId": ""}),
+        _record(since="9999-11-21T12:00:00Z"),
+        _record(quietSince="0001-01-01T00:00:00Z"),
+        _record(events=[{"kind": "Reboot", "ids": [], "sources": []}] * (limits.EVENTS + 1)),
+        _record().replace('"attempt": 1', f'"attempt": {MANY_DIGITS}'),
+        _record(acknowledged=["x" * limits.ANNOTATION]),
+        f'{{"version": {MANY_DIGITS}}}',
+    ],
+)
+def test_a_record_beyond_the_limits_is_unreadable(text: str) -> None:
+    found = record_of(builders.node(annotations={RECORD: text}), PREFIX)
+    assert isinstance(found, Unreadable)
+    assert len(found.because) <= 2 * limits.TEXT
+
+
+def test_half_a_surrogate_pair_in_a_record_is_replaced() -> None:
+    by_hand = builders.held_node(builders.record(), claimed_by="HALF").annotations[RECORD]
+    found = record_of(builders.node(annotations={RECORD: by_hand.replace("HALF", HALF)}), PREFIX)
+    assert isinstance(found, Record)
+    assert found.claimed_by.encode("utf-8")
+
+
+@pytest.mark.parametrize("seconds", [-(2**63), -62135596801, 253402300800, 2**63 - 1])
+def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: int) -> None:
+    from reconciler.clients.kubernetes.wire import messages
+
+    node = messages.Node()
+    node.metadata.name = "a"
+    condition = node.status.conditions.add()
+    condition.type, condition.status = "Ready", "False"
+    condition.lastHeartbeatTime.seconds = condition.lastTransitionTime.seconds = seconds
+    (ready,) = node_format(WANTED).from_protobuf(node.SerializeToString()).conditions
+    assert ready.unreadable == ("heartbeat", "transition")
+
+    pod = messages.Pod()
+    pod.metadata.deletionTimestamp.seconds = seconds
+    pod.spec.terminationGracePeriodSeconds = 10**12
+    found = pod_format().from_protobuf(pod.SerializeToString())
+    assert found.deleting_until == limits.LATEST
+    assert found.grace == LONGEST_GRACE
+
+
+@pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "soon", "9" * 5000])
+def test_times_in_json_that_no_calendar_has_break_no_list(time: str) -> None:
+    told = {"type": "Ready", "status": "False", "lastTransitionTime": time}
+    body = shapes.as_json("NodeList", [{"metadata": {"name": "a"}, "status": {"conditions": [told]}}])
+    _, _, (node,) = node_format(WANTED).list_from_json(body)
+    assert node.ready_changed is None
+    assert node.conditions[0].unreadable == ("transition",)
+
+
+def test_an_annotation_is_kept_only_as_far_as_it_is_read() -> None:
+    body = shapes.as_json("NodeList", [{"metadata": {"name": "a", "annotations": {IMDS: "x" * 10**6}}}])
+    _, _, (node,) = node_format(WANTED).list_from_json(body)
+    assert len(node.annotations[IMDS]) == limits.ANNOTATION + 1
+
+
+def test_a_maintenance_object_beyond_the_limits_is_read_and_written_again() -> None:
+    found = maintenances._from_object(
+        maintenances._Object(
+            ObjectMeta(name="m"),
+            maintenances._Spec(durationSeconds=10**15, notBefore="9999-12-31T23:59:59Z"),
+            maintenances._Status(due="soon"),
+        )
+    )
+    assert (found.duration, found.not_before, found.due) == (None, None, None)
+
+
+@pytest.mark.parametrize("have", [10**12, f"{MANY_DIGITS}", -1])
+def test_replaced_nodes_beyond_the_limits_are_forgotten(have: object) -> None:
+    one = {"node": "a", "uid": "u", "zone": "", "pool": "", "have": have, "at": "2026-11-21T12:00:00Z"}
+    assert replaced_memory.load(json.dumps([one])) == ()
+
+
+def test_what_a_polled_source_remembers_is_dropped_where_it_can_not_be_read() -> None:
+    answer = {"scope": "eu-west-1", "asked": "2026-11-21T12:00:00Z", "again": "9999-12-31T23:59:59Z"}
+    assert ledger.from_data({"aws": json.dumps({"answers": [answer]})}).memories == {}
+    near = {**answer, "again": "2026-11-21T12:30:00Z"}
+    assert "aws" in ledger.from_data({"aws": json.dumps({"answers": [near]})}).memories
