@@ -89,7 +89,7 @@ def from_annotation(text: str, uid: str) -> Record | None:
         if document["uid"] != uid:
             return None
         return _version_1(document, uid) if version == 1 else _version_2(document, uid)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RecordUnreadable(limits.text(f"it can't be read: {error!r}")) from error
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.laws.client_rules import CLIENT_RULES
+from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
@@ -460,20 +461,6 @@ MUTANTS = (
     ),
     Mutant(
         13,
-        "a record may be deeper than the parser",
-        "reconciler/model/record_text.py",
-        "AttributeError, OverflowError, RecursionError)",
-        "AttributeError)",
-    ),
-    Mutant(
-        13,
-        "a request may be deeper than the parser",
-        "reconciler/sources/request.py",
-        "except (ValueError, RecursionError) as error:",
-        "except ValueError as error:",
-    ),
-    Mutant(
-        13,
         "a failed write stays with its node",
         "reconciler/act.py",
         "    except ClusterError as error:\n        return Outcome(node, action",
@@ -904,6 +891,7 @@ MUTANTS = (
         "tests/jobs/test_cli.py",
     ),
     *RULES,
+    *LIMIT_RULES,
     *CLIENT_RULES,
     *SERVING_RULES,
 )
