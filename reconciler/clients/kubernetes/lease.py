@@ -129,7 +129,7 @@ class Lock:
             self._acquire()
         except Forbidden as error:
             raise Unauthorized(
-                f"no lock: {error}; the ServiceAccount needs get, list, watch, create and update of leases in"
+                f"no lock: {error}; the ServiceAccount needs get, watch, create and update of leases in"
                 f" namespace {self._namespace}, which must exist",
                 status=error.status,
                 reason=error.reason,

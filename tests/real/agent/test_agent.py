@@ -10,6 +10,7 @@ import pytest
 
 from tests.agent.running import AgentProcess
 from tests.real.manifests.applying import applied, ca_file, policy_in_force, token_on
+from tests.real.manifests.permissions import AGENT, granted, missing, unused, used
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
@@ -62,6 +63,8 @@ def test_a_day_of_a_vm_arrives_on_its_own_node_in_three_writes_and_with_no_heart
     assert published(cluster, POOL.node_name(10)) is None
     asked = [entry.verb for entry in cluster.audit_entries(user_agent=" agent") if entry.name == NODE]
     assert asked == ["get", "patch", "patch", "patch"]
+    entries = used(cluster.audit_entries(user_agent=" agent"), AGENT)
+    assert missing(granted("agent", AGENT), entries) == unused(granted("agent", AGENT), entries) == set()
     assert agent.resident_kib() < 25 * 1024
     print(f"resident with TLS: {agent.resident_kib()} KiB")
 

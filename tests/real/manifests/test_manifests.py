@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 import yaml
 
 from tests.real.manifests.applying import K8S, applied, kubectl
+from tests.real.manifests.permissions import built
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
@@ -19,21 +18,6 @@ from tests.support.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
 FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "replacing", "crd")
-
-
-def built(folder: str) -> list[Object]:
-    """What kustomize makes of a folder."""
-    program = shutil.which("kubectl")
-    if program is None:
-        pytest.skip("no kubectl on the path to build the manifests with")
-    done = subprocess.run(
-        [program, "kustomize", str(K8S / folder)],
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        timeout=60,
-    )
-    return list(yaml.safe_load_all(done.stdout))
 
 
 def pod_of(found: Object) -> Object | None:
@@ -131,12 +115,28 @@ def test_only_escalation_may_delete_pods() -> None:
         ("delete", "pods", "default", False),
         ("create", "pods", "default", False),
         ("list", "poddisruptionbudgets.policy", "default", True),
-        ("get", "daemonsets.apps", "node-maintenance-agent", True),
+        ("get", "daemonsets.apps/node-maintenance-agent", "node-maintenance-agent", True),
+        ("get", "daemonsets.apps/another", "node-maintenance-agent", False),
+        ("get", "pods", "default", False),
+        ("get", "poddisruptionbudgets.policy", "default", False),
+        ("get", "deployments.apps", "default", False),
+        ("get", "replicasets.apps", "default", False),
+        ("create", "namespaces", None, False),
+        ("create", "events", "kube-system", False),
+        ("patch", "events", "default", False),
         ("list", "volumeattachments.storage.k8s.io", None, True),
         ("create", "events", "default", True),
         ("create", "leases.coordination.k8s.io", "node-maintenance", True),
         ("create", "leases.coordination.k8s.io", "default", False),
-        ("patch", "configmaps", "node-maintenance", True),
+        ("update", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", True),
+        ("watch", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", True),
+        ("update", "leases.coordination.k8s.io/another", "node-maintenance", False),
+        ("patch", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", False),
+        ("delete", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", False),
+        ("patch", "configmaps/node-maintenance-ledger", "node-maintenance", True),
+        ("update", "configmaps/node-maintenance-ledger", "node-maintenance", False),
+        ("get", "configmaps/maintenance-policy", "node-maintenance", False),
+        ("patch", "configmaps/maintenance-policy", "node-maintenance", False),
         ("list", "configmaps", "node-maintenance", False),
         ("get", "configmaps/remediator-config", "kube-system", True),
         ("get", "configmaps/another", "kube-system", False),

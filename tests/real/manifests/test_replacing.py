@@ -10,6 +10,7 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.machines import cluster_api, karpenter, openshift
 from reconciler.model.machine import MachineRef, Remove, ScaleUp
 from tests.real.manifests.applying import applied
+from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.machines import NAMESPACE, MachineWorld, machine_name
 from tests.support.controlplane.server import ControlPlane
@@ -26,6 +27,8 @@ def world(cluster: ControlPlane) -> Iterator[MachineWorld]:
     made = MachineWorld(cluster.api)
     for prefix, provider in PREFIXES.items():
         made.make([f"{prefix}-{one}" for one in "abc"], provider=provider)
+    # A MachineSet that no MachineDeployment owns.
+    made.make(["cluster-api-d"], provider=cluster_api.NAME, pool="single", deployment=False)
     cluster.api.create_namespace(SYSTEM)
     cluster.api.create("serviceaccounts", {"metadata": {"name": "reconciler", "namespace": SYSTEM}})
     with applied(cluster, "replacing"):
@@ -48,7 +51,9 @@ def ref(node: str) -> MachineRef:
     return MachineRef(node, "u", provider, machine_name(node), NAMESPACE)
 
 
-def test_all_that_is_done_to_machines_may_be_done(world: MachineWorld, ours: Connection) -> None:
+def test_all_that_is_done_to_machines_may_be_done_and_nothing_else_is_granted(
+    cluster: ControlPlane, world: MachineWorld, ours: Connection
+) -> None:
     machines = all_machines(ours, guard=lambda: None)
     for place in ("cluster-api", "openshift"):
         node, other = f"{place}-a", f"{place}-b"
@@ -57,11 +62,15 @@ def test_all_that_is_done_to_machines_may_be_done(world: MachineWorld, ours: Con
         machines.remove(Remove(node, machines.machines([ref(node)])[0], lower=3))
         assert world.wanted(provider=provider) == 3
         machines.remove(Remove(other, machines.machines([ref(other)])[0]))
+    machines.scale_up(ScaleUp("cluster-api-d", machines.machines([ref("cluster-api-d")])[0], 2))
     machines.remove(Remove("karpenter-a", machines.machines([ref("karpenter-a")])[0]))
     world.step()
 
     left = {one["metadata"]["name"] for one in world.api.list("nodes")}
     assert left.isdisjoint({"cluster-api-b", "openshift-b", "karpenter-a"})
+    entries = used(cluster.audit_entries())
+    assert missing(granted("replacing"), entries) == set()
+    assert unused(granted("replacing"), entries) == set()
 
 
 def test_and_nothing_more(cluster: ControlPlane, ours: Connection) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.real.manifests.applying import applied
+from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
+from tests.real.passes.test_drains import cover
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
-from tests.support.controlplane.workloads import budget
+from tests.support.controlplane.workloads import budget, deployment
 
 pytestmark = pytest.mark.slow
 
@@ -86,3 +90,113 @@ def test_a_second_sweep_may_watch_the_first_ones_lock_under_the_manifests_rights
         assert done.code == 0, done.err
         assert "another pass holds the lock" in done.out
         assert serving.terminate().code == 0
+
+
+SETTINGS = "mode: Enforce\nbudget: {maxUnavailable: 100%, spacing: 1s}\nuncordon: {settle: 0s}\n"
+
+
+@contextmanager
+def installed(scene: Scene, *folders: str) -> Iterator[Path]:
+    """Folders of manifests; the kubeconfig of the reconciler's account."""
+    with ExitStack() as stack:
+        for folder in folders:
+            stack.enter_context(applied(scene.controlplane, folder))
+        yield account(scene.controlplane)
+
+
+def compare(scene: Scene, added: str, *folders: str) -> None:
+    """What was asked is granted by the folders, and all that the added one grants was asked."""
+    entries = used(scene.asked())
+    grants = {grant for folder in (added, *folders) for grant in granted(folder)}
+
+    assert missing(grants, entries) == set()
+    assert unused(granted(added), entries) == set()
+    # An API that is not installed is a 404. A patch may come to a pod or a node that has changed meanwhile.
+    assert [one for one in entries if one.code in (401, 403)] == []
+
+
+@pytest.mark.parametrize("way", ["cronjob", "deployment"])
+def test_the_base_grants_what_passes_ask_and_nothing_else(scene: Scene, programs: Programs, way: str) -> None:
+    programs.configure(SETTINGS)
+    first, second = scene.node(0), scene.node(1)
+    scene.workload("web", first, replicas=2)
+    scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=2))
+    scene.workload("held", second)
+    cover(scene, "held")
+    with installed(scene, way) as kubeconfig:
+        scene.condition_tells(first)
+        assert programs.run("report", kubeconfig=kubeconfig).code == 0
+        assert programs.sweep("--for", "30s", kubeconfig=kubeconfig).code == 0
+        scene.condition_silent(first)
+        # The ledger is there now, and the second start changes it.
+        scene.condition_tells(second)
+        serving = programs.start("serve", "--every", "1h", kubeconfig=kubeconfig)
+        serving.wait_for("leading")
+        wait_for("the second start", lambda: scene.cordoned(second), seconds=60)
+        # While its budget holds the pod, the drainer watches the budgets.
+        wait_for("a watch", lambda: [one for one in scene.asked("watch") if one.group == "policy"])
+        scene.api.delete("poddisruptionbudgets", "held", "default")
+        assert programs.run("sweep", kubeconfig=kubeconfig).code == 0
+        scene.condition_silent(second)
+        wait_for("the end of both", lambda: scene.is_untouched(first) and scene.is_untouched(second))
+        assert serving.terminate().code == 0
+
+        compare(scene, way)
+
+
+def test_publish_grants_what_publishing_asks_and_nothing_else(scene: Scene, programs: Programs) -> None:
+    programs.configure(f"{SETTINGS}publish: [drainsafe, node-conditions, nodemaintenances]\nhistory: 0s\n")
+    node = scene.node()
+    scene.workload("web", node)
+    with installed(scene, "crd", "base", "publish") as kubeconfig:
+        scene.condition_tells(node)
+        for _ in range(2):
+            done = programs.sweep("--for", "30s", kubeconfig=kubeconfig)
+            assert done.code == 0, done.err
+        scene.condition_silent(node)
+        for _ in range(2):
+            done = programs.sweep("--for", "30s", kubeconfig=kubeconfig)
+            assert done.code == 0, done.err
+
+        assert scene.api.list("nodemaintenances") == []
+        compare(scene, "publish", "base")
+
+
+def test_escalation_grants_what_escalating_asks_and_nothing_else(scene: Scene, programs: Programs) -> None:
+    programs.configure(
+        f"{SETTINGS}drain: {{restartSingletons: true, escalation: {{deleteBeforeDeadline: true}}}}\n"
+    )
+    claim = {
+        "metadata": {"name": "shared", "namespace": "default"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": "shared",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    volume = {
+        "metadata": {"name": "shared"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "capacity": {"storage": "1Gi"},
+            "storageClassName": "",
+            "claimRef": {"name": "shared", "namespace": "default"},
+            "nfs": {"server": "127.0.0.1", "path": "/"},
+        },
+    }
+    scene.api.create("persistentvolumes", volume)
+    scene.api.create("persistentvolumeclaims", claim)
+    node = scene.node(0)
+    mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "shared"}}]
+    scene.deploy(deployment("web", 1, volumes=mounted))
+    scene.workload("held", node)
+    for app in ("web", "held"):
+        cover(scene, app)
+    scene.node(1)
+    with installed(scene, "base", "escalation") as kubeconfig:
+        scene.condition_tells(node, minutes=0.2)
+        done = programs.sweep("--for", "60s", kubeconfig=kubeconfig)
+
+        assert done.code == 0, done.err
+        compare(scene, "escalation", "base")

@@ -15,6 +15,7 @@ class AuditEntry:
     verb: str
     user_agent: str
     user: str
+    group: str  # of the API; empty for core
     resource: str
     subresource: str
     name: str
@@ -73,6 +74,7 @@ def _entry(event: dict[str, Any]) -> AuditEntry:
         verb=event["verb"],
         user_agent=event.get("userAgent", ""),
         user=event.get("user", {}).get("username", ""),
+        group=about.get("apiGroup", ""),
         resource=about.get("resource", ""),
         subresource=about.get("subresource", ""),
         name=about.get("name", ""),
