@@ -348,6 +348,7 @@ def _arguments(argv: list[str]) -> Arguments:
             if given.server is None
             else Access(given.server, given.token_file, given.ca_file)
         )
+        OwnNodeClient(access, given.node, given.key_prefix)
     except (ValueError, ReconcilerError) as error:
         parser.error(str(error))
     return Arguments(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.paths import core
 from reconciler.errors import ClusterError
 from reconciler.model.moments import to_text
 from reconciler.model.notification import Notification
@@ -60,6 +61,6 @@ class KubernetesEvents:
             "count": 1,
         }
         try:
-            self._connection.send(Request("POST", "/api/v1/namespaces/default/events", body=body))
+            self._connection.send(Request("POST", core("default") / "events", body=body))
         except ClusterError as error:
             log.warning("an event was not written: node=%s reason=%s error=%s", node, notice.reason, error)

@@ -29,6 +29,7 @@ OURS = {
     "reconciler.model.event",
     "reconciler.model.keys",
     "reconciler.model.limits",
+    "reconciler.model.names",
     "reconciler.model.moments",
     "reconciler.sources",
     "reconciler.sources.imds",

@@ -7,6 +7,8 @@ from tests.laws.mutant import Mutant
 _RETRYING = "reconciler/clients/retrying.py"
 _PLAIN = "reconciler/clients/kubernetes/plain_access.py"
 _ACCESS_TEST = "tests/clients/kubernetes/test_access.py"
+_PATHS = "reconciler/clients/kubernetes/paths.py"
+_PATHS_TEST = "tests/clients/kubernetes/test_paths.py"
 
 CLIENT_RULES = (
     Mutant(
@@ -80,5 +82,37 @@ CLIENT_RULES = (
         "from reconciler.claim import ClaimRefused, claim",
         "import reconciler.run\nfrom reconciler.claim import ClaimRefused, claim",
         "tests/jobs/test_drain_start.py",
+    ),
+    Mutant(
+        16,
+        "a name that no object can have reaches no path",
+        _PATHS,
+        "if not is_object_name(name):",
+        "if False:",
+        _PATHS_TEST,
+    ),
+    Mutant(
+        16,
+        "a path that was not built from names is checked before it is sent",
+        "reconciler/clients/kubernetes/connection.py",
+        "if not isinstance(self.path, ApiPath):",
+        "if False:",
+        _PATHS_TEST,
+    ),
+    Mutant(
+        16,
+        "a Machine whose owner has a hostile name is a problem of that machine",
+        "reconciler/clients/kubernetes/machines/machine_sets.py",
+        "except (Unreadable, Rejected) as error:",
+        "except Unreadable as error:",
+        _PATHS_TEST,
+    ),
+    Mutant(
+        16,
+        "the agent sends no request for a Node that can't exist",
+        "reconciler/clients/agent/own_node.py",
+        "if not is_object_name(node):",
+        "if False:",
+        _PATHS_TEST,
     ),
 )

@@ -11,12 +11,13 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from reconciler import USER_AGENT
 from reconciler.clients.agent.plain_http import HttpAnswer, exchange
 from reconciler.errors import ClusterError, Unauthorized, Unreachable, error_for
 from reconciler.model.keys import OwnKeys
+from reconciler.model.names import is_object_name
 
 TIMEOUT = 10.0
 """Seconds for one answer of the API server."""
@@ -80,7 +81,12 @@ class OwnNodeClient:
     """A client of the API server for one Node and two of its annotations."""
 
     def __init__(self, access: Access, node: str, prefix: str, *, user_agent: str = USER_AGENT) -> None:
-        """Take the access, the Node's name and the prefix of the annotations' keys."""
+        """Take the access, the Node's name and the prefix of the annotations' keys.
+
+        Raises ValueError if no Node can have the name: in a path it could lead to another object.
+        """
+        if not is_object_name(node):
+            raise ValueError(f"not the name of a Node: {node[:100]!a}")
         self._access = access
         self._node = node
         self._annotation = OwnKeys(prefix).imds
@@ -119,7 +125,7 @@ class OwnNodeClient:
 
     def _ask(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> dict[str, object]:
         headers = {**headers, "User-Agent": self._user_agent, "Authorization": f"Bearer {self._token()}"}
-        path = f"{urlsplit(self._access.server).path.rstrip('/')}/api/v1/nodes/{quote(self._node, safe='')}"
+        path = f"{urlsplit(self._access.server).path.rstrip('/')}/api/v1/nodes/{self._node}"
         try:
             answer = exchange(self._connection(), method, path, headers, body, timeout=TIMEOUT)
         except (OSError, http.client.HTTPException) as error:

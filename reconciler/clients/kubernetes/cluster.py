@@ -13,10 +13,12 @@ from datetime import timedelta
 from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import maintenances, node_writing, objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.clients.kubernetes.paths import CORE, NODES, PODS, api, core, on_node
 from reconciler.clients.kubernetes.wire.lists import list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
+from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -28,7 +30,7 @@ NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
 AGENT = "node-maintenance-agent"
 LEDGER = "node-maintenance-ledger"
-_REMEDIATOR = "/api/v1/namespaces/kube-system/configmaps/remediator-config"
+_REMEDIATOR = core("kube-system") / "configmaps" / "remediator-config"
 
 
 class Cluster:
@@ -58,38 +60,35 @@ class Cluster:
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
         with _for_the_pass():
-            listed = list_all(self._connection, "/api/v1/nodes", node_format(wanted))
+            listed = list_all(self._connection, NODES, node_format(wanted))
         return tuple(sorted(listed.items, key=lambda node: node.name))
 
     def node(self, name: str, wanted: Wanted) -> Node:
         """Return the node with a user-supplied name; NotFound if there is none."""
-        if not name or "/" in name:
-            # In a path it would not be a node's name.
+        if not is_object_name(name):
             raise NotFound(f"{name!r} is no node's name", status=404)
         with _for_the_pass():
             return node_writing.read_node(self._connection, name, wanted)
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
-        fields = f"spec.nodeName={node}" if node else ""
+        fields = on_node(node) if node else ""
         with _for_the_pass():
-            listed = list_all(
-                self._connection, "/api/v1/pods", pod_format(placement=placement), fields=fields
-            )
+            listed = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields)
         return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Return every PodDisruptionBudget."""
         with _for_the_pass():
             found, _ = objects.get_list(
-                self._connection, "/apis/policy/v1/poddisruptionbudgets", objects.BudgetObject
+                self._connection, api("policy", "v1") / "poddisruptionbudgets", objects.BudgetObject
             )
         return tuple(objects.to_budget(one) for one in found)
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """Return the labels of every namespace, by name."""
         with _for_the_pass():
-            found, _ = objects.get_list(self._connection, "/api/v1/namespaces", objects.OnlyMetadata)
+            found, _ = objects.get_list(self._connection, CORE / "namespaces", objects.OnlyMetadata)
         return {one.metadata.name: one.metadata.labels or {} for one in found}
 
     def gone_daemonsets(self, pods: Iterable[Pod]) -> frozenset[str]:
@@ -100,7 +99,9 @@ class Cluster:
         if not owners:
             return frozenset()
         with _for_the_pass():
-            found, _ = objects.get_list(self._connection, "/apis/apps/v1/daemonsets", objects.OnlyMetadata)
+            found, _ = objects.get_list(
+                self._connection, api("apps", "v1") / "daemonsets", objects.OnlyMetadata
+            )
         return frozenset(owners - {f"{one.metadata.namespace}/{one.metadata.name}" for one in found})
 
     def agents(self) -> Agents:
@@ -108,8 +109,8 @@ class Cluster:
 
         What can't be read is a `problem` of the result; only what ends the whole pass is raised.
         """
-        place = f"/apis/apps/v1/namespaces/{self._agent_namespace}/daemonsets/{self._agent}"
         try:
+            place = api("apps", "v1", self._agent_namespace) / "daemonsets" / self._agent
             status = objects.get(self._connection, place, objects.DaemonSet).status
         except NotFound:
             return Agents(installed=False)
@@ -183,7 +184,7 @@ class Cluster:
             raise Conflict(told, status=409) from error
 
     def _agents_by_pod(self, desired: int) -> Agents:
-        place = f"/api/v1/namespaces/{self._agent_namespace}/pods"
+        place = core(self._agent_namespace) / "pods"
         try:
             pods = list_all(
                 self._connection, place, pod_format(), labels=f"app.kubernetes.io/name={self._agent}"
@@ -203,7 +204,7 @@ class Cluster:
         try:
             return objects.get(
                 self._connection,
-                f"/api/v1/namespaces/{self._namespace}/configmaps/{LEDGER}",
+                core(self._namespace) / "configmaps" / LEDGER,
                 objects.ConfigMap,
             )
         except NotFound:
@@ -223,7 +224,7 @@ class Cluster:
     def _send_ledger(self, found: objects.ConfigMap | None, ledger: Ledger) -> None:
         from reconciler.clients.kubernetes import ledger as ledgers
 
-        place = f"/api/v1/namespaces/{self._namespace}/configmaps"
+        place = core(self._namespace) / "configmaps"
         data = ledgers.to_data(ledger, (found.data or {}) if found else {})
         if found is None:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
@@ -231,7 +232,7 @@ class Cluster:
             return
         seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
         patch = {"metadata": seen, "data": data}
-        self._connection.send(Request("PATCH", f"{place}/{LEDGER}", body=patch, content_type=MERGE_PATCH))
+        self._connection.send(Request("PATCH", place / LEDGER, body=patch, content_type=MERGE_PATCH))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.kubernetes.answers import media_type, to_error
 from reconciler.clients.kubernetes.credentials import Credentials, within
 from reconciler.clients.kubernetes.loading import load_access
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.errors import ClusterError, Unauthorized, Unreachable
 
 CONNECT_TIMEOUT = 5.0
@@ -37,13 +38,18 @@ class Request:
     """One request. `body` is encoded as JSON; `read_timeout` is seconds between two bytes of the answer."""
 
     method: str
-    path: str
+    path: ApiPath
     query: Mapping[str, str] = field(default_factory=dict)
     body: object = None
     content_type: str = "application/json"
     accept: str = "application/json"
     connect_timeout: float = CONNECT_TIMEOUT
     read_timeout: float = READ_TIMEOUT
+
+    def __post_init__(self) -> None:
+        """Raise Rejected for a path that was not built from names, whatever the type checker was told."""
+        if not isinstance(self.path, ApiPath):
+            object.__setattr__(self, "path", ApiPath(*str(self.path).split("/")[1:]))
 
 
 class Stream:

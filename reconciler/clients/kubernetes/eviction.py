@@ -11,6 +11,7 @@ from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import node_writing, objects
 from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.paths import PODS, ApiPath, api, core, on_node
 from reconciler.clients.kubernetes.restarting import restart
 from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.clients.kubernetes.wire import protobuf, shapes
@@ -20,9 +21,8 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 
-PODS = "/api/v1/pods"
-BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
-ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
+BUDGETS = api("policy", "v1") / "poddisruptionbudgets"
+ATTACHMENTS = api("storage.k8s.io", "v1") / "volumeattachments"
 
 Value = TypeVar("Value")
 Change = TypeVar("Change")
@@ -46,7 +46,7 @@ class Evictions:
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
-        fields = f"spec.nodeName={node}" if node else ""
+        fields = on_node(node) if node else ""
         found = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields).items
         return tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name)))
 
@@ -67,7 +67,7 @@ class Evictions:
             "deleteOptions": _options(pod, grace),
         }
         self._guard()
-        self._connection.send(Request("POST", f"{_place(pod)}/eviction", body=body))
+        self._connection.send(Request("POST", _place(pod) / "eviction", body=body))
 
     def delete(self, pod: Pod, *, grace: int | None) -> None:
         """Delete with the UID as precondition; see Evictor for what it raises."""
@@ -90,7 +90,7 @@ class _Pods(Watched[Pod]):
     def __init__(self, connection: Connection, node: str) -> None:
         self._connection = connection
         self._form: Format[Pod] = pod_format()
-        self._fields = f"spec.nodeName={node}"
+        self._fields = on_node(node)
         self.path = PODS
         self.query = {"fieldSelector": self._fields}
         self.accept = ACCEPT
@@ -155,5 +155,5 @@ def _options(pod: Pod, grace: int | None) -> dict[str, Any]:
     return options
 
 
-def _place(pod: Pod) -> str:
-    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+def _place(pod: Pod) -> ApiPath:
+    return core(pod.namespace) / "pods" / pod.name

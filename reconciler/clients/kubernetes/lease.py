@@ -21,6 +21,7 @@ from typing import Any, Self
 import msgspec
 
 from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.paths import CORE, api
 from reconciler.clients.kubernetes.watching import events
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.clients.retrying import patiently
@@ -99,7 +100,7 @@ class Lock:
         self._held_clock = held_clock
         self._watch_clock = watch_clock
         self._wall = wall
-        self._place = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._place = api("coordination.k8s.io", "v1", namespace) / "leases"
         self._state = threading.Lock()
         self._lease: Lease | None = None
         self._renewed = 0.0
@@ -180,7 +181,7 @@ class Lock:
             # Else it was given back, deleted, or taken by another process in this moment: look again.
 
     def _read(self) -> Lease | None:
-        request = Request("GET", f"{self._place}/{self._name}")
+        request = Request("GET", self._place / self._name)
         try:
             body = patiently(lambda: self._connection.send(request), sleep=self._connection.sleep)
         except NotFound:
@@ -254,7 +255,7 @@ class Lock:
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
             # A conflict: another pass created it in this moment.
             with suppress(Conflict):
-                self._connection.send(Request("POST", "/api/v1/namespaces", body=namespace))
+                self._connection.send(Request("POST", CORE / "namespaces", body=namespace))
             return self._post()
 
     def _post(self) -> Lease:
@@ -270,7 +271,7 @@ class Lock:
         }
         request = Request(
             "PUT",
-            f"{self._place}/{self._name}",
+            self._place / self._name,
             body=self._body(metadata, holder, transitions),
             connect_timeout=self._renew_every / 2,
             read_timeout=self._renew_every / 2,
@@ -329,7 +330,7 @@ class Lock:
     def _ours_after_all(self) -> Lease | None:
         """Return the Lease if what changed it was our own renewal, whose answer was lost; else None."""
         try:
-            found = decode(Lease, self._connection.send(Request("GET", f"{self._place}/{self._name}")))
+            found = decode(Lease, self._connection.send(Request("GET", self._place / self._name)))
         except NotFound:
             return None
         return found if found.spec.holderIdentity == self._identity else None

@@ -11,6 +11,7 @@ import msgspec
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.objects import get_list
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
 from reconciler.clients.retrying import patiently
 from reconciler.errors import Conflict, NotFound
@@ -26,7 +27,7 @@ from reconciler.model.node import Condition
 
 API_VERSION = "node-maintenance.dev/v1alpha1"
 KIND = "NodeMaintenance"
-PATH = f"/apis/{API_VERSION}/nodemaintenances"
+PATH = ApiPath("apis", *API_VERSION.split("/"), "nodemaintenances")
 PATIENCE = 2.0
 """Seconds. Nothing waits for these objects; the next pass tries again."""
 
@@ -68,9 +69,10 @@ class _Object(msgspec.Struct):
 
 def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
     """Return all objects of this installation, None where the cluster has no such kind."""
-    path = f"{PATH}?labelSelector={INSTALLATION}%3D{_installation(prefix)}"
     try:
-        found, _ = get_list(connection, path, _Object, patience=PATIENCE)
+        found, _ = get_list(
+            connection, PATH, _Object, labels=f"{INSTALLATION}={_installation(prefix)}", patience=PATIENCE
+        )
     except NotFound:
         return None
     return tuple(_from_object(one) for one in found)
@@ -78,7 +80,7 @@ def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
 
 def write(connection: Connection, guard: Guard, what: MaintenanceWrite) -> None:
     """Carry out one write; raises Conflict where another client created the object meanwhile."""
-    path = f"{PATH}/{what.name}"
+    path = PATH / what.name
     if what.wanted is None:
         request = Request("DELETE", path)
     elif what.exists:

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.paths import NODES
 from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.clients.kubernetes.wire import protobuf
 from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, node_format
 from reconciler.model.node import Node, Wanted
-
-NODES = "/api/v1/nodes"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, STRATEGIC_PATCH, Connection, Request
 from reconciler.clients.kubernetes.objects import get
+from reconciler.clients.kubernetes.paths import NODES
 from reconciler.clients.kubernetes.wire import shapes
 from reconciler.clients.kubernetes.wire.reducing import FROM_JSON, node_reducer
 from reconciler.clients.retrying import patiently, write_until_settled
@@ -64,7 +65,7 @@ def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrit
     conditions += [{"type": kind, "$patch": "delete"} for kind in write.gone]
     request = Request(
         "PATCH",
-        f"/api/v1/nodes/{write.node}/status",
+        NODES / write.node / "status",
         body={"metadata": {"uid": write.uid}, "status": {"conditions": conditions}},
         content_type=STRATEGIC_PATCH,
     )
@@ -98,7 +99,7 @@ def _condition(one: Condition) -> dict[str, Any]:
 
 def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
     """Read one node, with the parts that are wanted; NotFound if it is gone."""
-    return node_reducer(wanted, FROM_JSON)(get(connection, f"/api/v1/nodes/{name}", shapes.NodeObject))
+    return node_reducer(wanted, FROM_JSON)(get(connection, NODES / name, shapes.NodeObject))
 
 
 def _patch(write: NodeWrite, resource_version: str) -> Request:
@@ -110,7 +111,7 @@ def _patch(write: NodeWrite, resource_version: str) -> Request:
     body: dict[str, Any] = {"metadata": metadata}
     if write.unschedulable is not None:
         body["spec"] = {"unschedulable": write.unschedulable}
-    return Request("PATCH", f"/api/v1/nodes/{write.node}", body=body, content_type=MERGE_PATCH)
+    return Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH)
 
 
 def _difference(node: Node, write: NodeWrite) -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire.reducing import requirement
 from reconciler.clients.kubernetes.wire.shapes import Expression, ObjectMeta, Page, decode
 from reconciler.clients.retrying import PATIENCE, patiently
@@ -167,19 +168,19 @@ class EvictionAutoScaler(msgspec.Struct):
     spec: SurgeTarget = msgspec.field(default_factory=SurgeTarget)
 
 
-def get(connection: Connection, path: str, kind: type[Item]) -> Item:
+def get(connection: Connection, path: ApiPath, kind: type[Item]) -> Item:
     """Read one object; raises Unreachable after the retries, and the other errors of ClusterError."""
     return decode(kind, patiently(lambda: connection.send(Request("GET", path)), sleep=connection.sleep))
 
 
 def get_list(
-    connection: Connection, path: str, kind: type[Item], *, patience: float = PATIENCE
+    connection: Connection, path: ApiPath, kind: type[Item], *, labels: str = "", patience: float = PATIENCE
 ) -> tuple[list[Item], str]:
     """Read a whole list in one request; return its objects and its resourceVersion.
 
     `patience` is the seconds that retries may take. Raises the errors of ClusterError.
     """
-    request = Request("GET", path)
+    request = Request("GET", path, query={"labelSelector": labels} if labels else {})
     body = patiently(lambda: connection.send(request), patience=patience, sleep=connection.sleep)
     page = decode(Page[kind], body)  # type: ignore[valid-type]  # the class is an argument
     return page.items or [], page.metadata.resourceVersion

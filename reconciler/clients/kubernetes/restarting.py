@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from urllib.parse import quote
 
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.clients.kubernetes.paths import api, core
 from reconciler.clients.kubernetes.wire.reducing import owner_of
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Page, decode
 from reconciler.clients.retrying import patiently, write_until_settled
@@ -20,7 +20,7 @@ from reconciler.model.pod import Owner, Pod
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 # Azure's EvictionAutoScaler surges a Deployment that such an object targets
 # (github.com/Azure/eviction-autoscaler, api/v1/evictionautoscaler_types.go).
-AUTOSCALERS = "/apis/eviction-autoscaler.azure.com/v1/namespaces/{}/evictionautoscalers"
+AUTOSCALERS = "eviction-autoscaler.azure.com"
 _APPS = "apps"
 _KIND = 63
 """Characters: the longest kind of an object. A reference can name any text."""
@@ -50,7 +50,7 @@ def restart(connection: Connection, guard: Guard, pod: Pod, now: datetime) -> st
 
 def _restart_once(connection: Connection, guard: Guard, pod: Pod, owner: Owner, now: datetime) -> None:
     name = owner.name
-    place = f"/apis/apps/v1/namespaces/{pod.namespace}/deployments/{name}"
+    place = api(_APPS, "v1", pod.namespace) / "deployments" / name
     found = objects.get(connection, place, objects.Deployment)
     _check_owner(pod, owner, found.metadata, found.spec.selector)
     misfit = (
@@ -114,7 +114,7 @@ def _deployment_of(connection: Connection, pod: Pod) -> Owner:
         what = f"a {owner.kind[:_KIND]}" if owner else "no controller"
         raise Rejected(f"pod {pod.key} belongs to {what}, not to a Deployment")
     _check_name(pod, owner)
-    place = f"/apis/apps/v1/namespaces/{pod.namespace}/replicasets/{owner.name}"
+    place = api(_APPS, "v1", pod.namespace) / "replicasets" / owner.name
     found = objects.get(connection, place, objects.ReplicaSet)
     _check_owner(pod, owner, found.metadata, found.spec.selector)
     deployment = owner_of(found.metadata.ownerReferences)
@@ -149,7 +149,7 @@ def _bound_volume(connection: Connection, pod: Pod) -> str:
     for claim in pod.claims:
         if not is_object_name(claim):
             return f"its volume claim has a name that can't exist: {shown(claim)}"
-        place = f"/api/v1/namespaces/{pod.namespace}/persistentvolumeclaims/{claim}"
+        place = core(pod.namespace) / "persistentvolumeclaims" / claim
         modes = objects.get(connection, place, objects.VolumeClaim).spec.accessModes or ()
         # With two modes the volume may be mounted in either; only one that all nodes share is safe.
         bound = next((mode for mode in modes if mode in _ONE_NODE_ONLY), None)
@@ -159,7 +159,7 @@ def _bound_volume(connection: Connection, pod: Pod) -> str:
 
 
 def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> str:
-    request = Request("GET", AUTOSCALERS.format(quote(namespace)))
+    request = Request("GET", api(AUTOSCALERS, "v1", namespace) / "evictionautoscalers")
     try:
         body = patiently(lambda: connection.send(request), sleep=connection.sleep)
     except NotFound:

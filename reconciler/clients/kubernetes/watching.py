@@ -14,6 +14,7 @@ import msgspec
 
 from reconciler.clients.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
 from reconciler.clients.kubernetes.connection import Connection, Request, Stream
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire import messages, protobuf
 from reconciler.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 
@@ -45,7 +46,7 @@ class WatchEvent:
 class Watched(Generic[Value]):
     """What is watched: how to list it, which path to follow, and how to read an event's object."""
 
-    path: str
+    path: ApiPath
     query: dict[str, str]
     accept: str = JSON
 
@@ -237,7 +238,7 @@ def _json_events(stream: Stream) -> Iterator[WatchEvent]:
             yield WatchEvent(event.type, bytes(event.object))
 
 
-def _error(path: str, content_type: str, event: WatchEvent) -> ClusterError:
+def _error(path: ApiPath, content_type: str, event: WatchEvent) -> ClusterError:
     """Return the error of an ERROR event; most of them mean that the resourceVersion is too old."""
     refusal = read_status(content_type, event.object)
     status = GONE if refusal.reason in ("Expired", "Gone") else refusal.code

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 
 from reconciler.clients.kubernetes import loading, official, plain_access
 from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.errors import Unauthorized, Unreachable
 from tests.support.controlplane.certificates import Certificates, make_certificates
 from tests.support.stub import Answer, Stub, kubeconfig
@@ -108,7 +109,7 @@ def test_a_token_and_a_client_certificate_need_no_official_package(
     path = write(tmp_path / "config", server.url, {**cluster, "extensions": [{"name": "x"}]}, user)
     monkeypatch.setattr(loading, "_official_kubeconfig", never)
     connection = Connection(path)
-    connection.send(Request("GET", "/x"))
+    connection.send(Request("GET", ApiPath("x")))
     connection.close()
 
     assert len(server.asked) == 1
@@ -125,7 +126,7 @@ def test_an_authority_that_did_not_sign_the_server_is_refused(
     connection = Connection(write(tmp_path / "config", server.url, cluster, {"token": "t"}))
 
     with pytest.raises(Unreachable, match="no TLS"):
-        connection.send(Request("GET", "/x"))
+        connection.send(Request("GET", ApiPath("x")))
     assert server.asked == []
 
 
@@ -145,9 +146,9 @@ def test_the_servers_name_of_the_kubeconfig_is_the_one_that_is_verified(
 
     if refused:
         with pytest.raises(Unreachable, match="no TLS"):
-            connection.send(Request("GET", "/x"))
+            connection.send(Request("GET", ApiPath("x")))
     else:
-        connection.send(Request("GET", "/x"))
+        connection.send(Request("GET", ApiPath("x")))
     connection.close()
     assert len(server.asked) == (0 if refused else 1)
 
@@ -217,7 +218,7 @@ def test_the_official_package_gives_the_same_or_what_we_leave_to_it(
     access = official.kubeconfig(path, None)
     access.pool.clear()
     connection = Connection(path)
-    connection.send(Request("GET", "/x"))
+    connection.send(Request("GET", ApiPath("x")))
     connection.close()
 
     assert access.host == server.url
@@ -261,15 +262,15 @@ def test_inside_a_cluster_the_service_account_is_used_and_its_token_read_again(
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", server.url.rpartition(":")[2])
     monkeypatch.setattr(loading, "_official_service_account", never)
     connection = Connection(clock=lambda: now[0])
-    connection.send(Request("GET", "/x"))
+    connection.send(Request("GET", ApiPath("x")))
     (mounted / "token").write_text("second\n")
-    connection.send(Request("GET", "/x"))
+    connection.send(Request("GET", ApiPath("x")))
     now[0] = 11
-    connection.send(Request("GET", "/x"))
+    connection.send(Request("GET", ApiPath("x")))
     (mounted / "token").write_text("")
     now[0] = 22
     with pytest.raises(Unauthorized, match="empty"):
-        connection.send(Request("GET", "/x"))
+        connection.send(Request("GET", ApiPath("x")))
     connection.close()
 
     sent = [asked.headers["Authorization"] for asked in server.asked]

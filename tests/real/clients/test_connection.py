@@ -15,6 +15,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.kubernetes import credentials, plain_access
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.loading import load_access
+from reconciler.clients.kubernetes.paths import NODES, ApiPath
 from reconciler.clients.retrying import patiently
 from reconciler.errors import (
     ClusterError,
@@ -33,7 +34,7 @@ from tests.support.stub import Answer, Stub, json_answer, kubeconfig, status
 
 def test_a_request_names_the_program_and_carries_the_token(stub: StubMaker) -> None:
     server, connection = stub(lambda _: Answer(b"{}"))
-    connection.send(Request("GET", "/x", query={"a": "b c"}))
+    connection.send(Request("GET", ApiPath("x"), query={"a": "b c"}))
 
     assert server.asked[0].headers["User-Agent"] == USER_AGENT
     assert server.asked[0].headers["Authorization"] == "Bearer secret"
@@ -62,7 +63,7 @@ def test_each_refusal_becomes_one_of_our_errors(
     _, connection = stub(lambda _: status(code, "Why", "the server's words"))
 
     with pytest.raises(kind, match="the server's words") as caught:
-        connection.send(Request(method, "/x", body={}))
+        connection.send(Request(method, ApiPath("x"), body={}))
     assert type(caught.value) is kind
     assert (caught.value.status, caught.value.reason) == (code, "Why")
 
@@ -73,7 +74,7 @@ def test_a_refusal_tells_its_causes_and_when_to_come_again(stub: StubMaker) -> N
     _, connection = stub(lambda _: json_answer(document, 429, Retry_After="10"))
 
     with pytest.raises(TooManyRequests) as caught:
-        connection.send(Request("POST", "/x"))
+        connection.send(Request("POST", ApiPath("x")))
     assert caught.value.causes == ("The disruption budget web needs 3 healthy pods",)
     assert (caught.value.reason, caught.value.retry_after) == ("DisruptionBudget", 10)
 
@@ -82,21 +83,21 @@ def test_a_refusal_that_is_no_status_is_still_told(stub: StubMaker) -> None:
     _, connection = stub(lambda _: Answer(b"<h1>go away</h1>", 403, "text/html"))
 
     with pytest.raises(Forbidden, match="go away"):
-        connection.send(Request("GET", "/x"))
+        connection.send(Request("GET", ApiPath("x")))
 
 
 def test_a_server_that_never_answers_is_unreachable(stub: StubMaker) -> None:
     _, connection = stub(lambda _: Answer(hang=True))
 
     with pytest.raises(Unreachable, match="no answer in time"):
-        connection.send(Request("GET", "/x", read_timeout=0.05))
+        connection.send(Request("GET", ApiPath("x"), read_timeout=0.05))
 
 
 def test_an_answer_that_is_cut_off_is_unreachable(stub: StubMaker) -> None:
     _, connection = stub(lambda _: Answer(b'{"a":', cut=True))
 
     with pytest.raises(Unreachable, match="cut"):
-        connection.send(Request("GET", "/x"))
+        connection.send(Request("GET", ApiPath("x")))
 
 
 def test_no_server_is_unreachable(tmp_path: Path) -> None:
@@ -106,13 +107,13 @@ def test_no_server_is_unreachable(tmp_path: Path) -> None:
     connection = Connection(str(path))
 
     with pytest.raises(Unreachable, match="refused"):
-        connection.send(Request("GET", "/x"))
+        connection.send(Request("GET", ApiPath("x")))
 
 
 def test_a_read_is_asked_again_while_the_server_is_in_trouble(stub: StubMaker) -> None:
     server, connection = stub(lambda asked: status(503) if asked.number < 2 else json_answer({"a": 1}))
 
-    body = patiently(lambda: connection.send(Request("GET", "/x")), sleep=connection.sleep)
+    body = patiently(lambda: connection.send(Request("GET", ApiPath("x"))), sleep=connection.sleep)
     assert (json.loads(body), len(server.slept)) == ({"a": 1}, 2)
 
 
@@ -120,7 +121,7 @@ def test_the_servers_wish_is_longer_than_our_own(stub: StubMaker) -> None:
     server, connection = stub(
         lambda asked: status(429, Retry_After="7") if asked.number == 0 else json_answer({})
     )
-    patiently(lambda: connection.send(Request("GET", "/x")), sleep=connection.sleep)
+    patiently(lambda: connection.send(Request("GET", ApiPath("x"))), sleep=connection.sleep)
 
     assert server.slept == [7]
 
@@ -129,7 +130,7 @@ def test_a_wish_beyond_our_patience_is_an_outage(stub: StubMaker) -> None:
     server, connection = stub(lambda _: status(429, Retry_After="600"))
 
     with pytest.raises(Unreachable, match="patience"):
-        patiently(lambda: connection.send(Request("GET", "/x")), sleep=connection.sleep)
+        patiently(lambda: connection.send(Request("GET", ApiPath("x"))), sleep=connection.sleep)
     assert server.slept == []
 
 
@@ -137,14 +138,14 @@ def test_a_refusal_is_not_asked_again(stub: StubMaker) -> None:
     server, connection = stub(lambda _: status(404))
 
     with pytest.raises(NotFound):
-        patiently(lambda: connection.send(Request("GET", "/x")), sleep=connection.sleep)
+        patiently(lambda: connection.send(Request("GET", ApiPath("x"))), sleep=connection.sleep)
     assert len(server.asked) == 1
 
 
 def test_the_skew_is_told_from_the_date_header(cluster: ControlPlane) -> None:
     ahead = Connection(str(cluster.kubeconfig), wall=lambda: time.time() + 90)
     assert ahead.skew is None
-    ahead.send(Request("GET", "/version"))
+    ahead.send(Request("GET", ApiPath("version")))
     ahead.close()
 
     assert ahead.skew is not None
@@ -160,7 +161,7 @@ def test_a_wrong_token_is_unauthorized(cluster: ControlPlane, tmp_path: Path) ->
     connection = Connection(str(broken))
 
     with pytest.raises(Unauthorized):
-        connection.send(Request("GET", "/api/v1/nodes"))
+        connection.send(Request("GET", NODES))
     connection.close()
 
 
@@ -172,9 +173,9 @@ def test_credentials_that_were_renewed_on_disk_are_read_after_a_401(tmp_path: Pa
     server.write_kubeconfig(path, {"token": "new"})
 
     with pytest.raises(Unauthorized):
-        connection.send(Request("GET", "/x"))
+        connection.send(Request("GET", ApiPath("x")))
     now[0] = 61
-    connection.send(Request("GET", "/x"))
+    connection.send(Request("GET", ApiPath("x")))
     connection.close()
     server.close()
 
@@ -272,7 +273,7 @@ def test_a_credential_plugin_gives_the_token(tmp_path: Path) -> None:
         """,
     )
     connection = Connection(str(server.write_kubeconfig(tmp_path / "config", user)))
-    connection.send(Request("GET", "/x"))
+    connection.send(Request("GET", ApiPath("x")))
     connection.close()
     server.close()
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.clients.kubernetes.answers import GONE
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.paths import NODES, PODS
 from reconciler.clients.kubernetes.wire import messages, protobuf
 from reconciler.clients.kubernetes.wire.lists import ListResult, list_all, node_format, pod_format
 from reconciler.errors import ClusterError, Rejected, Unreachable
@@ -25,8 +26,6 @@ from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import JSON, PROTOBUF, Answer, Asked, status
 
 Value = TypeVar("Value", Node, Pod)
-NODES = "/api/v1/nodes"
-PODS = "/api/v1/pods"
 WITH_CAPACITY = Wanted(WANTED.conditions, PREFIX, capacity=True)
 
 

@@ -10,6 +10,7 @@ from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.machines.objects import Group
+from reconciler.clients.kubernetes.paths import ApiPath, api
 from reconciler.clients.retrying import patiently
 from reconciler.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
 
@@ -39,7 +40,7 @@ class MachineAccess:
         self._versions.clear()
         self._silent = None
 
-    def once(self, path: str, what: str, work: Callable[[str], Kind]) -> Kind:
+    def once(self, path: ApiPath, what: str, work: Callable[[ApiPath], Kind]) -> Kind:
         """Return what `work` returned for the path first.
 
         Raises Unreadable, with `what` as the path's name in words. After a failure of connection or login
@@ -52,25 +53,24 @@ class MachineAccess:
             raise found
         return found  # type: ignore[no-any-return]  # at one path there is one kind
 
-    def get(self, path: str, what: str, kind: type[Kind]) -> Kind:
+    def get(self, path: ApiPath, what: str, kind: type[Kind]) -> Kind:
         """Return the object at the path, read once; raises Unreadable."""
         return self.once(path, what, lambda place: objects.get(self.connection, place, kind))
 
-    def place(self, group: str, version: str = "", namespace: str = "") -> str:
+    def place(self, group: str, version: str = "", namespace: str = "") -> ApiPath:
         """Return the path of a group's objects, in the version that the group prefers where none is given.
 
         Raises ClusterError.
         """
         found = version or self._versions.get(group)
         if not found:
-            found = self._versions[group] = self._version(f"/apis/{group}")
-        place = f"/apis/{group}/{found}"
-        return f"{place}/namespaces/{namespace}" if namespace else place
+            found = self._versions[group] = self._version(ApiPath("apis", group))
+        return api(group, found, namespace)
 
-    def place_to_read(self, group: str, version: str = "", namespace: str = "") -> str:
+    def place_to_read(self, group: str, version: str = "", namespace: str = "") -> ApiPath:
         """Return the same, but raise Unreadable where the version can't be read."""
         if not version and group not in self._versions:
-            self._versions[group] = self.once(f"/apis/{group}", f"the API {group}", self._version)
+            self._versions[group] = self.once(ApiPath("apis", group), f"the API {group}", self._version)
         return self.place(group, version, namespace)
 
     def send(self, request: Request) -> None:
@@ -82,14 +82,14 @@ class MachineAccess:
 
         patiently(send, sleep=self.connection.sleep)
 
-    def delete(self, path: str, uid: str) -> None:
+    def delete(self, path: ApiPath, uid: str) -> None:
         """Delete the object with this UID; nothing where it has gone. Raises Conflict for another UID."""
         try:
             self.send(Request("DELETE", path, body={"preconditions": {"uid": uid}}))
         except NotFound:
             return
 
-    def _ask(self, path: str, what: str, work: Callable[[str], object]) -> object:
+    def _ask(self, path: ApiPath, what: str, work: Callable[[ApiPath], object]) -> object:
         try:
             if self._silent is not None:
                 raise self._silent
@@ -99,7 +99,7 @@ class MachineAccess:
                 self._silent = error
             return Unreadable(_words(what, error))
 
-    def _version(self, path: str) -> str:
+    def _version(self, path: ApiPath) -> str:
         version = objects.get(self.connection, path, Group).preferredVersion.version
         if not version:
             raise Rejected(f"GET {path}: it names no preferred version")

@@ -13,6 +13,7 @@ import msgspec
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.machines.access import MachineAccess, Unreadable
 from reconciler.clients.kubernetes.machines.objects import NodeClaim
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire.shapes import decode
 from reconciler.errors import Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
@@ -40,11 +41,11 @@ class Karpenter:
         """Delete the NodeClaim; nothing where it is gone or being deleted. Raises ClusterError."""
         machine = action.machine
         if not machine.deleting:
-            self._access.delete(f"{self._access.place(GROUP)}/nodeclaims/{machine.name}", machine.uid)
+            self._access.delete(self._access.place(GROUP) / "nodeclaims" / machine.name, machine.uid)
 
     def _machine(self, ref: MachineRef) -> Machine:
         try:
-            path = f"{self._access.place_to_read(GROUP)}/nodeclaims"
+            path = self._access.place_to_read(GROUP) / "nodeclaims"
             claims, broken = self._access.once(path, "NodeClaims", self._claims)
         except Unreadable as error:
             return Machine(ref, problem=str(error))
@@ -62,7 +63,7 @@ class Karpenter:
             deleting=meta.deletionTimestamp is not None,
         )
 
-    def _claims(self, path: str) -> tuple[dict[str, list[NodeClaim]], int]:
+    def _claims(self, path: ApiPath) -> tuple[dict[str, list[NodeClaim]], int]:
         """Return all NodeClaims by their nodes' names, and how many can't be read."""
         listed, _ = objects.get_list(self._access.connection, path, msgspec.Raw)
         found: dict[str, list[NodeClaim]] = {}

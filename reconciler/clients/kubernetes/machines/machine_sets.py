@@ -12,7 +12,6 @@ What this builds upon:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,13 +27,13 @@ from reconciler.clients.kubernetes.machines.objects import (
     number_of,
     why_busy,
 )
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.retrying import write_until_settled
 from reconciler.errors import Conflict, NotFound, Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
+from reconciler.model.names import is_object_name
 
 _PLURALS = {"MachineSet": "machinesets", "MachineDeployment": "machinedeployments"}
-# metadata.name: any other text would be another path.
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +87,15 @@ class MachineSets:
     def _machine(self, ref: MachineRef) -> Machine:
         try:
             return self._read(ref)
-        except Unreadable as error:
+        except (Unreadable, Rejected) as error:
             return Machine(ref, problem=str(error))
 
     def _read(self, ref: MachineRef) -> Machine:
         what = f"Machine {ref.namespace}/{ref.name}"
-        if not (_NAME.fullmatch(ref.name) and _NAME.fullmatch(ref.namespace)):
+        if not (is_object_name(ref.name) and is_object_name(ref.namespace)):
             raise Unreadable(f"there can be no {what}")
         place = self._access.place_to_read(self._api.group, self._api.version, ref.namespace)
-        found = self._access.get(f"{place}/machines/{ref.name}", what, MachineObject)
+        found = self._access.get(place / "machines" / ref.name, what, MachineObject)
         node = found.status.nodeRef.name if found.status.nodeRef else ""
         if node != ref.node:
             raise Unreadable(f"{what} is of {f'node {node}' if node else 'no node'}, not of this one")
@@ -118,12 +117,12 @@ class MachineSets:
             return made
         return replace(made, pool=self._pool(place, ref, found, owner.name))
 
-    def _pool(self, place: str, ref: MachineRef, machine: MachineObject, name: str) -> Pool:
+    def _pool(self, place: ApiPath, ref: MachineRef, machine: MachineObject, name: str) -> Pool:
         """Return what keeps the number: the MachineSet of that name, or the MachineDeployment above it."""
         group, kind = self._api.group, "MachineSet"
         metas = [machine.metadata]
         while True:
-            path, what = f"{place}/{_PLURALS[kind]}/{name}", f"{kind} {ref.namespace}/{name}"
+            path, what = place / _PLURALS[kind] / name, f"{kind} {ref.namespace}/{name}"
             found = self._access.get(path, what, PoolObject)
             metas.append(found.metadata)
             above, kind_above = controller(found.metadata, group)
@@ -172,12 +171,12 @@ class MachineSets:
         if enough(pool.wanted):
             return
         connection = self._access.connection
-        path = f"{self._place(pool.namespace)}/{_PLURALS[pool.kind]}/{pool.name}"
+        path = self._place(pool.namespace) / _PLURALS[pool.kind] / pool.name
         revision = pool.revision
 
         def write() -> None:
             body = {"metadata": {"resourceVersion": revision}, "spec": {"replicas": number}}
-            self._access.send(Request("PATCH", f"{path}/scale", body=body, content_type=MERGE_PATCH))
+            self._access.send(Request("PATCH", path / "scale", body=body, content_type=MERGE_PATCH))
 
         def settled() -> bool:
             nonlocal revision
@@ -193,8 +192,8 @@ class MachineSets:
 
         write_until_settled(write, settled, sleep=connection.sleep)
 
-    def _place(self, namespace: str) -> str:
+    def _place(self, namespace: str) -> ApiPath:
         return self._access.place(self._api.group, self._api.version, namespace)
 
-    def _place_of(self, machine: Machine) -> str:
-        return f"{self._place(machine.ref.namespace)}/machines/{machine.name}"
+    def _place_of(self, machine: Machine) -> ApiPath:
+        return self._place(machine.ref.namespace) / "machines" / machine.name

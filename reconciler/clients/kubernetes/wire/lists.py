@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from reconciler.clients.kubernetes.answers import GONE, JSON, PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request, Stream
+from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire import messages, protobuf, shapes
 from reconciler.clients.kubernetes.wire.reducing import FROM_JSON, FROM_MESSAGES, node_reducer, pod_reducer
 from reconciler.clients.retrying import PATIENCE, patiently
@@ -95,7 +96,7 @@ def pod_format(*, placement: bool = False) -> Format[Pod]:
 
 def list_all(
     connection: Connection,
-    path: str,
+    path: ApiPath,
     form: Format[Value],
     *,
     fields: str = "",
@@ -121,7 +122,7 @@ def list_all(
     raise Unreachable(f"GET {path}: the list went stale {RESTARTS} times while it was read")
 
 
-def _pages(connection: Connection, path: str, form: Format[Value], asking: Asking) -> ListResult[Value]:
+def _pages(connection: Connection, path: ApiPath, form: Format[Value], asking: Asking) -> ListResult[Value]:
     result: ListResult[Value] = ListResult([], "")
     token = ""
     while True:
