@@ -15,7 +15,8 @@ def ref_of(node: Node) -> MachineRef | None:
     """Return the node's Machine; its namespace is `default` where the node names none."""
     if not (name := node.annotations.get(MACHINE)):
         return None
-    return MachineRef(node.name, node.uid, NAME, name, node.annotations.get(NAMESPACE, "default"))
+    namespace = node.annotations.get(NAMESPACE, "default")
+    return MachineRef(node.name, node.uid, NAME, name, namespace, provider_id=node.provider_id)
 
 
 CLUSTER_API = MachineProvider(NAME, ref_of, frozenset({MACHINE, NAMESPACE}))

@@ -11,7 +11,9 @@ NAME = "Karpenter"
 
 def ref_of(node: Node) -> MachineRef | None:
     """Return the node's NodeClaim. Its name is not on the node: the client finds it by the node's name."""
-    return MachineRef(node.name, node.uid, NAME, node.name) if node.is_karpenter else None
+    if not node.is_karpenter:
+        return None
+    return MachineRef(node.name, node.uid, NAME, node.name, provider_id=node.provider_id)
 
 
 KARPENTER = MachineProvider(NAME, ref_of)

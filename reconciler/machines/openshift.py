@@ -15,7 +15,7 @@ def ref_of(node: Node) -> MachineRef | None:
     if not (named := node.annotations.get(MACHINE)):
         return None
     namespace, _, name = named.rpartition("/")
-    return MachineRef(node.name, node.uid, NAME, name, namespace)
+    return MachineRef(node.name, node.uid, NAME, name, namespace, provider_id=node.provider_id)
 
 
 OPENSHIFT = MachineProvider(NAME, ref_of, frozenset({MACHINE}))

@@ -11,7 +11,8 @@ class MachineRef:
 
     `provider` is the provider's name in `machines/registry.py`. For Karpenter `name` is the node's own,
     because its NodeClaim is found by the node. For AKS it is the machine's name in its agent pool, `pool`,
-    which is the node's name as well.
+    which is the node's name as well. `provider_id` is the node's `spec.providerID`. All of this is what the
+    node says of itself, so the provider compares it with its own list before it changes anything.
     """
 
     node: str
@@ -20,6 +21,7 @@ class MachineRef:
     name: str
     namespace: str = ""
     pool: str = ""
+    provider_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,10 @@ class Pool:
 class Machine:
     """The machine behind a node as its provider shows it now.
 
-    `pool` is what brings a new machine after this one, None where nothing does. `uid` is the object's own,
-    empty where the provider has none (AKS). `deleting` is whether it is being deleted. `control_plane` is
-    whether it runs a control plane. With a `problem` nothing else is known: it says why the machine can't be
-    replaced now.
+    `pool` is what brings a new machine after this one, None where nothing does. `uid` is the object's own;
+    for AKS it is the resource ID of the VM, as the list of its pool has it. `deleting` is whether it is being
+    deleted. `control_plane` is whether it runs a control plane. With a `problem` nothing else is known: it
+    says why the machine can't be replaced now.
     """
 
     ref: MachineRef

@@ -37,11 +37,16 @@ def test_every_provider_and_what_names_it_on_a_node_is_in_the_table() -> None:
     assert f"`{CONTROL_PLANE_LABELS[0]}`" in PAGE
 
 
-def test_the_role_has_the_three_rights_of_agent_pools() -> None:
+def test_the_role_has_the_rights_of_agent_pools() -> None:
     (text,) = re.findall(r"<<JSON\n(.*?)\nJSON", PAGE, re.DOTALL)
     rights = {
         action.removeprefix("Microsoft.ContainerService/managedClusters/")
         for action in json.loads(text)["Actions"]
     }
 
-    assert rights == {"agentPools/read", "agentPools/write", "agentPools/deleteMachines/action"}
+    assert rights == {
+        "agentPools/read",
+        "agentPools/write",
+        "agentPools/machines/read",
+        "agentPools/deleteMachines/action",
+    }

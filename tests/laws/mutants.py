@@ -23,6 +23,7 @@ from queue import SimpleQueue
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
+from tests.laws.pool_rules import POOL_RULES
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
 
@@ -894,6 +895,7 @@ MUTANTS = (
     *LIMIT_RULES,
     *CLIENT_RULES,
     *SERVING_RULES,
+    *POOL_RULES,
 )
 
 

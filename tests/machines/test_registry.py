@@ -37,11 +37,13 @@ def node(
         pytest.param(node(OPENSHIFT), OF_OPENSHIFT, id="OpenShift"),
         pytest.param(node(CLUSTER_API), OF_CLUSTER_API, id="Cluster API"),
         pytest.param(
-            node({"cluster.x-k8s.io/machine": "m-a"}),
-            replace(OF_CLUSTER_API, namespace="default"),
+            node({"cluster.x-k8s.io/machine": "m-a"}, vm="aws:///eu-west-1a/i-1"),
+            replace(OF_CLUSTER_API, namespace="default", provider_id="aws:///eu-west-1a/i-1"),
             id="Cluster API without a namespace",
         ),
-        pytest.param(node(pool="np", vm=VM), MachineRef("a", "uid-a", "AKS", "a", pool="np"), id="AKS"),
+        pytest.param(
+            node(pool="np", vm=VM), MachineRef("a", "uid-a", "AKS", "a", pool="np", provider_id=VM), id="AKS"
+        ),
         pytest.param(node(pool="np", vm="aws:///eu-west-1a/i-1"), None, id="a pool outside of Azure"),
         pytest.param(node(vm=VM), None, id="a VM in no pool"),
         pytest.param(node(), None, id="nobody's"),

@@ -1,9 +1,13 @@
 """Asks AKS for one more machine in an agent pool, and deletes one of its machines.
 
 The API is `Microsoft.ContainerService/managedClusters/agentPools` of 2025-05-01, a GA version with all that
-is used here: deleteMachines (in GA since 2024-07-01), and ETags with If-Match
+is used here: deleteMachines (in GA since 2024-07-01), the list of a pool's machines
+(https://learn.microsoft.com/rest/api/aks/machines/list), and ETags with If-Match
 (https://learn.microsoft.com/azure/aks/use-etags). The requests go through azure-core, which comes with
-azure-mgmt-compute: AKS's own client would be one more package for three requests.
+azure-mgmt-compute: AKS's own client would be one more package for four requests.
+
+A node names its pool in a label, and a kubelet may write its own labels. So a pool is changed for a node only
+if the pool's own list of machines has the node's VM, by its resource ID, under the node's name.
 
 deleteMachines neither cordons nor drains (github.com/Azure/AKS/issues/3520), and it lowers the pool's count
 by what it deletes: AKS's documentation of upgrades names it as the way to make a pool smaller, and
@@ -14,11 +18,12 @@ pool without an autoscaler brings no new machine by itself; it has to be scaled 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from reconciler import USER_AGENT
 from reconciler.clients.azure.access import (
@@ -32,6 +37,7 @@ from reconciler.clients.azure.access import (
 )
 from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError, Conflict
+from reconciler.model.azure import Vm, vm_of
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 
 if TYPE_CHECKING:
@@ -44,10 +50,18 @@ log = logging.getLogger(__name__)
 
 API_VERSION = "2025-05-01"
 
+_LONGEST_NAME = 63
+
 # No operation is running. Failed and Canceled say how the last one ended; the next one may repair that.
 _IDLE = frozenset({"Succeeded", "Failed", "Canceled"})
 # Read-only in the API: a request without them can't be refused because of them.
 _READ_ONLY = frozenset({"eTag", "provisioningState", "currentOrchestratorVersion", "nodeImageVersion"})
+
+# The name of an agent pool, as the API defines it: a label with another value names none.
+_POOL_NAME = re.compile(r"[a-z][a-z0-9]{0,11}")
+
+PAGES = 50
+"""Of one list of machines. A pool has 1,000 nodes at most."""
 
 Pipeline = Callable[[], "Client"]
 """Makes the client when it is first needed."""
@@ -90,6 +104,18 @@ class _Seen:
     etag: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A machine in the list of its pool: its name, which is its node's, and the resource ID of its VM."""
+
+    name: str
+    resource_id: str
+
+
+_Machines = Mapping[Vm, _Listed]
+"""The machines of a pool, by their VMs."""
+
+
 class AgentPools:
     """AKS's agent pools, as MachineReader and MachineWriter; no request is tried twice."""
 
@@ -112,13 +138,14 @@ class AgentPools:
         self._wall = wall
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each machine with its pool as it is now, in order; each pool is read once.
+        """Return each machine with its pool as it is now, in order; each pool and its list are read once.
 
-        AKS does not say whether a machine is being deleted, nor how many of a pool are Ready: `ready` is the
-        pool's count once the last operation has succeeded, else None. After an answer that the next pool
-        would get too (a throttle, no login, no answer at all) nothing more is read.
+        A machine that is not in the list of the pool that its node names has a problem. AKS does not say
+        whether a machine is being deleted, nor how many of a pool are Ready: `ready` is the pool's count once
+        the last operation has succeeded, else None. After an answer that the next pool would get too (a
+        throttle, no login, no answer at all) nothing more is read.
         """
-        known: dict[str, Pool | str] = {}
+        known: dict[str, tuple[Pool, _Machines] | str] = {}
         stopped = ""
         for ref in refs:
             if ref.pool in known:
@@ -127,7 +154,7 @@ class AgentPools:
                 known[ref.pool] = stopped
                 continue
             try:
-                known[ref.pool] = self._get(ref.pool).pool
+                known[ref.pool] = self._get(ref.pool).pool, self._list(ref.pool)
             except CloudError as error:
                 log.warning("AKS was asked in vain: pool=%s error=%s", ref.pool, error)
                 known[ref.pool] = str(error)
@@ -138,9 +165,10 @@ class AgentPools:
     def scale_up(self, action: ScaleUp) -> None:
         """Scale the pool to `wanted`; nothing where its count is as high.
 
-        The pool is read again, and sent back with another count and nothing else changed, on the condition
-        that nobody changes it meanwhile. Raises Conflict where its count is not as it was seen or an
-        autoscaler manages it now, CloudError where it is refused or another operation is running.
+        The pool and its list of machines are read again. The pool is sent back with another count and nothing
+        else changed, on the condition that nobody changes it meanwhile. Raises Conflict where the pool does
+        not have this machine, its count is not as it was seen, or an autoscaler manages it now, CloudError
+        where it is refused or another operation is running.
         """
         self._guard()
         name = action.machine.ref.pool
@@ -151,9 +179,13 @@ class AgentPools:
         if before is None or not now.scales or now.wanted != before.wanted:
             raise Conflict(f"agent pool {name} is not as it was seen: {_difference(before, now)}", status=409)
         _refuse_busy(now)
+        if not self._has(action.machine):
+            raise Conflict(f"{_not_in(action.machine)}, so the pool is not scaled up", status=409)
         headers = {"If-Match": seen.etag} if seen.etag else {}
         try:
-            self._send("PUT", name, body=_with_count(seen.document, action.wanted), headers=headers)
+            self._send(
+                "PUT", name, self._url(name), body=_with_count(seen.document, action.wanted), headers=headers
+            )
         except CloudError as error:
             if error.status == 412:
                 raise Conflict(f"agent pool {name} was changed meanwhile: {error}", status=412) from error
@@ -162,40 +194,91 @@ class AgentPools:
     def remove(self, action: Remove) -> None:
         """Delete the machine, which lowers its pool's count; nothing where it is gone.
 
-        With `lower`, nothing either where the count is as low already: the machine is gone or being deleted.
-        Raises CloudError where it is refused or another operation is running.
+        It is gone where the pool's list had it before and no longer does. With `lower`, nothing either where
+        the count is as low already: the machine is gone or being deleted. Raises Conflict where the list
+        never had it, CloudError where it is refused or another operation is running.
         """
         self._guard()
         machine = action.machine
         name = machine.ref.pool
+        if not machine.uid:
+            raise Conflict(f"{_not_in(machine)}, so nothing is deleted", status=409)
         if action.lower is not None:
             now = self._get(name).pool
             if now.wanted is not None and now.wanted <= action.lower:
                 return
             _refuse_busy(now)
-        body = {"machineNames": [machine.name or machine.ref.name]}
+        if not self._has(machine):
+            return
         try:
-            self._send("POST", name, "/deleteMachines", body=body)
+            self._send(
+                "POST", name, self._url(name, "/deleteMachines"), body={"machineNames": [machine.name]}
+            )
         except CloudError as error:
             # AKS answers 400 for a machine that is not there; a 404 means a pool or a cluster is missing
-            # (karpenter-provider-azure, IsAKSMachineOrMachinesPoolNotFound).
-            if "cannot find any valid machines" not in str(error).casefold():
+            # (karpenter-provider-azure, IsAKSMachineOrMachinesPoolNotFound). Only the list says which it is.
+            if error.status not in (400, 404) or self._has(machine):
                 raise
 
     def _get(self, pool: str) -> _Seen:
         """Return the pool as it is now; raises CloudError where it can't be read."""
-        document, header = self._send("GET", pool)
+        document, header = self._send("GET", pool, self._url(pool))
         try:
             return _seen(pool, document, header)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             # With a status, because an answer came: the next pool is read.
             raise CloudError(f"agent pool {pool}: its answer can't be read: {error}", status=200) from error
 
+    def _list(self, pool: str) -> _Machines:
+        """Return the machines of the pool as they are now; raises CloudError where they can't be read."""
+        url = first = self._url(pool, "/machines")
+        found: dict[Vm, _Listed] = {}
+        for _ in range(PAGES):
+            document, _ = self._send("GET", pool, url)
+            try:
+                found.update(_listed(document))
+                more = document.get("nextLink")
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                told = f"agent pool {pool}: its list of machines can't be read: {error!r}"
+                raise CloudError(told, status=200) from error
+            if not more:
+                return found
+            # Our token goes to no other address.
+            if urlsplit(str(more))[:2] != urlsplit(first)[:2]:
+                raise CloudError(f"agent pool {pool}: its list goes on at another address", status=200)
+            url = str(more)
+        raise CloudError(f"agent pool {pool}: its list has more than {PAGES} pages", status=200)
+
+    def _has(self, machine: Machine) -> bool:
+        """Whether the pool's list has this machine now; raises CloudError where it can't be read."""
+        found = self._list(machine.ref.pool)
+        vm = vm_of(machine.ref.provider_id)
+        return vm is not None and vm in found and _same_name(found[vm].name, machine.ref.name)
+
+    def _url(self, pool: str, part: str = "") -> str:
+        """Return the address of a pool, or of a part of it.
+
+        Raises CloudError where no pool can have that name, or without an identity.
+        """
+        if not _POOL_NAME.fullmatch(pool):
+            # With a status, because the next pool is read.
+            raise CloudError(f"there can be no agent pool {pool[:_LONGEST_NAME]!r}", status=404)
+        path = f"{self._cluster}/agentPools/{quote(pool, safe='')}{part}?api-version={API_VERSION}"
+        return self._client(pool).format_url(path)
+
+    def _client(self, pool: str) -> Client:
+        from azure.core.exceptions import AzureError
+
+        try:
+            return self._pipeline()
+        except (AzureError, ValueError) as error:
+            raise CloudError(f"agent pool {pool}: {plain(error)}", status=status_of(error)) from error
+
     def _send(
         self,
         method: str,
         pool: str,
-        deed: str = "",
+        url: str,
         *,
         body: object = None,
         headers: Mapping[str, str] | None = None,
@@ -207,14 +290,12 @@ class AgentPools:
 
         request = HttpRequest(
             method,
-            f"{self._cluster}/agentPools/{quote(pool, safe='')}{deed}?api-version={API_VERSION}",
+            url,
             headers={"Accept": "application/json", **(headers or {})},
             json=body,
         )
         try:
-            client = self._pipeline()
-            request.url = client.format_url(request.url)
-            response = client.send_request(
+            response = self._client(pool).send_request(
                 request, connection_timeout=CONNECT_TIMEOUT, read_timeout=READ_TIMEOUT
             )
             if response.status_code >= 300:
@@ -231,10 +312,37 @@ class AgentPools:
             ) from error
 
 
-def _machine(ref: MachineRef, known: Pool | str) -> Machine:
+def _machine(ref: MachineRef, known: tuple[Pool, _Machines] | str) -> Machine:
     if isinstance(known, str):
         return Machine(ref, problem=known)
-    return Machine(ref, name=ref.name, pool=known)
+    pool, machines = known
+    vm = vm_of(ref.provider_id)
+    listed = machines.get(vm) if vm is not None else None
+    if listed is None:
+        told = f"{pool}, which the node's label names, has no machine with the VM of its providerID"
+        return Machine(ref, problem=told)
+    if not _same_name(listed.name, ref.name):
+        return Machine(ref, problem=f"{pool} has the VM of its providerID as machine {listed.name}")
+    return Machine(ref, name=listed.name, uid=listed.resource_id, pool=pool)
+
+
+def _same_name(listed: str, node: str) -> bool:
+    # A host name may be in capitals, a node's name never is.
+    return listed.casefold() == node.casefold()
+
+
+def _not_in(machine: Machine) -> str:
+    return f"node {machine.ref.node} is no machine of agent pool {machine.ref.pool[:_LONGEST_NAME]}"
+
+
+def _listed(document: Mapping[str, Any]) -> dict[Vm, _Listed]:
+    """Return the machines of one page; one that is being made may have no VM yet."""
+    found = {}
+    for one in document["value"]:
+        resource_id = str(one["properties"].get("resourceId") or "")
+        if (vm := vm_of(f"azure://{resource_id}")) is not None:
+            found[vm] = _Listed(str(one["name"]), resource_id.casefold())
+    return found
 
 
 def _seen(name: str, document: Mapping[str, Any], header: str) -> _Seen:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -13,9 +15,11 @@ from reconciler.clients.azure.agent_pools import AgentPools, Pipeline, connect
 from reconciler.errors import CloudError, Conflict, LockLost
 from reconciler.machines import aks
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
-from tests.support.fakes.agent_pools import CLUSTER, FakeAgentPools
+from tests.support.controlplane import fill as pool_shape
+from tests.support.fakes.agent_pools import CLUSTER, MACHINE_GONE, FakeAgentPools, FakePool, vm_id
 from tests.support.fakes.arm import BROKEN, FORBIDDEN, NO_TOKEN, THROTTLED, Refusal
 
+AKS_NODE, ANOTHER, *_ = (pool_shape.Pool("np").node_name(number) for number in range(3))
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -33,7 +37,9 @@ def pools(azure: FakeAgentPools) -> AgentPools:
 
 
 def ref(node: str, pool: str = "np") -> MachineRef:
-    return MachineRef(node, f"uid-of-{node}", aks.NAME, node, pool=pool)
+    """The node as it is where it tells the truth: "a" names no VM."""
+    vm = f"azure://{vm_id(node, pool, single=pool == 'vms')}" if node.startswith("aks-") else ""
+    return MachineRef(node, f"uid-of-{node}", aks.NAME, node, pool=pool, provider_id=vm)
 
 
 def seen(pools: AgentPools, node: str, pool: str = "np") -> Machine:
@@ -57,7 +63,7 @@ def test_a_machine_is_told_with_its_pool(azure: FakeAgentPools, pools: AgentPool
     (found,) = pools.machines([ref(first)])
 
     pool = Pool("agent pool", "np", wanted=3, ready=3, revision="1", scales=True, lowered_by_deletion=True)
-    assert found == Machine(ref(first), name=first, pool=pool)
+    assert found == Machine(ref(first), name=first, uid=vm_id(first, "np").casefold(), pool=pool)
     assert str(found.pool) == "agent pool np"
 
 
@@ -69,7 +75,7 @@ def test_each_pool_is_asked_for_once_and_the_order_is_kept(azure: FakeAgentPools
 
     assert [machine.name for machine in found] == [two, other, one]
     assert [pool_of(machine).wanted for machine in found] == [3, 1, 3]
-    assert azure.requests == ["GET np", "GET sys"]
+    assert azure.requests == ["GET np", "GET np/machines", "GET sys", "GET sys/machines"]
 
 
 def test_nobody_asked_is_nothing_asked(azure: FakeAgentPools, pools: AgentPools) -> None:
@@ -382,7 +388,8 @@ def test_deleted_twice_is_deleted_once(azure: FakeAgentPools, pools: AgentPools,
 
     pools.remove(action)
     pools.remove(action)
-    pools.remove(Remove(first, seen(pools, first), lower))
+    (after,) = pools.machines([ref(first)])
+    assert "has no machine with the VM" in after.problem
 
     assert azure.count() == 3
     assert len(azure.pools["np"].names) == 3
@@ -427,6 +434,130 @@ def test_a_pool_that_has_gone_meanwhile_is_told(azure: FakeAgentPools, pools: Ag
     with pytest.raises(CloudError, match="404") as told:
         pools.remove(Remove(first, machine))
     assert told.value.status == 404
+
+
+# What a node says of itself.
+
+FORGED = {
+    "another pool's label": {"pool": "gpu"},
+    "no VM": {"provider_id": ""},
+    "a VM of another subscription": {
+        "provider_id": f"azure://{vm_id(AKS_NODE, 'np')}".replace("8ecadfc9", "00000000")
+    },
+    "a VM of nobody": {"provider_id": f"azure://{vm_id(AKS_NODE, 'np')}77"},
+    "another node's VM": {"provider_id": f"azure://{vm_id(ANOTHER, 'np')}"},
+    "a folder up in the label": {"pool": ".."},
+    "a path in the label": {"pool": "../../agentPools/gpu"},
+    "a query in the label": {"pool": "gpu?x=y"},
+    "a long label": {"pool": "g" * 300},
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_node_that_is_in_no_such_pool_gets_nothing(
+    azure: FakeAgentPools, pools: AgentPools, what: str
+) -> None:
+    azure.pool("np", 3)
+    azure.pool("gpu", 2)
+    honest = seen(pools, AKS_NODE)
+    forged = replace(ref(AKS_NODE), **FORGED[what])
+
+    (found,) = pools.machines([forged])
+
+    assert found == Machine(forged, problem=found.problem)
+    assert found.problem
+    assert len(found.problem) < 300
+    # Even an action that somebody made of it, with what is known of another machine, changes nothing.
+    acting = replace(honest, ref=forged, uid="")
+    with pytest.raises((CloudError, Conflict)):
+        pools.scale_up(ScaleUp(AKS_NODE, acting, 4))
+    with pytest.raises((CloudError, Conflict)):
+        pools.remove(Remove(AKS_NODE, acting))
+    assert azure.writes == []
+
+
+def test_a_listed_machine_is_known_by_its_vm_in_whatever_case(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    azure.pool("np", 3)
+    node = ref(AKS_NODE)
+    shouting = replace(node, provider_id=node.provider_id.upper().replace("AZURE://", "azure://"))
+
+    (found,) = pools.machines([shouting])
+
+    assert (found.problem, found.name) == ("", AKS_NODE)
+
+
+def test_a_list_in_pages_is_read_to_its_end(azure: FakeAgentPools, pools: AgentPools) -> None:
+    *_, last = azure.pool("np", 7)
+    azure.page = 3
+
+    assert seen(pools, last).name == last
+    assert azure.requests == ["GET np", *["GET np/machines"] * 3]
+
+
+def test_the_token_follows_a_list_to_no_other_address(azure: FakeAgentPools, pools: AgentPools) -> None:
+    *_, last = azure.pool("np", 7)
+    azure.page, azure.elsewhere = 3, "http://127.0.0.1:1"
+
+    (found,) = pools.machines([ref(last)])
+
+    assert "at another address" in found.problem
+
+
+def test_a_list_without_an_end_is_left(
+    azure: FakeAgentPools, pools: AgentPools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *_, last = azure.pool("np", 9)
+    azure.page = 1
+    monkeypatch.setattr(agent_pools, "PAGES", 4)
+
+    (found,) = pools.machines([ref(last)])
+
+    assert "more than 4 pages" in found.problem
+
+
+def test_a_list_that_is_refused_is_a_problem_and_nothing_is_changed(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    azure.pool("np", 3)
+    azure.refuse(FORBIDDEN, "/machines")
+
+    (found,) = pools.machines([ref(AKS_NODE)])
+
+    assert "403 AuthorizationFailed" in found.problem
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_refused_deletion_counts_as_done_only_if_the_machine_is_gone(
+    azure: FakeAgentPools, pools: AgentPools, status: int
+) -> None:
+    azure.pool("np", 4)
+    machine = seen(pools, AKS_NODE)
+    azure.refuse(Refusal(status, "InvalidParameter", MACHINE_GONE), "POST")
+
+    with pytest.raises(CloudError, match="Cannot find any valid machines") as told:
+        pools.remove(Remove(AKS_NODE, machine))
+
+    assert told.value.status == status
+    assert AKS_NODE in azure.pools["np"].names
+
+
+def test_a_machine_that_somebody_else_deletes_meanwhile_is_gone(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    azure.pool("np", 4)
+    machine = seen(pools, AKS_NODE)
+    delete = azure._delete
+
+    def first(pool: FakePool, body: Any) -> Any:
+        pool.names.remove(AKS_NODE)
+        return delete(pool, body)
+
+    azure._delete = first  # type: ignore[method-assign]  # somebody else is quicker
+    pools.remove(Remove(AKS_NODE, machine))
+
+    assert azure.writes == ["POST np/deleteMachines"]
 
 
 # Who asks.

@@ -65,14 +65,20 @@ def machines(connection: Connection) -> MachineProviders:
 
 
 def ref(node: str, provider: str = CLUSTER_API, name: str | None = None) -> MachineRef:
+    vm = f"test:///{node}"
     if provider is KARPENTER:
-        return MachineRef(node, f"uid-of-{node}", provider, node)
-    return MachineRef(node, f"uid-of-{node}", provider, name or machine_name(node), NAMESPACE)
+        return MachineRef(node, f"uid-of-{node}", provider, node, provider_id=vm)
+    named = name or machine_name(node)
+    return MachineRef(node, f"uid-of-{node}", provider, named, NAMESPACE, provider_id=vm)
 
 
 def seen(machines: MachineProviders, node: str, provider: str = CLUSTER_API) -> Machine:
     """The machine as a pass observes it."""
-    (found,) = machines.machines([ref(node, provider)])
+    return of(machines, ref(node, provider))
+
+
+def of(machines: MachineProviders, asked: MachineRef) -> Machine:
+    (found,) = machines.machines([asked])
     assert found.problem == ""
     return found
 
@@ -164,7 +170,9 @@ def test_where_karpenter_serves_an_older_version_that_one_is_asked_for(
     claim = {"apiVersion": "karpenter.sh/v1beta1", "kind": "NodeClaim", "metadata": {"name": "x"}}
     api.request("POST", place, claim)
     patch = {"Content-Type": "application/merge-patch+json"}
-    api.request("PATCH", f"{place}/x/status", {"status": {"nodeName": "a"}}, headers=patch)
+    api.request(
+        "PATCH", f"{place}/x/status", {"status": {"nodeName": "a", "providerID": "test:///a"}}, headers=patch
+    )
 
     found = seen(machines, "a", KARPENTER)
     machines.remove(Remove("a", found))
@@ -428,7 +436,8 @@ def test_a_set_that_is_not_there_is_told_in_words(stub: StubMaker) -> None:
             return json_answer({"preferredVersion": {"version": "v1"}})
         if asked.path.endswith("/machines/m-a"):
             meta = {"name": "m-a", "ownerReferences": [owner]}
-            return json_answer({"metadata": meta, "status": {"nodeRef": {"name": "a"}}})
+            spec, state = {"providerID": "test:///a"}, {"nodeRef": {"name": "a"}}
+            return json_answer({"metadata": meta, "spec": spec, "status": state})
         return status(404, "NotFound", "not found")
 
     _, connection = stub(answer)
@@ -448,6 +457,67 @@ def test_a_node_with_no_claim_or_two_is_told_in_words(
         problem(machines, ref("a" if count else "b", KARPENTER))
         == f"{count or 'no'} NodeClaims are of this node"
     )
+
+
+@pytest.mark.parametrize("provider", [KARPENTER, *SETS])
+@pytest.mark.parametrize("says", ["test:///b", "", "test:///a/", "TEST:///a", "x" * 5000])
+def test_a_machine_of_another_vm_than_the_node_s_is_not_its_own(
+    world: MachineWorld, machines: MachineProviders, provider: str, says: str
+) -> None:
+    world.make(["a", "b"], provider=provider)
+
+    told = problem(machines, replace(ref("a", provider), provider_id=says))
+
+    assert "is of test:///a" in told
+    assert len(told) < 500
+
+
+@pytest.mark.parametrize("provider", [KARPENTER, *SETS])
+def test_a_machine_that_names_no_vm_is_of_no_node_yet(
+    world: MachineWorld, machines: MachineProviders, provider: str
+) -> None:
+    world.make(["a"], provider=provider)
+    name = machine_name("a")
+    if provider == KARPENTER:
+        world.patch(provider, "nodeclaims", name, {"status": {"providerID": None}}, "status")
+    else:
+        world.patch(provider, "machines", name, {"spec": {"providerID": None}})
+
+    for says in ("test:///a", ""):
+        told = problem(machines, replace(ref("a", provider), provider_id=says))
+        assert "names no providerID yet" in told
+
+
+@pytest.mark.parametrize("provider", SETS)
+def test_a_machine_of_an_earlier_node_of_that_name_is_not_this_one_s(
+    world: MachineWorld, machines: MachineProviders, provider: str
+) -> None:
+    world.make(["a"], provider=provider)
+    reference = {"name": "a", "uid": "uid-of-a"}
+    world.patch(provider, "machines", machine_name("a"), {"status": {"nodeRef": reference}}, "status")
+
+    assert seen(machines, "a", provider).name == machine_name("a")
+    told = problem(machines, replace(ref("a", provider), uid=ANOTHER))
+    assert "is of an earlier node a" in told
+
+
+@pytest.mark.parametrize("provider", SETS)
+@pytest.mark.parametrize(
+    ("owner", "words"),
+    [({"uid": ANOTHER}, "is not the one that owns"), ({"name": "../machines/m-a"}, "there can be no")],
+)
+def test_an_owner_that_is_another_object_gives_the_machine_no_pool(
+    world: MachineWorld, machines: MachineProviders, provider: str, owner: Object, words: str
+) -> None:
+    world.make(["a"], provider=provider)
+    found = world.machine(machine_name("a"), provider)
+    assert found is not None
+    (first,) = found["metadata"]["ownerReferences"]
+    world.patch(
+        provider, "machines", machine_name("a"), {"metadata": {"ownerReferences": [{**first, **owner}]}}
+    )
+
+    assert words in problem(machines, ref("a", provider))
 
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])

@@ -47,8 +47,8 @@ def ours(cluster: ControlPlane, world: MachineWorld) -> Iterator[Connection]:
 def ref(node: str) -> MachineRef:
     provider = PREFIXES[node.rpartition("-")[0]]
     if provider == karpenter.NAME:
-        return MachineRef(node, "u", provider, node)
-    return MachineRef(node, "u", provider, machine_name(node), NAMESPACE)
+        return MachineRef(node, "u", provider, node, provider_id=f"test:///{node}")
+    return MachineRef(node, "u", provider, machine_name(node), NAMESPACE, provider_id=f"test:///{node}")
 
 
 def test_all_that_is_done_to_machines_may_be_done_and_nothing_else_is_granted(

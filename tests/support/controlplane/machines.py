@@ -340,7 +340,7 @@ class MachineWorld:
                 "finalizers": [_FINALIZER],
                 "ownerReferences": [owner],
             },
-            "spec": {},
+            "spec": {"providerID": f"test:///{node_name}"},
         }
         self.api.request("POST", self.path(provider, "machines"), body)
         self.patch(provider, "machines", name, {"status": {"nodeRef": {"name": node_name}}}, "status")

@@ -1,4 +1,9 @@
-"""AKS's agent pools on loopback: counts that are raised, machines deleted, one operation at a time."""
+"""AKS's agent pools on loopback: counts that are raised, machines deleted, one operation at a time.
+
+The list of machines is as https://learn.microsoft.com/rest/api/aks/machines/list shows it: the name is that
+of the host, and `resourceId` is that of the VM. A machine that is being deleted stays in the list until the
+operation has ended.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +33,23 @@ CLUSTER = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-shop"
     "/providers/Microsoft.ContainerService/managedClusters/shop"
 )
+PAGE = 100
 MACHINE_GONE = "Cannot find any valid machines to delete. Please check your input machine names."
 BUSY = "Operation is not allowed because there's an in progress operation on the agent pool."
 
 
+def vm_id(node: str, pool: str, *, single: bool = False) -> str:
+    """The resource ID of a machine's VM; `single` for a pool of type VirtualMachines."""
+    found = Pool(pool).provider_id(int(node[-6:], 36)).removeprefix("azure://")
+    return found.partition("/virtualMachineScaleSets/")[0] + f"/virtualMachines/{node}" if single else found
+
+
 @dataclass(slots=True)
 class FakePool:
-    """An agent pool; `names` are its machines, `busy` the reads for which it is still Updating."""
+    """An agent pool; `names` are its machines, `busy` the reads for which it is still Updating.
+
+    `leaving` are the machines that are being deleted, which the list still has.
+    """
 
     name: str
     names: list[str]
@@ -43,19 +58,24 @@ class FakePool:
     etag: int = 1
     busy: int = 0
     written: list[Object] = field(default_factory=list)
+    leaving: list[str] = field(default_factory=list)
 
 
 class FakeAgentPools(Loopback):
     """Serves the pools it is told of.
 
-    `takes` is for how many reads an operation lasts. `added` and `deleted` are called with a machine's name,
-    outside of any lock, once AKS has it or has it no more: there a test makes or deletes the node.
+    `takes` is for how many reads an operation lasts. `page` is the length of a page of machines, `elsewhere`
+    the address at which the next one is, by default its own. `added` and `deleted` are called with a
+    machine's name, outside of any lock, once AKS has it or has it no more: there a test makes or deletes the
+    node.
     `requests` are the methods and paths so far. `violations` is what Azure would have refused or we promised
     not to do: every test should find it empty.
     """
 
     def __init__(self, *, takes: int = 0) -> None:
         self.takes = takes
+        self.page = PAGE
+        self.elsewhere = ""
         self.added: Callable[[str], None] = lambda _: None
         self.deleted: Callable[[str], None] = lambda _: None
         self.requests: list[str] = []
@@ -145,15 +165,19 @@ class FakeAgentPools(Loopback):
                 if refused.delay:
                     time.sleep(refused.delay)
                 return _refused(refused.status, refused.code, refused.message, refused.headers), []
-        found = re.fullmatch(rf"{re.escape(CLUSTER)}/agentPools/([^/]+)(/deleteMachines)?", url.path)
+        found = re.fullmatch(
+            rf"{re.escape(CLUSTER)}/agentPools/([^/]+)(/deleteMachines|/machines)?", url.path
+        )
         pool = self.pools.get(found[1]) if found else None
         if found is None or pool is None:
             return _refused(404, "NotFound", f"Could not find the agent pool: {url.path}"), []
         if method == "GET" and not found[2]:
             return self._read(pool), []
+        if method == "GET" and found[2] == "/machines":
+            return self._machines(pool, parse_qs(url.query)), []
         if method == "PUT" and not found[2]:
             return self._put(pool, headers, body)
-        if method == "POST" and found[2]:
+        if method == "POST" and found[2] == "/deleteMachines":
             return self._delete(pool, body)
         self.violations.append(f"{method} {target}: no such operation")
         return _refused(405, "MethodNotAllowed", method), []
@@ -165,6 +189,29 @@ class FakeAgentPools(Loopback):
             if not pool.busy:
                 self._end(pool)
         return answer
+
+    def _machines(self, pool: FakePool, query: dict[str, list[str]]) -> Answer:
+        place = f"{CLUSTER}/agentPools/{pool.name}/machines"
+        single = pool.properties.get("type") == "VirtualMachines"
+        skip = int(query.get("$skipToken", ["0"])[0])
+        names = [*pool.names, *pool.leaving]
+        value = [
+            {
+                "id": f"{place}/{name}",
+                "name": name,
+                "type": "Microsoft.ContainerService/managedClusters/agentPools/machines",
+                "properties": {
+                    "network": {"ipAddresses": [{"family": "IPv4", "ip": "10.224.0.8"}]},
+                    "resourceId": vm_id(name, pool.name, single=single),
+                },
+            }
+            for name in names[skip : skip + self.page]
+        ]
+        body: Object = {"value": value}
+        if skip + self.page < len(names):
+            at = self.elsewhere or self.address
+            body["nextLink"] = f"{at}{place}?api-version={API_VERSION}&$skipToken={skip + self.page}"
+        return 200, body, {}
 
     def _put(
         self, pool: FakePool, headers: dict[str, str], body: Object
@@ -200,6 +247,8 @@ class FakeAgentPools(Loopback):
             return _refused(400, "InvalidParameter", MACHINE_GONE), []
         for name in going:
             pool.names.remove(name)
+            if self.takes:
+                pool.leaving.append(name)
         _set_count(pool.properties, _count(pool.properties) - len(going))
         self._begin(pool, "Deleting")
         place = {"Location": f"{self.address}/operations/1?api-version={API_VERSION}"}
@@ -213,6 +262,7 @@ class FakeAgentPools(Loopback):
 
     def _end(self, pool: FakePool) -> None:
         pool.busy = 0
+        pool.leaving.clear()
         pool.properties["provisioningState"] = "Succeeded"
 
     def _document(self, pool: FakePool) -> Object:

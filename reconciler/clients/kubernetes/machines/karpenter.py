@@ -1,7 +1,8 @@
 """Karpenter's NodeClaims: read by node, and deleted. Karpenter itself brings the next machine.
 
-A NodeClaim's node is the one in its `status.nodeName`, never one that an annotation names: a kubelet may
-write annotations, and they outlive the machine.
+A NodeClaim's node is the one in its `status.nodeName`, and its `status.providerID` must be the node's. What a
+node says of itself is only a hint: a kubelet may write its labels and annotations, and they outlive the
+machine.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.machines.access import MachineAccess, Unreadable
-from reconciler.clients.kubernetes.machines.objects import NodeClaim
+from reconciler.clients.kubernetes.machines.objects import NodeClaim, other_machine
 from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire.shapes import decode
 from reconciler.errors import Rejected
@@ -53,6 +54,8 @@ class Karpenter:
         if len(found) != 1:
             also = f", and {broken} can't be read" if broken else ""
             return Machine(ref, problem=f"{len(found) or 'no'} NodeClaims are of this node{also}")
+        if why := other_machine(found[0].status.providerID, ref):
+            return Machine(ref, problem=f"NodeClaim {found[0].metadata.name} {why}")
         meta = found[0].metadata
         pool = (meta.labels or {}).get(KARPENTER_LABEL)
         return Machine(

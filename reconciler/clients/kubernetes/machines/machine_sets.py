@@ -2,8 +2,9 @@
 
 What this builds upon:
 
-* A machine's node is the one in its `status.nodeRef.name`, never one that an annotation names: a kubelet may
-  write annotations, and they outlive the machine.
+* A machine's node is the one in its `status.nodeRef`, by name and, where it has one, by UID, and its
+  `spec.providerID` must be the node's. What a node says of itself is only a hint: a kubelet may write
+  annotations, and they outlive the machine.
 * The owner of a MachineSet puts its number back, so only the topmost owner is scaled.
 * A MachineSet that is scaled down deletes first what is marked for it.
 * The number is written through the subresource `scale`: the right to patch a whole MachineSet would be the
@@ -25,9 +26,11 @@ from reconciler.clients.kubernetes.machines.objects import (
     is_control_plane,
     is_put_back,
     number_of,
+    other_machine,
     why_busy,
 )
 from reconciler.clients.kubernetes.paths import ApiPath
+from reconciler.clients.kubernetes.wire.shapes import OwnerReference
 from reconciler.clients.retrying import write_until_settled
 from reconciler.errors import Conflict, NotFound, Rejected
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
@@ -96,9 +99,14 @@ class MachineSets:
             raise Unreadable(f"there can be no {what}")
         place = self._access.place_to_read(self._api.group, self._api.version, ref.namespace)
         found = self._access.get(place / "machines" / ref.name, what, MachineObject)
-        node = found.status.nodeRef.name if found.status.nodeRef else ""
-        if node != ref.node:
-            raise Unreadable(f"{what} is of {f'node {node}' if node else 'no node'}, not of this one")
+        node = found.status.nodeRef
+        if node is None or node.name != ref.node:
+            of = f"node {node.name}" if node is not None and node.name else "no node"
+            raise Unreadable(f"{what} is of {of}, not of this one")
+        if node.uid and node.uid != ref.uid:
+            raise Unreadable(f"{what} is of an earlier node {ref.node}, not of this one")
+        if why := other_machine(found.spec.providerID, ref):
+            raise Unreadable(f"{what} {why}")
         meta = found.metadata
         owner, kind = controller(meta, self._api.group)
         if owner is not None and kind == "MachinePool":
@@ -115,20 +123,24 @@ class MachineSets:
         )
         if owner is None or control_plane:
             return made
-        return replace(made, pool=self._pool(place, ref, found, owner.name))
+        return replace(made, pool=self._pool(place, ref, found, owner))
 
-    def _pool(self, place: ApiPath, ref: MachineRef, machine: MachineObject, name: str) -> Pool:
-        """Return what keeps the number: the MachineSet of that name, or the MachineDeployment above it."""
+    def _pool(self, place: ApiPath, ref: MachineRef, machine: MachineObject, owner: OwnerReference) -> Pool:
+        """Return what keeps the number: the MachineSet that owns it, or the MachineDeployment above it."""
         group, kind = self._api.group, "MachineSet"
         metas = [machine.metadata]
         while True:
-            path, what = place / _PLURALS[kind] / name, f"{kind} {ref.namespace}/{name}"
-            found = self._access.get(path, what, PoolObject)
+            name, what = owner.name, f"{kind} {ref.namespace}/{owner.name[:253]}"
+            if not is_object_name(name):
+                raise Unreadable(f"there can be no {what}")
+            found = self._access.get(place / _PLURALS[kind] / name, what, PoolObject)
+            if owner.uid and owner.uid != found.metadata.uid:
+                raise Unreadable(f"{what} is not the one that owns the machine: it was created anew")
             metas.append(found.metadata)
             above, kind_above = controller(found.metadata, group)
             if above is None or (kind, kind_above) != ("MachineSet", "MachineDeployment"):
                 break
-            kind, name = kind_above, above.name
+            kind, owner = kind_above, above
         return Pool(
             kind=kind,
             name=name,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, OwnerReference
+from reconciler.model.machine import MachineRef
 
 # Attributes have the names of the API, so no table of names is needed.
 # ruff: noqa: N815
@@ -17,6 +18,7 @@ _CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
 _TOPOLOGY = "topology.cluster.x-k8s.io/owned"
 _OPENSHIFT_ROLE = "machine.openshift.io/cluster-api-machine-role"
 _AUTOSCALER = "cluster-api-autoscaler-node-group"
+_LONGEST = 200
 
 
 class _Version(msgspec.Struct):
@@ -31,6 +33,8 @@ class Group(msgspec.Struct):
 
 class _NodeRef(msgspec.Struct):
     name: str = ""
+    # Cluster API's v1beta2 has the name only.
+    uid: str = ""
 
 
 class _MachineStatus(msgspec.Struct):
@@ -38,10 +42,15 @@ class _MachineStatus(msgspec.Struct):
     authoritativeAPI: str = ""
 
 
+class _MachineSpec(msgspec.Struct):
+    providerID: str = ""
+
+
 class MachineObject(msgspec.Struct):
     """A Machine of Cluster API or OpenShift."""
 
     metadata: ObjectMeta
+    spec: _MachineSpec = msgspec.field(default_factory=_MachineSpec)
     status: _MachineStatus = msgspec.field(default_factory=_MachineStatus)
 
 
@@ -69,6 +78,7 @@ class PoolObject(msgspec.Struct):
 
 class _ClaimStatus(msgspec.Struct):
     nodeName: str = ""
+    providerID: str = ""
 
 
 class NodeClaim(msgspec.Struct):
@@ -76,6 +86,25 @@ class NodeClaim(msgspec.Struct):
 
     metadata: ObjectMeta
     status: _ClaimStatus = msgspec.field(default_factory=_ClaimStatus)
+
+
+def other_machine(listed: str, ref: MachineRef) -> str:
+    """Return why the machine with this providerID is not the node's, empty where it is.
+
+    The node's own providerID proves nothing, but a machine of another VM is never replaced for it.
+    """
+    if not listed:
+        return "names no providerID yet"
+    if not ref.provider_id:
+        return f"is of {shown(listed)}, and node {ref.node} names no providerID"
+    if listed != ref.provider_id:
+        return f"is of {shown(listed)}, but node {ref.node} says that it is {shown(ref.provider_id)}"
+    return ""
+
+
+def shown(provider_id: str) -> str:
+    """Return a providerID as messages have it: what identifies the VM is at its end."""
+    return provider_id if len(provider_id) <= _LONGEST else f"…{provider_id[-_LONGEST:]}"
 
 
 def controller(meta: ObjectMeta, group: str) -> tuple[OwnerReference | None, str]:
