@@ -7,12 +7,13 @@ settings, people's hands, several events, the annotation and the record.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reconciler.model.event import Initiator, Kind, Status
+from reconciler.model.event import Initiator, Kind, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
@@ -45,19 +46,50 @@ BOTH = (vm_name(1), vm_name(2))
 A1 = known(ids=("A1",))
 
 
-def reboot(*resources: str, **more: Any) -> Any:
+def reboot(
+    *resources: str,
+    kind: Kind = Kind.REBOOT,
+    event_id: str = "A1",
+    source: str = "imds",
+    status: Status = Status.SCHEDULED,
+    initiator: Initiator = Initiator.PLATFORM,
+) -> Signal:
     """What the agents of an event's nodes publish."""
-    more.setdefault("event_id", "A1")
-    more.setdefault("initiator", Initiator.PLATFORM)
-    return signal(more.pop("kind", Kind.REBOOT), resources=resources or BOTH, **more)
+    return signal(
+        kind,
+        source=source,
+        status=status,
+        event_id=event_id,
+        initiator=initiator,
+        resources=resources or BOTH,
+    )
 
 
-def drained(name: str, instance: int, held: CaseRecord | None = None, **more: Any) -> Node:
+def drained(
+    name: str,
+    instance: int,
+    held: CaseRecord | None = None,
+    *,
+    claimed_by: str = "",
+    pool: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    unschedulable: bool | None = None,
+) -> Node:
     """A node that was emptied for event A1."""
-    return on_vm(held_node(held or record(events=(A1,)), name, **more), instance)
+    bare = held_node(
+        held or record(events=(A1,)),
+        name,
+        claimed_by=claimed_by,
+        pool=pool,
+        labels=labels,
+        annotations=annotations,
+        unschedulable=unschedulable,
+    )
+    return on_vm(bare, instance)
 
 
-def two(b: Node | None = None, *said_on_b: Any, text: str = WANTED, a: Node | None = None) -> Plan:
+def two(b: Node | None = None, *said_on_b: Signal, text: str = WANTED, a: Node | None = None) -> Plan:
     """A plan for node a, about which nothing is amiss, and node b."""
     nodes = (a or drained("a", 1), b or drained("b", 2))
     readings = {"a": told(reboot()), "b": told(*(said_on_b or (reboot(),)))}
@@ -211,7 +243,7 @@ def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: 
         ),
     ],
 )
-def test_every_node_has_to_tell_of_it_as_of_one_to_be_started(said: tuple[Any, ...], why: str) -> None:
+def test_every_node_has_to_tell_of_it_as_of_one_to_be_started(said: tuple[Signal, ...], why: str) -> None:
     readings = {"a": told(reboot()), "b": told(*said)}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
@@ -455,14 +487,14 @@ def test_what_a_second_event_drains_anew_is_taken_back_from_every_node_at_once()
 # The annotation and the record.
 
 
-def acknowledged_before(name: str, instance: int, **more: Any) -> Node:
+def acknowledged_before(name: str, instance: int, *, unschedulable: bool | None = None) -> Node:
     """A node whose agent has been told so by an earlier pass."""
     held = replace(record(events=(A1,)), acknowledged=("A1",))
-    return drained(name, instance, held, annotations={ACKNOWLEDGE: '["A1"]'}, **more)
+    return drained(name, instance, held, annotations={ACKNOWLEDGE: '["A1"]'}, unschedulable=unschedulable)
 
 
-def pair(**more: Any) -> tuple[Node, Node]:
-    return acknowledged_before("a", 1), acknowledged_before("b", 2, **more)
+def pair(*, unschedulable: bool | None = None) -> tuple[Node, Node]:
+    return acknowledged_before("a", 1), acknowledged_before("b", 2, unschedulable=unschedulable)
 
 
 def test_a_pass_at_rest_says_it_again_to_nobody() -> None:
@@ -525,7 +557,7 @@ def test_it_is_taken_back_where_the_settings_want_it_no_more(off: str) -> None:
         pytest.param((reboot(status=Status.STARTED),), id="started"),
     ],
 )
-def test_it_is_taken_back_once_the_event_has_started_or_gone(said: tuple[Any, ...]) -> None:
+def test_it_is_taken_back_once_the_event_has_started_or_gone(said: tuple[Signal, ...]) -> None:
     a, b = pair()
     plan = planned(snapshot(a, b, readings={"a": told(*said), "b": told(*said)}), settings(WANTED))
 

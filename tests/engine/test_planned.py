@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
 from reconciler.assess import join
-from reconciler.model.event import Kind, Signal, Status
+from reconciler.model.event import Kind, PlatformPlan, Signal, Status
+from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, minutes, settings
 from tests.support.planning import ASKED_FOR, DAY, OFFER, START, TAKEN, judged_plan
 
@@ -17,7 +17,7 @@ NIGHTS = 'windows: [{name: nights, start: "22:00", end: "02:00"}]'
 WITHOUT = replace(OFFER, offered=False)
 
 
-def taken(text: str) -> Any:
+def taken(text: str) -> Settings:
     return settings(f"sources: {{arm: {{enabled: true, selfService: true}}}}\n{text}")
 
 
@@ -60,7 +60,7 @@ def test_an_offer_that_is_taken_asks_at_once_and_starts_where_no_window_is_set()
         (replace(OFFER, offer_start=NOW + minutes(1)), "not begun"),
     ],
 )
-def test_an_offer_that_does_not_stand_asks_for_nothing(plan: Any, why: str) -> None:
+def test_an_offer_that_does_not_stand_asks_for_nothing(plan: PlatformPlan, why: str) -> None:
     assert not judged_plan(TAKEN, plan=plan).asks, why
 
 
@@ -98,8 +98,8 @@ def test_kinds_that_are_let_pass_and_karpenters_nodes_are_as_ever() -> None:
     assert not judged_plan(taken("events: {Redeploy: {drain: false}}")).asks
 
 
-def signal(source: str, not_before: datetime | None, **more: Any) -> Signal:
-    return Signal(source, Kind.REDEPLOY, Status.SCHEDULED, not_before=not_before, **more)
+def signal(source: str, not_before: datetime | None, plan: PlatformPlan | None = None) -> Signal:
+    return Signal(source, Kind.REDEPLOY, Status.SCHEDULED, not_before=not_before, plan=plan)
 
 
 def test_what_somebody_else_tells_of_too_is_at_hand_and_no_plan_any_more() -> None:

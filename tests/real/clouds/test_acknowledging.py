@@ -54,9 +54,9 @@ def nodes() -> tuple[str, str]:
     return POOL.node_name(first), POOL.node_name(second)
 
 
-def of_both(scene: Scene, **more: Any) -> Object:
+def of_both(scene: Scene) -> Object:
     """A reboot of both nodes' VMs."""
-    return {**scene.event(0, event_id=ID, **more), "Resources": [POOL.vm_name(each) for each in INSTANCES]}
+    return {**scene.event(0, event_id=ID), "Resources": [POOL.vm_name(each) for each in INSTANCES]}
 
 
 def annotation(scene: Scene, node: str, name: str) -> Any:

@@ -35,6 +35,7 @@ Object = dict[str, Any]
 PREFIX = "node-maintenance.dev"
 POOL = Pool("np")
 MONDAY_NOON = datetime(2026, 5, 11, 12, tzinfo=UTC)
+UNDER_MAINTENANCE = "Host server is undergoing maintenance."
 LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
 
 
@@ -211,9 +212,27 @@ class Scene:
 
     # What the platform and others do.
 
-    def condition_tells(self, node: str, kind: str = "Reboot", minutes: float = 10, **more: Any) -> None:
-        """Let node-problem-detector tell of an event that begins in so many minutes."""
-        told = vm_event(kind, self.now + timedelta(minutes=minutes), now=self.now, **more)
+    def condition_tells(
+        self,
+        node: str,
+        kind: str = "Reboot",
+        minutes: float = 10,
+        *,
+        status: str = "Scheduled",
+        duration: int = -1,
+        description: str = UNDER_MAINTENANCE,
+        event_id: str | None = None,
+    ) -> None:
+        """Let node-problem-detector report an event that begins in so many minutes."""
+        told = vm_event(
+            kind,
+            self.now + timedelta(minutes=minutes),
+            status=status,
+            duration=duration,
+            description=description,
+            event_id=event_id,
+            now=self.now,
+        )
         patch_conditions(self.api, node, told)
 
     def condition_silent(self, node: str) -> None:
@@ -232,11 +251,30 @@ class Scene:
         text = to_annotation({"Events": list(events)}, pool.vm_name(instance))
         self.annotate(pool.node_name(instance), "imds", text)
 
-    def event(self, instance: int, kind: str = "Reboot", minutes: float = 10, **more: Any) -> Object:
+    def event(
+        self,
+        instance: int,
+        kind: str = "Reboot",
+        minutes: float = 10,
+        *,
+        event_id: str = imds.EVENT_ID,
+        status: str = "Scheduled",
+        description: str = UNDER_MAINTENANCE,
+        duration: int = -1,
+        source: str = "Platform",
+    ) -> Object:
         """An event as IMDS has it."""
         when = (self.now + timedelta(minutes=minutes)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-        more.setdefault("duration", -1)
-        return imds.event(POOL.vm_name(instance), kind, not_before=when, **more)
+        return imds.event(
+            POOL.vm_name(instance),
+            kind,
+            event_id=event_id,
+            status=status,
+            not_before=when,
+            description=description,
+            duration=duration,
+            source=source,
+        )
 
     def annotate(self, node: str, key: str, text: str | None) -> None:
         self.api.patch("nodes", node, {"metadata": {"annotations": {f"{PREFIX}/{key}": text}}})

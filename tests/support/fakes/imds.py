@@ -31,11 +31,14 @@ class Answer:
     trickle: float = 0.0
 
 
+EVENT_ID = "C7061BAC-AFDC-4513-B24B-AA5F13A16123"
+
+
 def event(
     vm: str | list[str],
     kind: str = "Freeze",
     *,
-    event_id: str = "C7061BAC-AFDC-4513-B24B-AA5F13A16123",
+    event_id: str = EVENT_ID,
     status: str = "Scheduled",
     not_before: str = "Mon, 11 May 2026 22:26:58 GMT",
     description: str = "Host server is undergoing maintenance.",
