@@ -1,4 +1,4 @@
-"""Act: carry a plan out, nodes first and drains after them, each failure kept to its own node."""
+"""Act: carry out a plan, first the nodes, then the drains. A failure affects only its own node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reconciler.model.ports import (
 
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
-    """Return what became of every action; raises LockLost as soon as the lock is not ours any more.
+    """Return the result of every action; raises LockLost as soon as the lock is lost.
 
     A record is written before the action that it describes. All nodes are cordoned before the first is
     drained, so that pods don't move twice.
@@ -35,9 +35,9 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_write_ledger(plan, outside.writer, refused),
         *_write_nodes(plan, outside.writer, refused),
         *_start_drains(plan, outside.drainer, refused),
-        # Clouds answer slowly, so every drain has begun before.
+        # Clouds answer slowly, so every drain starts before these requests.
         *_ask_platforms(plan, outside, refused),
-        # What other tools and people are shown comes last, so no drain waits for it.
+        # Publications and notices come last, so no drain waits for them.
         *_publish(plan, outside.writer, refused),
     )
     _notify(plan, outside.notifier, refused)
@@ -57,17 +57,20 @@ def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Itera
     try:
         writer.write_ledger(plan.ledger)
     except ClusterError as error:
-        # Without the last start spacing can't be kept, so nothing starts; other nodes go on. What a cloud
-        # said is only asked for again.
+        # Without the last start the spacing can't be kept, so nothing starts; other nodes continue. The
+        # last answers of a cloud are only queried again.
         if plan.ledger.last_start == plan.now.replace(microsecond=0):
             refused |= {node.node for node in plan.nodes if node.starts}
-        # Without it a deleted machine would free its place in the budget at once.
+        # Without this entry a deleted machine would free its place in the budget at once.
         refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
         yield Outcome("", ActionName.WRITE_LEDGER, Result.FAILED, str(error))
 
 
 def _write_nodes(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
-    """Write all nodes, so that all cordons come before the first drain; a failed write refuses its node."""
+    """Write all nodes, so that all cordons come before the first drain.
+
+    After a failed write, the node's other actions are skipped.
+    """
     for node in plan.nodes:
         write = node.todo.write
         if write is None or node.node in refused:
@@ -101,7 +104,7 @@ def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Ite
 
 
 def _notify(plan: Plan, notifier: Notifier, refused: Collection[str]) -> None:
-    """Tell people what was done. Nothing is reported that was not written."""
+    """Report to people what was done, and only what was written."""
     for node in plan.nodes:
         write = node.todo.write
         if write is not None and node.node not in refused:
@@ -120,7 +123,7 @@ def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
 
 
 def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) -> Outcome:
-    """Ask the platform; the record says already that it was asked, so a later pass can ask again."""
+    """Send the request to the platform. It is already recorded, so a later pass can repeat it."""
     name = ActionName.PERFORM_MAINTENANCE
     client = clients.get(action.source)
     if not isinstance(client, MaintenanceStarter):
@@ -133,7 +136,7 @@ def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) ->
 
 
 def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -> Outcome:
-    """Ask a machine provider; the record says already that it was asked, so a later pass asks again."""
+    """Send the request to the machine provider. It is already recorded, so a later pass can repeat it."""
     name = machine_name(action)
     if machines is None:
         return Outcome(action.node, name, Result.LATER, "this process does not replace machines")

@@ -108,7 +108,7 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
         node=node,
         kind=kind,
         status=Status.STARTED if started else Status.SCHEDULED,
-        # The earliest date and the longest pause: a source that errs is to err on the careful side.
+        # The earliest date and the longest pause: where sources differ, the careful answer applies.
         not_before=min(dates, default=None),
         duration=max(durations, default=None),
         ids=tuple(sorted({signal.id for signal in group if signal.id})),
@@ -116,7 +116,7 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
         initiator=Initiator.PLATFORM if Initiator.PLATFORM in initiators else next(iter(initiators), None),
         sources=tuple(sorted({signal.source for signal in group})),
         resources=max((signal.resources for signal in group), key=lambda names: (len(names), names)),
-        # A date that one source could not read and another could is known.
+        # A date is known if one source could read it.
         date_unreadable=not dates and any(signal.date_unreadable for signal in group),
         condition=group[0].condition,
         since=group[0].since,

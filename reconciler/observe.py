@@ -1,4 +1,4 @@
-"""Observe: read what a pass has to know, and nothing else."""
+"""Observe: read what a pass needs, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def observe(
     drains: Mapping[str, DrainProgress] | None = None,
     capacity: bool = False,
 ) -> Snapshot:
-    """Return the snapshot of one pass; raises ClusterError when the nodes themselves can't be read.
+    """Return the snapshot of one pass; raises ClusterError if the nodes themselves can't be read.
 
-    Pods are read for the nodes that are being drained, one request each; nothing else is asked per node.
-    `capacity` keeps what a preview needs to say whether there is room elsewhere. Sources that ask a service
-    of their own ask it where the settings switch them on and the ledger says that it is time. `now` is
-    aware. Machine providers are asked for those nodes alone that may be replaced.
+    Pods are read for the nodes that are being drained, with one request each; there are no other requests per
+    node. `capacity` keeps what a preview needs to find room on other nodes. Polled sources query their
+    services if the settings enable them and the ledger says that a query is due. `now` is aware. Machine
+    providers are queried only for nodes that may be replaced.
     """
     reader = outside.reader
     nodes = reader.nodes(wanted(settings, capacity=capacity))
@@ -77,13 +77,16 @@ def observe(
 
 
 def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
-    """Return which parts of a node these settings need; where pods could go, any label may decide."""
+    """Return which parts of a node these settings need.
+
+    A preview needs all labels, because any of them may matter for a pod's placement.
+    """
     of_sources = sources.wants(settings)
     return Wanted(
-        # Our signs are read even when they are no longer published, because they are removed then.
+        # Our signs are read even if they are no longer published, because they are then removed.
         conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS,
         annotation_prefix=settings.keys.prefix,
-        # A case that began to replace its machine goes on, whatever the settings say now.
+        # A case that has started to replace its machine continues, even if the settings have changed.
         annotations=of_sources.annotations | publishers.ANNOTATIONS | machine_providers.ANNOTATIONS,
         capacity=capacity,
         labels=None if capacity else of_sources.labels | READ_LABELS | settings.label_keys(),
@@ -91,7 +94,7 @@ def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
 
 
 def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
-    """Return the snapshot with all that a preview of these nodes' drains needs.
+    """Return the snapshot with everything that a preview of these nodes' drains needs.
 
     The pods of the whole cluster are read once, with what decides where else they could run.
     """
@@ -117,7 +120,7 @@ def _poll(
     settings: Settings,
     now: datetime,
 ) -> dict[str, AnyMemory]:
-    """Return the answers in force of each polled source that is on, after asking for what is due."""
+    """Return the valid answers of each enabled polled source, after the queries that are due."""
     managed = tuple(node for node in nodes if settings.manages(node.labels))
     memories: dict[str, AnyMemory] = {}
     for source in sources.polled():
@@ -140,7 +143,7 @@ def _machines(
     records: Mapping[str, Record],
     settings: Settings,
 ) -> Mapping[str, Machine]:
-    """Return what owns the VMs of the nodes that an event has replaced, and of those that we began on."""
+    """Return the machines of the nodes that an event replaces, and of those whose replacement has started."""
     wanted = settings.replaces()
     refs = [
         ref

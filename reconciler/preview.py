@@ -18,7 +18,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
     going = {node.node for node in plan.nodes if node.todo.drain is not None}
     if not going:
         return plan
-    # What all drained nodes lose has to find room on those that stay; cordoned nodes offer none.
+    # The pods of all drained nodes need room on the remaining nodes; cordoned nodes offer none.
     staying = tuple(node for node in snapshot.nodes if node.name not in going and not node.unschedulable)
     pods = tuple(pod for found in snapshot.pods.values() for pod in found)
 

@@ -1,4 +1,4 @@
-"""Release: undo by hand what is ours on a node."""
+"""Release: remove everything of ours from a node, on request of a person."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from reconciler.publishing.registry import removed_signs
 
 
 def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
-    """Return the patch that undoes what is ours: label, record, signs, cordon; None where nothing is.
+    """Return the patch that removes our label, record, signs and cordon; None if there are none.
 
     A cordon that is not ours stays (law 2). Raises RecordUnreadable for a record that can't be read, unless
-    `reset`: then it goes too, and the cordon stays, because its owner is unknown.
+    `reset`: then it is removed too, and the cordon stays, because its owner is unknown.
     """
     keys = OwnKeys(prefix)
     text = node.annotations.get(keys.record)
     signs = removed_signs(node, prefix).annotations
-    # What is released may not be drained for long, so its events no longer have our leave to start.
+    # A released node may receive pods again, so its events may no longer start early.
     signs = {**signs, keys.acknowledge: None} if keys.acknowledge in node.annotations else signs
     ours = [key for key in (keys.state,) if key in node.labels]
     if text is None and not ours and not signs:
@@ -45,5 +45,5 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
 
 
 def publications_off(node: Node, prefix: str) -> tuple[Publication, ...]:
-    """Return the writes that remove our signs beside the node's own patch."""
+    """Return the writes that remove our signs outside of the node's own patch."""
     return removed_signs(node, prefix).writes

@@ -1,4 +1,4 @@
-"""READ FIRST: one pass, whole."""
+"""READ FIRST: one whole pass."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from reconciler.settings.schema import Settings
 
 
 def run_pass(outside: WritableOutside, settings: Settings, now: datetime) -> tuple[Plan, tuple[Outcome, ...]]:
-    """Look, judge, decide and act; return the plan and what became of it. `now` is aware."""
+    """Observe, assess, decide and act; return the plan and the result of each action. `now` is aware."""
     snapshot = observe(outside, settings, now, drains=outside.drainer.progress())
     plan = _planned(snapshot, settings, now)
     return plan, act(plan, outside)
 
 
 def rehearse(outside: Outside, settings: Settings, now: datetime, *, with_preview: bool = False) -> Plan:
-    """Look, judge and decide, and write nothing; `now` is aware.
+    """Observe, assess and decide, and write nothing; `now` is aware.
 
-    With a preview, the pods of each drain are read and judged too.
+    With a preview, the plan says for each drain what would happen to each pod.
     """
     snapshot = observe(outside, settings, now, capacity=with_preview)
     plan = _planned(snapshot, settings, now)

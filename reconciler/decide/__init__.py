@@ -1,4 +1,4 @@
-"""Decide: from what was seen and the settings, what to do about each node, and why not."""
+"""Decide: from the snapshot and the settings, what to do about each node, and why not."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from reconciler.sources.registry import changes, reading_names
 
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
-    """Return the plan: the same for the same snapshot, settings and `now` (aware, UTC)."""
+    """Return the plan; the same snapshot, settings and `now` (aware, UTC) give the same plan."""
     context = PassContext(snapshot, settings, now, reading_names(settings))
     fleet = [node for node in snapshot.nodes if settings.in_fleet(node.labels)]
     ours_or_theirs = [
         node
         for node in snapshot.nodes
-        # A node that the settings no longer select is not forgotten while it has our record.
+        # A node that the settings no longer select stays in the plan while it has our record.
         if settings.in_fleet(node.labels) or OwnKeys(settings.keys.prefix).record in node.annotations
     ]
     seen = [
@@ -53,7 +53,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         pools_in_hand(seen, snapshot.machines),
     )
     queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
-    # Nodes in maintenance first: their places and slots are counted before another node asks for one.
+    # Nodes in maintenance first: their places and slots are counted before another node needs one.
     for one in sorted(queue, key=lambda one: not in_hand(one.record)):
         progress.plans.append(decide_node(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}

@@ -53,7 +53,7 @@ def acknowledgements(
         for one, signal in pairs:
             if _wants(one, signal):
                 found.setdefault(one.node.name, []).append(Acknowledgement(signal.id, refusal))
-    # An event that is reported twice is one.
+    # An event that is reported twice counts once.
     return {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
 
 
@@ -64,7 +64,7 @@ def _signals(one: Seen) -> Iterator[Signal]:
 
 
 def _wants(one: Seen, signal: Signal) -> bool:
-    """Whether the settings acknowledge it on this node; only an event that has not started can be."""
+    """Whether the settings acknowledge the event on this node. Only an event that has not started can be."""
     if signal.status is not Status.SCHEDULED:
         return False
     return any(judged.acknowledges and signal.id in judged.event.ids for judged in one.judged)
@@ -77,7 +77,7 @@ def _why_not(
     pairs: Iterable[tuple[Seen, Signal]],
     settings: Settings,
 ) -> str:
-    """Return why one VM prevents it, empty where it does not."""
+    """Return why one VM prevents it, empty if it does not."""
     if not names:
         return f"VM {vm} is not a node of this cluster"
     if len(names) > 1:
@@ -113,7 +113,7 @@ def _is_drained_for(one: Seen, signal: Signal) -> bool:
 
 
 def taken_back(node: Node, prefix: str) -> NodeWrite | None:
-    """Return the patch that removes the acknowledgement from a node that must not be touched otherwise."""
+    """Return the patch that removes the acknowledgement from a node that must not be changed otherwise."""
     key = OwnKeys(prefix).acknowledge
     if key not in node.annotations:
         return None
@@ -127,7 +127,7 @@ def acknowledged(
     found: Mapping[str, tuple[Acknowledgement, ...]],
     context: PassContext,
 ) -> dict[str, str | None]:
-    """Return what changes of the agent's annotation: the ids that we acknowledged and still may.
+    """Return the change of the agent's annotation: the IDs that are acknowledged and still may be.
 
     An id is removed as soon as a node of the event is uncordoned, or the event has started.
     """

@@ -1,4 +1,4 @@
-"""What every node of a pass is decided with."""
+"""The input of every decision of a pass."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from reconciler.settings.schema import Settings
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """What was seen of the cluster, the settings, and the moment of the pass (UTC).
+    """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
 
-    `reading_names` are those of the sources that are switched on: no other source is waited for.
+    `reading_names` are those of the enabled sources: no case waits for another source.
     """
 
     snapshot: Snapshot

@@ -1,4 +1,4 @@
-"""The recorded drain: whether it goes on, waits, is done, or is tried again."""
+"""The recorded drain: whether it continues, waits, is done, or is tried again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from reconciler.publishing.standing import Standing
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What becomes of the drain in this pass: the record, the order for the drainer, and what holds it."""
+    """The drain after this pass: the record, the order for the drainer, and what holds it."""
 
     record: CaseRecord
     order: DrainOrder | None = None
@@ -46,7 +46,7 @@ class _Step:
 def follow_drain(
     one: Seen, walked: Walk, view: cases.CaseView, context: PassContext, progress: Progress
 ) -> NodePlan:
-    """Return the plan of a node: what the state machine decided, and what becomes of the recorded drain."""
+    """Return the plan of a node: the result of the state machine, merged with the recorded drain."""
     node, found = one.node, context.snapshot.drains.get(one.node.name)
     stale = found if found is not None and found.uid != node.uid else None
     drained = None if stale is not None else found
@@ -59,7 +59,7 @@ def follow_drain(
     if drain is not None and under_way and wanted:
         step, holds = _go_on(node, step.record, drain, drained, context, progress), []
     record = step.record
-    # Count with the new record: when the last other node is drained, our own need not wait for another pass.
+    # Count with the new record: when the last other node is drained, our own node starts in this pass.
     if under_way and record.drain and not record.drain.done and node.name != context.snapshot.own_node:
         progress.undrained += 1
     order = step.order if step.hold is None else None
@@ -82,7 +82,7 @@ def follow_drain(
         notices=(*walked.effects.notices, *step.notices),
         publications=signs.writes,
     )
-    # A drain that ended with an earlier case is not this one's.
+    # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
     decided = Decided(walked.state, record, tuple(holds))
     return node_plan(one, walked, decided, todo, DrainState(step.kept, shown))
@@ -96,13 +96,13 @@ def _go_on(
     context: PassContext,
     progress: Progress,
 ) -> _Step:
-    """Return what becomes of a drain that is wanted and not done: it ends, is tried again, or goes on."""
+    """Return the next step of a drain that is not done: it ends, is tried again, or continues."""
     settings = context.settings
     order = drain_order(node, record.events, drain.since, settings, context.snapshot)
     held = _held_drain(node, context, progress)
     found = _pods_left(node, order.options, context)
     kept = found.kept if found is not None else ()
-    # What the drainer still waits for (volumes to be detached) is not seen in the pods.
+    # The pods do not show what else the drainer waits for, such as the detachment of volumes.
     if found is not None and found.drained and not running(drained):
         left = f"; kept: {', '.join(blocker.pod for blocker in kept)}" if kept else ""
         done = replace(record, drain=replace(drain, done=context.second))
@@ -120,7 +120,7 @@ def _go_on(
 
 
 def _held_drain(node: Node, context: PassContext, progress: Progress) -> Hold | None:
-    """Return why a cordoned node's drain has to wait, None where it goes on."""
+    """Return why the drain of a cordoned node has to wait, None if it continues."""
     if node.has_taint(AUTOSCALER_TAINT):
         return left_to_us.hold(node.name, AUTOSCALER_DELETES)
     if node.name == context.snapshot.own_node and progress.undrained:
@@ -150,5 +150,5 @@ def _blocked(drained: DrainProgress | None) -> str:
 
 
 def running(drained: DrainProgress | None) -> bool:
-    """Whether a drain is under way in this process."""
+    """Whether a drain is in progress in this process."""
     return drained is not None and drained.phase is Phase.RUNNING

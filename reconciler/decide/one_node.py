@@ -1,4 +1,4 @@
-"""One node: update its record from the events, then let the state machine go as far as it can."""
+"""One node: update its record from the events, then run the state machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
 
 
 def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
-    """Return the plan of one node; what it takes of places and slots is left in `progress`."""
+    """Return the plan of one node; add the places and slots that it takes to `progress`."""
     node, snapshot, settings = one.node, context.snapshot, context.settings
     hold = untouchable(one, settings)
     if hold is not None:
@@ -39,7 +39,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     record = _prune_dismissed(one.case, one, switched_on)
     view = cases.view(record, judged, one.assessment, switched_on)
     begun = record.state is State.IN_MAINTENANCE
-    # An event that appears together with somebody's uncordon is not what that uncordon was about.
+    # A person who uncordoned the node did not know of an event that appears in the same pass.
     opened = begun and not node.unschedulable
     again = begun and not opened and _drains_again(record, judged)
     if record.open or any(event.asks and event.starts for event in judged):

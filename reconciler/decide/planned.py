@@ -1,4 +1,4 @@
-"""What was decided about a node, as its plan and as the one patch of it."""
+"""The decisions about a node, as its plan and its only patch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.model.record_text import to_annotation
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Where a node stands after the pass: its state, what its profile remembers, and what holds it."""
+    """A node after the pass: its state, its profile's data, and what holds it."""
 
     state: State
     record: CaseRecord | None
@@ -29,7 +29,7 @@ class Decided:
 def node_plan(
     one: Seen, walked: Walk | None, after: Decided, todo: Actions, draining: DrainState
 ) -> NodePlan:
-    """Return the plan of a node; `walked` is None where the node must not be touched."""
+    """Return the plan of a node; `walked` is None if the node must not be changed."""
     node = one.node
     return NodePlan(
         node=node.name,
@@ -40,7 +40,8 @@ def node_plan(
         events=one.judged,
         checks=walked.answers if walked else (),
         transitions=walked.transitions if walked else (),
-        # A patch that only shows something to others is no action: what holds the node is still reported.
+        # A patch that only shows something to other tools is no action: what holds the node is still
+        # reported.
         holds=after.holds if todo.any or after.holds else _unspoken_holds(one),
         unknowns=tuple(
             f"{reading.source}: {reading.because}"
@@ -55,7 +56,10 @@ def node_plan(
 
 
 def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
-    """Return the reasons that no check gives: law 7 requires one for every event without an action."""
+    """Return the holds that do not come from a check:
+
+    law 7 requires one for every event without an action.
+    """
     holds = []
     let_be = {event.event for event in one.judged} - {
         event.event for event in cases.not_dismissed(one.case, one.judged)
@@ -72,17 +76,17 @@ def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
 
 
 def _recorded(one: Seen, key: str) -> str | None:
-    """Return the record that was seen as we would write it: an older version alone is no change."""
+    """Return the record that was read, as this version writes it: an older version alone is no change."""
     return to_annotation(one.record) if one.record is not None else one.node.annotations.get(key)
 
 
 def node_patch(
     one: Seen, walked: Walk, case: CaseRecord, signs: Mapping[str, str | None], context: PassContext
 ) -> NodeWrite | None:
-    """Return the one patch that makes the node what was decided, None where it is so already.
+    """Return the node's only patch, None if nothing changes.
 
-    `case` is what the profile remembers by now. `signs` are other annotations, which others read and
-    which are part of the same patch.
+    `case` is the profile's data after this pass. `signs` are annotations for other tools, which are part of
+    the same patch.
     """
     node, keys = one.node, context.keys
     record = (one.record or Record(node.uid)).with_case(one.profile, case, context.now)

@@ -1,4 +1,4 @@
-"""What the decisions of a pass share: each node's decision changes it for the next node."""
+"""What the decisions of a pass share: the decision about a node changes it for the next node."""
 
 from __future__ import annotations
 

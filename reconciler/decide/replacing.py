@@ -1,4 +1,4 @@
-"""Replacing across nodes: which pools are scaled up already, and which machines we had deleted."""
+"""Replacements across nodes: which pools are scaled up already, and which machines we deleted."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Replaced
 
 PoolKey = tuple[str, str, str, str]
-"""A pool's provider, kind, namespace and name."""
+"""The provider, kind, namespace and name of a pool."""
 
 
 def pool_key(machine: Machine | None) -> PoolKey | None:
-    """Return what identifies the machine's pool, None where the pool is unknown."""
+    """Return what identifies the machine's pool, None if the pool is unknown."""
     if machine is None or machine.pool is None:
         return None
     return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
 
 
 def pools_in_hand(seen: Iterable[Seen], machines: Mapping[str, Machine]) -> dict[PoolKey, str]:
-    """Return the pools that were scaled up for a node that is still there, each with that node."""
+    """Return the pools that were scaled up for a node that still exists, each with that node."""
     found: dict[PoolKey, str] = {}
     for one in seen:
         asked = one.case.replacement
@@ -43,7 +43,7 @@ def gone_by_us(
 ) -> tuple[Replaced, ...]:
     """Return the ledger's replaced nodes once this node's machine is deleted.
 
-    A node whose replacement is there already, because its pool was scaled up first, is not one of them.
+    A node whose replacement already exists, because its pool was scaled up first, is not one of them.
     """
     pool, asked = action.machine.pool, record.replacement
     others = tuple(one for one in before if one.uid != node.uid)

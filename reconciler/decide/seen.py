@@ -1,4 +1,4 @@
-"""What a pass knows of one node before it decides."""
+"""What a pass knows about one node before it decides."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One node with what the pass knows of it before it decides."""
+    """One node with everything that the pass knows about it before it decides."""
 
     node: Node
     assessment: NodeAssessment
@@ -37,7 +37,7 @@ class Seen:
 
     @property
     def case(self) -> CaseRecord:
-        """What the profile remembers of the node and claims of it."""
+        """The profile's data about the node, and its claims."""
         return self.record.case(self.profile) if self.record is not None else CaseRecord()
 
     @property
@@ -48,7 +48,7 @@ class Seen:
 
 
 def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
-    """Return what is known of a node, None where there is nothing to decide and nothing to report."""
+    """Return what is known about a node, None if there is nothing to decide or report."""
     snapshot, settings, keys = context.snapshot, context.settings, context.keys
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
@@ -72,7 +72,7 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
 
 
 def in_hand(record: Record | None) -> str:
-    """Return why a node with this record is out of service, empty where it is not."""
+    """Return why a node with this record is out of service, empty if it is not."""
     if record is None:
         return ""
     if record.claimed_by:
@@ -90,7 +90,7 @@ def queue_key(one: Seen, own_node: str | None) -> tuple[bool, bool, str, str, st
 
 
 def untouchable(one: Seen, settings: Settings) -> Hold | None:
-    """Return why the node must not be touched at all, None where it may be."""
+    """Return why the node must not be changed at all, None if it may be."""
     name = one.node.name
     if one.unreadable:
         fix = f"reconciler release {name} --reset removes it"

@@ -1,4 +1,4 @@
-"""What a plan reports beside its actions: notes, and moments of change."""
+"""What a plan reports besides its actions: notes, and moments of change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reconciler.settings.schema import Settings
 
 
 def worth_telling(plan: NodePlan) -> bool:
-    """Whether a report has anything to say about the node."""
+    """Whether the report includes the node."""
     return bool(
         plan.events
         or plan.holds
@@ -34,7 +34,7 @@ def worth_telling(plan: NodePlan) -> bool:
 
 
 def silences(seen: Iterable[Seen]) -> Iterable[datetime]:
-    """Yield when a reading of a node with an event or a record becomes too old to be used."""
+    """Yield when a reading of a node with an event or a record becomes too old to use."""
     for one in seen:
         if one.judged or one.record is not None:
             for reading in one.assessment.readings:
@@ -52,7 +52,7 @@ def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
 
 
 def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[str, ...]:
-    """Return the notes about the cluster as a whole, one sentence each."""
+    """Return the notes about the whole cluster, one sentence each."""
     notes = list(snapshot.problems)
     remediator, coexist = snapshot.remediator, settings.coexist
     tainted = sum(1 for node in fleet if node.has_taint(REMEDIATOR_TAINT))
@@ -72,7 +72,7 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
 
 
 def strays(snapshot: Snapshot, told: Collection[str]) -> Iterable[NodePlan]:
-    """Yield a stop for every drain on a node without a plan."""
+    """Yield a stop for every drain of a node without a plan."""
     for name, drained in sorted(snapshot.drains.items()):
         if name not in told and running(drained):
             state = State.OPERATIONAL

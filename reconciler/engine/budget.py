@@ -1,7 +1,7 @@
-"""The budget: how many nodes may be out of service at once, and who is.
+"""The budget: how many nodes may be out of service at once, and which ones are.
 
-Nodes that are cordoned, NotReady or in maintenance hold a place, whoever cordoned them; a start on such a
-node needs no second one. Nodes that are gone for long hold none.
+Nodes that are cordoned (also by others), NotReady or in maintenance hold a place; a start on such a node
+needs no second one. Nodes that are gone for a long time hold none.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _NAMED_AT_MOST = 3
 
 @dataclass(frozen=True, slots=True)
 class DisruptionBudget:
-    """The places of one pass: who holds one and why. `take` returns the places after one more start.
+    """The places of one pass: which nodes hold one, and why.
 
-    `eases_at` is when the first holder that is NotReady counts as long gone (UTC), None where none is.
+    `take` returns the places after one more start. `eases_at` is when the first NotReady holder counts as
+    gone for long (UTC), None if there is none.
     """
 
     settings: Budget
@@ -38,7 +39,7 @@ class DisruptionBudget:
     where: Mapping[str, tuple[str, str]]
 
     def take(self, node: Node, reason: str) -> DisruptionBudget:
-        """Return the places with this node holding one; a node long gone goes on holding none."""
+        """Return the places with this node as a holder; a node that is gone for long still holds none."""
         if node.name in self.holders or node.name in self.gone:
             return self
         return replace(
@@ -48,7 +49,7 @@ class DisruptionBudget:
         )
 
     def refusals(self, node: Node) -> tuple[str, ...]:
-        """Return why the node may not start, one reason a limit; empty when it may."""
+        """Return why the node may not start, one reason for each limit; empty if it may."""
         if node.name in self.holders or node.name in self.gone:
             return ()
         found = [self._refusal("maxUnavailable", self.settings.max_unavailable, self.fleet, self.holders)]
@@ -88,7 +89,7 @@ def count_places(
 ) -> DisruptionBudget:
     """Return which nodes of the fleet are out of service at `now`; `ours` are those in maintenance, and why.
 
-    `replaced` are nodes that we had deleted and whose replacements are not there yet (`still_missing`).
+    `replaced` are nodes that we deleted and whose replacements do not exist yet (`still_missing`).
     """
     zones: dict[str, int] = {}
     pools: dict[str, int] = {}
@@ -130,7 +131,7 @@ def count_places(
 def still_missing(
     replaced: Sequence[Replaced], fleet: Iterable[Node], settings: Budget, now: datetime
 ) -> tuple[Replaced, ...]:
-    """Return those whose successors have not come, but for the ones that are long gone, and those not gone.
+    """Return those without a replacement, except those that are gone for long or not gone yet.
 
     The number of nodes in a pool shows how many are missing. Which ones are missing does not matter.
     """
@@ -147,7 +148,7 @@ def still_missing(
             by_pool.setdefault(one.pool, []).append(one)
     for pool, some in by_pool.items():
         missing = max(0, max(one.have for one in some) - counts[pool])
-        # The last to go is the last to be followed.
+        # Replacements come in the order in which the nodes went.
         left += sorted(some, key=lambda one: (one.at, one.node))[max(0, len(some) - missing) :]
     return tuple(sorted(left, key=lambda one: (one.at, one.node)))
 

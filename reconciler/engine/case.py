@@ -1,4 +1,4 @@
-"""The case: which of its events are still there, and what the record keeps of them."""
+"""The case: which of its events still exist, and what the record keeps of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SwitchedOn = Callable[[str], bool]
 class CaseView:
     """The events of a case as they are now.
 
-    `present` are there at some source; `unknown` were reported by a source that can't be read now, as
-    sentences; an event of the record in neither has gone from every source that reported it.
+    `present` are reported by a source. `unknown` were reported by a source that can't be read now, as
+    sentences. Any other event of the record is gone from every source that reported it.
     """
 
     present: tuple[JudgedEvent, ...] = ()
@@ -27,7 +27,7 @@ class CaseView:
 
     @property
     def over(self) -> bool:
-        """Whether no event is there, and no unreadable source may hide one."""
+        """Whether no event exists, and no unreadable source may hide one."""
         return not self.present and not self.unknown
 
 
@@ -37,10 +37,10 @@ def view(
     assessment: NodeAssessment,
     switched_on: SwitchedOn,
 ) -> CaseView:
-    """Return which of the record's events are there.
+    """Return which of the record's events still exist.
 
-    An event is present while any source reports it, started or not, whether or not it would still ask for a
-    drain. Any other event that asks for a drain is present too.
+    An event is present while any source reports it, even if it has started or no longer requires a drain. Any
+    other event that requires a drain is present too.
     """
     present = tuple(
         one for one in judged if one.asks or any(known.tells_of(one.event) for known in record.events)
@@ -55,10 +55,10 @@ def view(
 
 
 def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switched_on: SwitchedOn) -> bool:
-    """Whether a source that is switched on can't tell now whether the event is still there.
+    """Whether an enabled source can't tell now whether the event still exists.
 
-    A source that reports something unreadable (a request that is not JSON, a message of a new form) may mean
-    this event. A source that shows a single event may hide this one behind another.
+    An unreadable report (a request that is not JSON, a message in a new form) may be about this event. A
+    source that shows a single event may hide this one behind another.
     """
     readings = [one for one in assessment.readings if one.source == source]
     if not readings:
@@ -83,7 +83,7 @@ def _may_mean(signal: Signal, known: KnownEvent) -> bool:
 
 
 def known(event: MaintenanceEvent) -> KnownEvent:
-    """Return the event as a record keeps it, with its moment in whole seconds."""
+    """Return the event as it is recorded, with its moment in whole seconds."""
     not_before = event.not_before.replace(microsecond=0) if event.not_before else None
     return KnownEvent(event.kind, not_before, event.ids, event.sources, event.condition)
 
@@ -95,7 +95,7 @@ def updated(
     switched_on: SwitchedOn,
     now: datetime,
 ) -> CaseRecord:
-    """Return the record with the events of the case as they are now, and the time since none is left.
+    """Return the record with the current events of the case, and the time since when there is none.
 
     An event keeps every source that ever reported it. A source that reported its end, and then can't be read
     while another still reports the event, has to be read again. A date that a source no longer gives (Azure
@@ -125,13 +125,13 @@ def _unique(events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
 
 
 def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
-    """Return the fresh record with only those events that the record before it had."""
+    """Return the fresh record with only the events that the earlier record had."""
     kept = tuple(one for one in fresh.events if any(old.tells_of(one) for old in before.events))
     return replace(fresh, events=kept)
 
 
 def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
-    """Whether an event asks for a drain that is not on record, or is there as another kind."""
+    """Whether an event that requires a drain is not on record, or is recorded with another kind."""
     return any(
         one.asks
         and one.starts

@@ -1,7 +1,7 @@
 """Check expressions: names joined by `&&`, `||`, `!` and brackets, answered with passed, failed or unknown.
 
-The grammar is maintenance-controller's, but blanks around the operators are not needed. Every check is
-asked, so that every reason is known; an unknown answer never makes a `!` pass.
+The grammar is that of maintenance-controller, but operators need no blanks around them. Every check is
+evaluated, so that every reason is known. An unknown answer never makes a `!` pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"\s*(&&|\|\||!|\(|\)|[A-Za-z_][A-Za-z0-9_]*)")
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression. The message says where, and what was expected."""
+    """The text is not an expression. The message says where, and what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Passed when every part is; an empty one passes."""
+    """Passes when every part passes; an empty one passes."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Passed when one part is."""
+    """Passes when one part passes."""
 
     parts: tuple[Expression, ...]
 
@@ -121,7 +121,7 @@ def names(tree: Expression) -> tuple[str, ...]:
 
 
 def evaluate(tree: Expression, answer: Callable[[str], CheckAnswer]) -> Verdict:
-    """Return the verdict of the whole, in three-valued logic."""
+    """Return the verdict of the expression, in three-valued logic."""
     match tree:
         case Name(name):
             return answer(name).verdict

@@ -1,7 +1,7 @@
-"""Judging: what the settings say about one event of one node, now.
+"""Judging: how the settings apply to one event of one node, now.
 
-The deadline rule is here: a window decides when a drain may start, and the policy of the event decides
-what happens while no window is open.
+The deadline rule is here: a window decides when a drain may start, and the policy of the event decides what
+happens while no window is open.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reconciler.settings.schema import Settings
 def judge(
     event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator, now: datetime
 ) -> JudgedEvent:
-    """Return whether the event asks for a drain of this node, whether it may start now, and why."""
+    """Return whether the event requires a drain of this node, whether it may start now, and why."""
     policy = settings.policy(event.kind, event.condition, node.labels)
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
@@ -73,7 +73,7 @@ def _asks(
         short = f"{event.duration.total_seconds():g}s is below minDuration {limit}"
         return False, f"{name} is ignored: {short}", None
     # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
-    # on our own annotation asks for the drain by name, whoever started the event.
+    # in our own annotation names the drain, so it does not matter who started the event.
     by_user = event.initiator is Initiator.USER and REQUEST not in event.sources
     reported = settings.user_initiated(node.labels) is UserInitiated.REPORT
     if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
@@ -90,7 +90,7 @@ def _asks(
 def _early(
     event: MaintenanceEvent, policy: EventPolicy, now: datetime
 ) -> tuple[bool, str, datetime | None] | None:
-    """Return why a plan of the platform asks for no drain yet, and until when; None if it asks.
+    """Return why a plan of the platform requires no drain yet, and until when; None if it does.
 
     Azure announces a reboot weeks ahead. A drain in the next window would leave the node idle until then.
     """
@@ -108,12 +108,12 @@ def _early(
 
 
 def is_taken(event: MaintenanceEvent, now: datetime) -> bool:
-    """Whether the platform lets us start this maintenance now, and the settings accept the offer."""
+    """Whether the platform allows us to start this maintenance now, and the settings accept the offer."""
     return event.plan is not None and event.plan.accept and event.plan.open_at(now)
 
 
 def earliest(not_before: datetime, plan: PlatformPlan, policy: EventPolicy) -> datetime:
-    """Return the moment from which a plan of the platform asks for a drain, if its offer is not accepted."""
+    """Return the moment from which a plan of the platform requires a drain, if its offer is not accepted."""
     return not_before - max(plan.ahead, policy.lead_time)
 
 
@@ -128,7 +128,7 @@ def _timing(
     settings: Settings,
     now: datetime,
 ) -> tuple[bool, str, datetime | None, str]:
-    """Return whether a drain may start now, why, until when that stands, and what was overruled."""
+    """Return whether a drain may start now, why, until when that holds, and what the deadline overrules."""
     deadline = _deadline(event, policy)
     openness = settings.calendar.at(now, node.labels)
     if openness.open:
@@ -140,7 +140,7 @@ def _timing(
     if event.plan is not None and (
         event.not_before is None or now < earliest(event.not_before, event.plan, policy)
     ):
-        # The date is weeks ahead: the offer is accepted inside a window or not at all.
+        # The date is weeks ahead, so the offer is accepted only inside a window.
         return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""
     # Below, the sentence that waits for the next window says when it opens.
     closed = openness.because if openness.not_allowed else "no maintenance window is open"

@@ -1,4 +1,4 @@
-"""What a drain is ordered to do: how it treats pods, by the events that ask for it and by the settings."""
+"""The order for a drain: how it treats pods, from the events that require it and the settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reconciler.settings.schema import Settings
 def drain_options(
     events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]
 ) -> DrainOptions:
-    """Return how a drain treats pods while these events ask for it; what one of them lets go may go."""
+    """Return how a drain for these events treats pods; a pod that one event allows to evict is evicted."""
     found = (settings.policy(event.kind, event.condition, labels) for event in events)
     policies = [policy for policy in found if policy is not None]
     drain = settings.drain

@@ -1,7 +1,7 @@
-"""Registration of checks and triggers: a decorator makes a plugin known under the name that profiles use.
+"""Registration of checks and triggers: a decorator registers a plugin under the name that profiles use.
 
 Checks are in `reconciler/checks/`, triggers in `reconciler/triggers/`, one file each. Both packages import
-all of their modules, so a new plugin needs no other line than its decorator.
+all of their modules, so a new plugin needs only its decorator.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""What an expression of a profile can name."""
+"""The names that a profile can use."""
 
 _Plugin = TypeVar("_Plugin")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found; `passed`, `failed` and `unknown` make one. The fields are those of CheckAnswer."""
+    """The result of a check, made by `passed`, `failed` or `unknown`. The fields are those of CheckAnswer."""
 
     verdict: Verdict
     reason: str
@@ -36,35 +36,35 @@ class CheckResult:
 
 
 def passed(reason: str = "", *, holds: bool = True) -> CheckResult:
-    """Return a yes; `holds` False means that a no would be no reason to wait."""
+    """Return a passed result; `holds` False means that a failure would be no reason to wait."""
     return CheckResult(Verdict.PASSED, reason, holds=holds)
 
 
 def failed(reason: str, until: datetime | None = None, *, holds: bool = True) -> CheckResult:
-    """Return a no with its reason and, where it is known, the moment at which it changes (UTC)."""
+    """Return a failed result with its reason and, if known, the moment at which it changes (UTC)."""
     return CheckResult(Verdict.FAILED, reason, until, holds)
 
 
 def unknown(reason: str, *, holds: bool = True) -> CheckResult:
-    """Return that the answer is unknown, and why."""
+    """Return an unknown result with its reason."""
     return CheckResult(Verdict.UNKNOWN, reason, holds=holds)
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredCheck:
-    """A check under its name: a function of the situation that answers by that name."""
+    """A check with its name: a function of the situation."""
 
     name: str
     ask: Callable[[Situation], CheckResult]
     waits_for: WaitsFor
 
     def __call__(self, situation: Situation) -> CheckAnswer:
-        """Return what the check finds, as the answer of this name."""
+        """Return the check's answer."""
         found = self.ask(situation)
         return CheckAnswer(self.name, found.verdict, found.reason, found.until, found.holds, self.waits_for)
 
     def hold(self, node: str, reason: str) -> Hold:
-        """Return a hold as this check would leave it, for a stage that finds the same by itself."""
+        """Return a hold of this check, for a stage that reaches the same result by itself."""
         return Hold(node, self.name, reason, waits_for=self.waits_for)
 
 
@@ -85,7 +85,7 @@ def registered_triggers() -> Mapping[str, Trigger]:
 def check(
     name: str, *, waits_for: WaitsFor = WaitsFor.OTHER
 ) -> Callable[[Callable[[Situation], CheckResult]], RegisteredCheck]:
-    """Register a function as the check `name`; raises ValueError where the name is taken or no name."""
+    """Register a function as the check `name`; raises ValueError if the name is taken or invalid."""
 
     def register(ask: Callable[[Situation], CheckResult]) -> RegisteredCheck:
         return _add(_checks, name, RegisteredCheck(name, ask, waits_for))
@@ -94,7 +94,7 @@ def check(
 
 
 def trigger(name: str) -> Callable[[Trigger], Trigger]:
-    """Register a function as the trigger `name`; raises ValueError where the name is taken or no name."""
+    """Register a function as the trigger `name`; raises ValueError if the name is taken or invalid."""
 
     def register(do: Trigger) -> Trigger:
         return _add(_triggers, name, do)

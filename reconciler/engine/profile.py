@@ -1,4 +1,4 @@
-"""Profiles: maintenance workflows of three states, as data."""
+"""Profiles: maintenance workflows with three states, as data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.settings.yaml import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One way out of a state: when `check` passes, the triggers run in order and `next` is the state."""
+    """One transition: when `check` passes, the triggers run in order and `next` is the new state."""
 
     check: Expression
     text: str
@@ -25,7 +25,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StateRules:
-    """What happens in one state: `enter` triggers, run when it is entered, and the ways out."""
+    """The rules of one state: the triggers that run when it is entered (`enter`), and its transitions."""
 
     enter: tuple[str, ...] = ()
     transitions: tuple[Step, ...] = ()
@@ -46,7 +46,7 @@ class Profile:
 def parse_profile(
     name: str, document: Mapping[str, Any], checks: Collection[str], triggers: Collection[str]
 ) -> Profile:
-    """Read a profile from its document. Raises SettingsError with all mistakes at once."""
+    """Parse a profile from its document. Raises SettingsError with all mistakes at once."""
     mistakes: list[str] = []
     states: dict[State, StateRules] = {}
     for key, rules in document.items():
@@ -82,7 +82,7 @@ def _chain(text: str) -> tuple[str, ...]:
 
 
 def builtin(name: str, checks: Collection[str], triggers: Collection[str]) -> Profile:
-    """Return a profile that comes with the package, in the form that a user would write."""
+    """Return a profile of the package, in the form that a user would write."""
     text = files("reconciler.engine").joinpath(f"profiles/{name}.yaml").read_text(encoding="utf-8")
     document = read_yaml(text)
     assert isinstance(document.value, dict)

@@ -1,4 +1,4 @@
-"""What a check or a trigger receives, and what each returns."""
+"""The input of checks and triggers, and the output of triggers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.settings.schema import Settings
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """An event that is to start early, by its id as IMDS spells it; `refusal` says why it may not."""
+    """An event that should start early, with its ID as in IMDS; `refusal` says why it may not."""
 
     id: str
     refusal: str = ""
@@ -27,12 +27,12 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything that one node's checks and triggers may look at.
+    """Everything that the checks and triggers of one node may read.
 
-    `judged` are the node's events but for dismissed ones; `waiting_nodes` counts the other nodes that are
-    still to be drained (our own node goes last). `acknowledgements` are the events that are to start early.
-    `machine` is what owns the node's VM, None where nobody asked; `before_us` names another node of the same
-    pool that is being replaced, empty where none is.
+    `judged` are the node's events without dismissed ones. `waiting_nodes` counts the other nodes that still
+    wait for a drain (our own node goes last). `acknowledgements` are the events that should start early.
+    `machine` is the node's machine, None if it was not read. `before_us` names another node of the same
+    pool that is being replaced, empty if there is none.
     """
 
     node: Node
@@ -53,7 +53,7 @@ class Situation:
 
     @property
     def to_acknowledge(self) -> tuple[Acknowledgement, ...]:
-        """The events that may start now, and are not acknowledged yet."""
+        """The events that may start now and are not acknowledged yet."""
         known = self.record.acknowledged
         return tuple(one for one in self.acknowledgements if not one.refusal and one.id not in known)
 
@@ -64,7 +64,7 @@ class Situation:
 
     @property
     def control_plane(self) -> bool:
-        """Whether the node carries the cluster's own control plane."""
+        """Whether the node runs the cluster's own control plane."""
         told = self.machine is not None and self.machine.control_plane
         return told or any(label in self.node.labels for label in CONTROL_PLANE_LABELS)
 
@@ -75,13 +75,13 @@ class Situation:
 
     @property
     def asking(self) -> tuple[JudgedEvent, ...]:
-        """The events that want a drain begun."""
+        """The events that require the start of a drain."""
         return tuple(one for one in self.judged if one.asks and one.starts)
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The result of the triggers so far: the node as it should be, the record, and the notices."""
+    """The results of the triggers so far: the node as it should be, the record, and the notices."""
 
     record: CaseRecord
     unschedulable: bool | None = None
@@ -91,7 +91,7 @@ class Effects:
     machine: ScaleUp | Remove | None = None
 
     def told(self, notice: Notice) -> Effects:
-        """Return the effects with one more Event to write."""
+        """Return the effects with one more notice."""
         return replace(self, notices=(*self.notices, notice))
 
 

@@ -1,4 +1,4 @@
-"""The state machine: one node, one profile, as far as it goes in one pass."""
+"""The state machine: all steps of one node in one profile that are possible in one pass."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def walk(
     checks: Mapping[str, Check],
     triggers: Mapping[str, Trigger],
 ) -> Walk:
-    """Take every open transition, leave each state at most once, and return what holds the node after that.
+    """Follow every open transition, leave each state at most once, and return what holds the node then.
 
-    Notice is short, so a node may go from operational to in-maintenance within one pass. A case that ends has
-    ended for this pass: an event that is still reported opens the next case in the next pass.
+    Notice is short, so a node may go from operational to in-maintenance within one pass. After the end of a
+    case this pass starts no other: an event that is still reported opens the next case in the next pass.
     """
     effects = Effects(situation.record)
     taken: list[Transition] = []
@@ -106,7 +106,7 @@ def _first_open(profile: Profile, situation: Situation, answer: Callable[[str], 
 
 
 def _taken_elsewhere(situation: Situation, step: Step) -> bool:
-    """Whether the step would put the node into maintenance while another profile has it there."""
+    """Whether the step would put the node into maintenance while it is in maintenance for another profile."""
     begins = step.next is State.IN_MAINTENANCE and situation.state is not State.IN_MAINTENANCE
     return begins and bool(situation.record.elsewhere)
 
@@ -123,7 +123,7 @@ def _holds(profile: Profile, situation: Situation, answer: Callable[[str], Check
                 f"it is in maintenance for profile {situation.record.elsewhere}; only one profile at a time"
             )
             found[HoldCode.ONE_PROFILE] = Hold(situation.node.name, HoldCode.ONE_PROFILE, reason)
-        # A check that only states a fact closes a way that this case does not take.
+        # A check that only states a fact closes a transition that this case does not need.
         if any(not one.holds for one in blocking):
             continue
         for one in blocking:

@@ -1,4 +1,4 @@
-"""What a pass does about a node, by the names that reports, logs and outcomes show."""
+"""What a pass does about a node. Reports, logs and outcomes show these names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class ActionName(StrEnum):
-    """One action. Reports, logs and outcomes show the values, so they stay as they are."""
+    """One action. Reports, logs and outcomes show the values, so they never change."""
 
     STOP_DRAIN = "stop drain"
     CORDON = "cordon"
     UNCORDON = "uncordon"
     RECORD = "record"
-    """A change of the node's own keys alone; an outcome names it more closely (`outcome_name`)."""
+    """A change of only our keys on the node; an outcome names it more precisely (`outcome_name`)."""
     PUBLISH = "publish"
     DRAIN = "drain"
     PERFORM_MAINTENANCE = "perform maintenance"
@@ -31,7 +31,7 @@ class ActionName(StrEnum):
 
 
 def actions(plan: NodePlan) -> tuple[ActionName, ...]:
-    """Return what is done about the node, in order."""
+    """Return the actions for the node, in order."""
     return tuple(_actions(plan))
 
 
@@ -50,19 +50,19 @@ def _actions(plan: NodePlan) -> Iterator[ActionName]:
 
 
 def write_name(write: NodeWrite) -> ActionName:
-    """Return what a node's patch is called."""
+    """Return the name of a node's patch."""
     if write.unschedulable is not None:
         return ActionName.CORDON if write.unschedulable else ActionName.UNCORDON
     return ActionName.PUBLISH if write.only_shows else ActionName.RECORD
 
 
 def machine_name(action: ScaleUp | Remove) -> ActionName:
-    """Return what a request to a machine provider is called."""
+    """Return the name of a request to a machine provider."""
     return ActionName.RAISE_POOL if isinstance(action, ScaleUp) else ActionName.REPLACE_MACHINE
 
 
 def outcome_name(plan: NodePlan) -> str:
-    """Return what the outcome of the node's patch is called, empty where there is no patch.
+    """Return the name of the outcome of the node's patch, empty if there is no patch.
 
     An outcome tells a step of the state machine from other changes of the record.
     """

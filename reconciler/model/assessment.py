@@ -1,4 +1,4 @@
-"""What the sources say of the nodes, joined."""
+"""What all sources report about the nodes, joined."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from reconciler.model.event import Answer, MaintenanceEvent, Reading
 
 @dataclass(frozen=True, slots=True)
 class NodeAssessment:
-    """One node's events, and each source's answer with stale ones made unknown."""
+    """One node's events, and the answer of each source; stale answers are unknown."""
 
     events: tuple[MaintenanceEvent, ...] = ()
     readings: tuple[Reading, ...] = ()
 
     def answer(self, source: str) -> Answer | None:
-        """The source's answer, None where it is switched off."""
+        """The source's answer, None if the source is disabled."""
         return next((reading.answer for reading in self.readings if reading.source == source), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Every node that has something to say, by name; `notes` are for the cluster as a whole."""
+    """The assessments of the nodes with any, by name. `notes` are about the whole cluster."""
 
     nodes: Mapping[str, NodeAssessment] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def of(self, node: str) -> NodeAssessment:
-        """That node's assessment, an empty one where nothing was said."""
+        """The node's assessment, an empty one if there is none."""
         return self.nodes.get(node, NodeAssessment())

@@ -1,4 +1,4 @@
-"""What EC2 says of the instances behind our nodes."""
+"""What EC2 reports about the instances of our nodes."""
 
 from __future__ import annotations
 

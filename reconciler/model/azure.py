@@ -1,4 +1,4 @@
-"""What Azure Resource Manager says of the VMs behind our nodes."""
+"""What Azure Resource Manager reports about the VMs of our nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """What one list of Azure's answers for: a uniform scale set, or all other VMs of a subscription.
+    """The VMs that one list of Azure covers: a uniform scale set, or all other VMs of a subscription.
 
     Everything is casefolded, because providerIDs and Azure's own answers spell names differently. An empty
     `scale_set` means the subscription, and then `group` is empty too: its VMs are in many groups.
@@ -21,7 +21,7 @@ class Scope:
     scale_set: str = ""
 
     def __str__(self) -> str:
-        """Return it as people would name it."""
+        """Return it in words."""
         if self.scale_set:
             return f"scale set {self.group}/{self.scale_set}"
         return f"VMs of subscription {self.subscription}"
@@ -29,7 +29,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Vm:
-    """One VM: its scope, and what it is called in there (an instance id, or `group/name`), casefolded."""
+    """One VM: its scope, and its name in the scope (an instance ID, or `group/name`), casefolded."""
 
     scope: Scope
     name: str
@@ -76,10 +76,10 @@ _SINGLE = re.compile(
 
 
 def vm_of(provider_id: str) -> Vm | None:
-    """Return the VM behind a Node's providerID; None where it is not Azure's.
+    """Return the VM of a Node's providerID, None if it is not Azure's.
 
-    A VM of a flexible scale set, of a VirtualMachines pool, of node auto-provisioning, or on its own has a
-    providerID of one form, and is asked about in one way. Node names are never decoded.
+    A VM of a flexible scale set, of a VirtualMachines pool, of node auto-provisioning, or on its own has
+    the same form of providerID, and the same request. Node names are never decoded.
     """
     text = provider_id.strip().casefold()
     if uniform := _UNIFORM.match(text):

@@ -1,4 +1,4 @@
-"""What a drain is asked to do, and how far it is."""
+"""The order for a drain, and its progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.model.selector import EVERYTHING, LabelSelector
 
 
 class Behavior(StrEnum):
-    """What a pod rule says, in Cluster API's words (MachineDrainRule)."""
+    """The behavior of a pod rule, with the names of Cluster API (MachineDrainRule)."""
 
     DRAIN = "Drain"
     SKIP = "Skip"
@@ -21,9 +21,10 @@ class Behavior(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodRule:
-    """One rule: the pods it is for, what happens to them, and in which order (lowest first).
+    """One rule: which pods it selects, what happens to them, and in which order (lowest first).
 
-    `namespaces` are names; `namespace_selector` is for the namespaces' labels; both None means any.
+    `namespaces` are names; `namespace_selector` selects by the labels of namespaces. If both are None, the
+    rule applies to any namespace.
     """
 
     name: str
@@ -36,13 +37,13 @@ class PodRule:
 
 @dataclass(frozen=True, slots=True)
 class DrainOptions:
-    """How pods are treated; kubectl's flags of the same meaning stand in brackets.
+    """How a drain treats pods; the flags of kubectl with the same meaning are in brackets.
 
-    In a pass `strict` is False: a pod that is kept keeps only itself. By hand it is True: one pod that may
-    not go refuses the whole drain, as kubectl does. `grace` (--grace-period) replaces each pod's own,
-    `max_grace` only caps it. `skip_terminating_after` (--skip-wait-for-delete-timeout) lets pods be whose
-    deletion is older than that. `gone_daemonsets` are `namespace/name` of owners that were looked for and not
-    found. Keys under `prefix` on a pod speak to us.
+    In a pass `strict` is False: a pod that is kept does not affect others. By hand it is True: one pod that
+    must not be evicted refuses the whole drain, as with kubectl. `grace` (--grace-period) replaces each pod's
+    own, `max_grace` only caps it. `skip_terminating_after` (--skip-wait-for-delete-timeout) ignores pods
+    whose deletion is older than that. `gone_daemonsets` are the `namespace/name` of owners that do not exist.
+    Keys under `prefix` on a pod are for the reconciler.
     """
 
     ignore_daemonsets: bool = True
@@ -63,9 +64,9 @@ class DrainOptions:
 class Escalation:
     """What may be done when a drain does not finish; each part is off when None or False.
 
-    `warn_after` names the blocker loudly. `delete_before_deadline`: what would not be gone by `deadline`
-    with its grace is deleted instead of evicted. `force_stuck_after`: pods still there so long after their
-    grace on a node that is not Ready are deleted with grace 0.
+    `warn_after`: warn, and name the blocker. `delete_before_deadline`: delete, instead of evicting, each
+    pod that would not be gone by `deadline` with its grace period. `force_stuck_after`: on a node that is
+    not Ready, delete pods with grace period 0 when they still exist this long after their grace period.
     """
 
     warn_after: timedelta | None = None
@@ -76,11 +77,11 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True)
 class DrainOrder:
-    """One node's drain as the plan asks for it.
+    """The order for one node's drain.
 
-    `since` is when this attempt began (UTC), from which `timeout` (None: without end) counts.
-    `own_pod` is `namespace/name` of the pod that we run in, which goes last. `namespaces` are the labels of
-    each namespace, needed where a rule selects by them.
+    `since` is the start of this attempt (UTC); `timeout` counts from it (None: no timeout). `own_pod` is
+    the `namespace/name` of the pod in which we run, which is evicted last. `namespaces` are the labels of
+    each namespace, for rules that select by them.
     """
 
     node: str
@@ -96,7 +97,7 @@ class DrainOrder:
 
 
 class Phase(StrEnum):
-    """How far one drain is."""
+    """The phase of one drain."""
 
     RUNNING = "running"
     DRAINED = "drained"
@@ -108,7 +109,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why one pod is still there: `pod` is `namespace/name`, `budget` too, empty where none refuses."""
+    """Why one pod is still there.
+
+    `pod` and `budget` are `namespace/name`; `budget` is empty if none refuses.
+    """
 
     pod: str
     because: str
@@ -117,9 +121,9 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class DrainProgress:
-    """How far one node's drain is, as the drainer sees it.
+    """The progress of one node's drain, as the drainer sees it.
 
-    `escalations` are the stages that the settings allowed and that were taken, a sentence each.
+    `escalations` are the stages that were taken, a sentence each.
     """
 
     node: str

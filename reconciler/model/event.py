@@ -1,4 +1,4 @@
-"""What sources say about a node, and the maintenance events that come of it.
+"""What sources report about a node, and the maintenance events that result.
 
 The node agent imports this file, so it needs nothing but the standard library.
 """
@@ -27,12 +27,12 @@ class Kind(StrEnum):
 
     @property
     def is_pause(self) -> bool:
-        """Whether the VM only stands still for a while and keeps its memory."""
+        """Whether the VM only pauses and keeps its memory."""
         return self in (Kind.FREEZE, Kind.LIVE_MIGRATION)
 
     @property
     def severity(self) -> int:
-        """How much it costs a workload, compared with the other kinds: more is worse."""
+        """How disruptive the kind is, compared with the others: more is worse."""
         return _BY_SEVERITY.index(self)
 
 
@@ -49,14 +49,17 @@ _BY_SEVERITY = (
 
 
 class Status(StrEnum):
-    """How far the platform is. Azure never reports the end of an event: the event disappears."""
+    """The status of an event at the platform.
+
+    Azure never reports the end of an event: the event disappears.
+    """
 
     SCHEDULED = "Scheduled"
     STARTED = "Started"
 
 
 class Initiator(StrEnum):
-    """Who wants the event: the platform, or a user of the subscription."""
+    """Who started the event: the platform, or a user of the subscription."""
 
     PLATFORM = "Platform"
     USER = "User"
@@ -64,11 +67,11 @@ class Initiator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlatformPlan:
-    """Maintenance announced weeks ahead, some time from `not_before` to `until`; moments are UTC.
+    """Maintenance announced weeks ahead, at some time from `not_before` to `until`; moments are UTC.
 
-    While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves. The
-    source's settings say how long before `not_before` it may ask for a drain at the earliest (`ahead`), and
-    whether its offers are used (`accept`).
+    While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves. From
+    the source's settings: how long before `not_before` it may require a drain (`ahead`), and whether its
+    offers are used (`accept`).
     """
 
     until: datetime | None = None
@@ -86,12 +89,12 @@ class PlatformPlan:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One thing that one source says is going to happen to one node's VM.
+    """One statement of one source about what will happen to one node's VM.
 
     `not_before` is aware, UTC. `date_unreadable` means that a date was given and could not be read.
     `duration` None means that it is unknown. `resources` are the VMs that the event names, as the source
-    spells them. `plan` is set where it is not at hand but planned weeks ahead. `condition` is set where the
-    event is a node condition that the settings name, and `since` then says when it came true.
+    spells them. `plan` is set if it is not imminent but planned weeks ahead. `condition` is set if the
+    event is a node condition that the settings name; `since` is then when it became True.
     """
 
     source: str
@@ -110,7 +113,7 @@ class Signal:
 
 
 class Answer(StrEnum):
-    """What a source can say of a node. Unknown is never 'no event'."""
+    """The possible answers of a source about a node. Unknown is never 'no event'."""
 
     EVENT = "event"
     NO_EVENT = "no event"
@@ -121,11 +124,11 @@ class Answer(StrEnum):
 class Reading:
     """One source's answer for one node.
 
-    `as_of` is the last heartbeat of whoever wrote it, and `stale_after` how long after it the answer is
-    believed; both are None where the source has no heartbeat. A later stage, which knows `now`, makes an
-    older answer unknown. `installed` is False if nothing on this node can answer: that is reported once for
-    the cluster, not as an unknown for each node. `tells_one` says that of several events the source shows
-    only one: what it does not show may still be there.
+    `as_of` is the last heartbeat of its writer, and `stale_after` is how long the answer is valid after it;
+    both are None if the source has no heartbeat. A later stage, which knows `now`, makes an older answer
+    unknown. `installed` is False if nothing on this node can answer: that is reported once for the cluster,
+    not as an unknown for each node. `tells_one` means that the source shows only one of several events: an
+    event that it does not show may still be there.
     """
 
     source: str
@@ -139,7 +142,7 @@ class Reading:
 
     @property
     def believed_until(self) -> datetime | None:
-        """The last moment at which the answer is believed, None where it does not age."""
+        """The last moment at which the answer is valid, None if it does not age."""
         if self.as_of is None or self.stale_after is None:
             return None
         return self.as_of + self.stale_after
@@ -149,7 +152,7 @@ class Reading:
 class MaintenanceEvent:
     """One event of one node, joined from the signals that report it.
 
-    The most detailed word wins; `disagreements` says where the sources differ, in words.
+    The most detailed signal wins; `disagreements` says in words where the sources differ.
     """
 
     node: str

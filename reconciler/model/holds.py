@@ -1,7 +1,7 @@
-"""Why nothing is done about a node now: the codes of holds, and what a hold waits for.
+"""Why a pass does nothing about a node now: the codes of holds, and what a hold waits for.
 
 A hold's code is the name of the check that did not pass, or one of `HoldCode`. Reports, logs and
-NodeMaintenance objects show it, so the values stay as they are.
+NodeMaintenance objects show it, so the values never change.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class HoldCode(StrEnum):
-    """The codes of holds that come from no check."""
+    """The codes of holds that do not come from a check."""
 
     DISMISSED = "dismissed"
     DRAIN = "drain"
@@ -24,13 +24,13 @@ class HoldCode(StrEnum):
 
 
 class WaitsFor(StrEnum):
-    """What a hold waits for, as far as other tools show the difference."""
+    """What a hold waits for, as other tools distinguish it."""
 
     PERMISSION = "permission"
     """A time or a mode in which drains may start."""
 
     TURN = "turn"
-    """Other nodes: nothing else is against the start."""
+    """Other nodes: nothing else prevents the start."""
 
     OTHER = "other"
     """Anything else."""

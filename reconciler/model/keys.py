@@ -1,4 +1,4 @@
-"""Keys: every label and annotation of ours, spelled once.
+"""Keys: all our labels and annotations, each spelled once.
 
 The node agent imports this file, so it needs nothing but the standard library.
 """
@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 DEFAULT_PREFIX = "node-maintenance.dev"
 INSTALLATION = f"{DEFAULT_PREFIX}/keys-prefix"
-"""The label of a NodeMaintenance object that names its installation's prefix, whatever that prefix is."""
+"""The label of a NodeMaintenance object that names the prefix of its installation.
+
+It is the same for every prefix.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +25,12 @@ class OwnKeys:
 
     @property
     def record(self) -> str:
-        """The annotation that holds what is remembered of the node."""
+        """The annotation with the node's record."""
         return f"{self.prefix}/record"
 
     @property
     def state(self) -> str:
-        """The label that shows the worst state of all profiles, absent while that is operational."""
+        """The label with the worst state of all profiles, absent while that is operational."""
         return f"{self.prefix}/state"
 
     @property
@@ -47,19 +50,19 @@ class OwnKeys:
 
     @property
     def acknowledge(self) -> str:
-        """The annotation that names the events the node agent acknowledges."""
+        """The annotation with the events that the node agent acknowledges."""
         return f"{self.prefix}/acknowledge"
 
     # On a pod.
 
     @property
     def drain(self) -> str:
-        """The label or annotation that says what a drain does with the pod."""
+        """The label or annotation that sets what a drain does with the pod."""
         return f"{self.prefix}/drain"
 
     @property
     def restart(self) -> str:
-        """The label that allows a restart of the pod's workload where it has a single replica."""
+        """The label that allows a restart of the pod's workload if it has a single replica."""
         return f"{self.prefix}/restart"
 
     def owns(self, key: str) -> bool:

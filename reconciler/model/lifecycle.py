@@ -1,4 +1,4 @@
-"""The node conditions of KEP-5683: the names under which we publish, and which can't be a reason to drain."""
+"""The node conditions of KEP-5683. We publish them, so they can't be a reason to drain."""
 
 from __future__ import annotations
 

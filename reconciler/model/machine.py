@@ -1,4 +1,4 @@
-"""What owns the VM behind a node, and what its provider can be asked to do."""
+"""The machine of a node, and the requests to its provider."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MachineRef:
-    """A node's machine as the node itself names it, before its provider is asked.
+    """A node's machine as the node itself names it, before a request to its provider.
 
     `provider` is the provider's name in `machines/registry.py`. For Karpenter `name` is the node's own,
     because its NodeClaim is found by the node. For AKS it is the machine's name in its agent pool, `pool`,
@@ -28,11 +28,11 @@ class MachineRef:
 class Pool:
     """What keeps a number of machines: a MachineSet, a MachineDeployment, an agent pool.
 
-    `wanted` is how many machines it should have, `ready` how many are Ready; both are None where it keeps no
-    number (a NodePool). `revision` is what a change of the number names as seen (a resourceVersion, an
-    ETag). `scales` is whether we may scale it up: not while an autoscaler does. `busy` says why it can't be
-    asked for anything now, and is empty where it can. `lowered_by_deletion` is whether the number falls by
-    one when a machine is deleted, so that no new machine comes by itself.
+    `wanted` is the desired number of machines, `ready` the number of Ready ones; both are None if it keeps no
+    number (a NodePool). `revision` is the version that a change of the number names (a resourceVersion, an
+    ETag). `scales` is whether we may scale it up: not while an autoscaler does. `busy` says why it accepts no
+    request now, and is empty if it does. `lowered_by_deletion` is whether the deletion of a machine lowers
+    the number by one, so that no new machine is created.
     """
 
     kind: str
@@ -46,18 +46,18 @@ class Pool:
     lowered_by_deletion: bool = False
 
     def __str__(self) -> str:
-        """Return the pool as messages name it."""
+        """Return the pool's name in messages."""
         return f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine behind a node as its provider shows it now.
+    """The machine of a node as its provider shows it now.
 
-    `pool` is what brings a new machine after this one, None where nothing does. `uid` is the object's own;
-    for AKS it is the resource ID of the VM, as the list of its pool has it. `deleting` is whether it is being
-    deleted. `control_plane` is whether it runs a control plane. With a `problem` nothing else is known: it
-    says why the machine can't be replaced now.
+    `pool` is what creates a new machine after this one, None if nothing does. `uid` is the object's own; for
+    AKS it is the resource ID of the VM, as in the list of its pool. `deleting` is whether it is being
+    deleted. `control_plane` is whether it runs a control plane. A `problem` says why the machine can't be
+    replaced now; nothing else is known then.
     """
 
     ref: MachineRef
@@ -71,7 +71,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp:
-    """Ask a pool for one more machine: for `wanted` in all."""
+    """Scale a pool up by one machine, to `wanted` machines."""
 
     node: str
     machine: Machine
@@ -82,8 +82,8 @@ class ScaleUp:
 class Remove:
     """Delete a machine.
 
-    With `lower` its pool was scaled up for it before. The pool is then scaled down to that number again,
-    this machine first, so that no third one comes. Without it, the provider brings a new one by itself.
+    With `lower`, its pool was scaled up for it before. The pool is then scaled down again, this machine
+    first, so that no third one is created. Without it, the provider creates a new one by itself.
     """
 
     node: str

@@ -1,6 +1,6 @@
-"""A maintenance as people look it up: one event of one node, what became of it, and why it waits.
+"""A maintenance as people look it up: one event of one node, its state, and why it waits.
 
-It is a view of the plan of a pass. Nothing is decided by it.
+It is a view of the plan of a pass. No decision depends on it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Stage(StrEnum):
-    """How far a maintenance is, as a NodeMaintenance's `status.state` shows it: the values stay."""
+    """The stage of a maintenance, as in `status.state` of a NodeMaintenance: the values never change."""
 
     LET_PASS = "LetPass"
     HELD = "Held"
@@ -42,8 +42,8 @@ class Maintenance:
 
     `state` is a Stage, or what another version of this program wrote.
 
-    `due` is when the next step follows (a window opens, or the deadline), where that is known.
-    `reason` has the names of the checks that hold it, `message` says the same in words.
+    `due` is the time of the next step (a window opens, or the deadline), if it is known. `reason` has the
+    names of the checks that hold it, `message` gives the same in words.
     """
 
     name: str
@@ -65,15 +65,15 @@ class Maintenance:
 
     @property
     def event(self) -> KnownEvent:
-        """The event by which it is recognized."""
+        """The event that identifies it."""
         return KnownEvent(self.kind, self.not_before, self.ids, self.sources, self.condition)
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceWrite:
-    """One object to create, to change (`exists`), or, where `wanted` is None, to delete. It is a Publication.
+    """One object to create, to change (`exists`), or to delete (`wanted` is None). It is a Publication.
 
-    `prefix` names the installation: two of them in one cluster leave each other's objects alone.
+    `prefix` names the installation: two installations in one cluster ignore each other's objects.
     """
 
     name: str
@@ -88,5 +88,5 @@ class MaintenanceWrite:
         return ActionName.NODE_MAINTENANCE
 
     def send(self, writer: ClusterWriter) -> None:
-        """Write it; raises ClusterError and LockLost."""
+        """Write the object; raises ClusterError and LockLost."""
         writer.write_maintenance(self)

@@ -22,10 +22,10 @@ def to_micro_text(moment: datetime) -> str:
 
 
 def from_text(text: str) -> datetime:
-    """Read RFC 3339 or RFC 1123 into UTC; a moment without a zone is refused.
+    """Parse RFC 3339 or RFC 1123 into UTC; a moment without a time zone is refused.
 
     A wrong weekday is ignored: Azure's own documentation has one (scheduled-events.md, "Mon, 11 Apr
-    2026"). Raises ValueError for what is neither, or is not from 2000 to 2100.
+    2026"). Raises ValueError for any other text, and for a moment that is not from 2000 to 2100.
     """
     text = limits.moment_text(text.strip())
     try:

@@ -16,10 +16,10 @@ SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
 UPGRADE_STATUS_LABEL = "kubernetes.azure.com/upgrade-status"
 KARPENTER_LABEL = "karpenter.sh/nodepool"
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
-# The second one is older, and what OpenShift still writes beside the first.
+# The second one is older. OpenShift still writes it beside the first.
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MECHANIC_LABEL = "mechanic.cordoned"
-# Every label that this file, or a check, asks a node for by name.
+# Every label that this file or a check reads by name.
 READ_LABELS = frozenset(
     {
         ZONE_LABEL,
@@ -48,10 +48,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A node condition; `heartbeat` and `transition` are UTC, None where the object has none.
+    """A node condition; `heartbeat` and `transition` are UTC, None if the object has none.
 
-    A time outside of the limits becomes None, and `unreadable` names its field: whoever depends on the time
-    must not take it for absent.
+    A time outside of the limits becomes None, and `unreadable` names its field. Code that depends on the time
+    must not treat it as absent.
     """
 
     type: str
@@ -75,8 +75,8 @@ class Condition:
 class Node:
     """A node as one consistent read showed it.
 
-    Annotations are only those under our own prefix and those asked for; conditions only those asked for;
-    `allocatable` (quantities as text) only where a preview asked for it.
+    It has only the annotations under our own prefix and the wanted ones, and only the wanted conditions;
+    `allocatable` (quantities as text) is there only for a preview.
     """
 
     name: str
@@ -92,16 +92,16 @@ class Node:
     allocatable: Mapping[str, str] = field(default_factory=dict)
 
     def condition(self, condition_type: str) -> Condition | None:
-        """Return the condition of that type, None where the node has none."""
+        """Return the condition of that type, None if the node has none."""
         return next((found for found in self.conditions if found.type == condition_type), None)
 
     def has_taint(self, key: str) -> bool:
-        """Whether a taint of that key is there, whatever its value and effect."""
+        """Whether the node has a taint with that key, with any value and effect."""
         return any(taint.key == key for taint in self.taints)
 
     @property
     def ready(self) -> bool:
-        """Whether the kubelet says Ready; Unknown and missing are not."""
+        """Whether the condition Ready is True; Unknown and missing are not."""
         condition = self.condition("Ready")
         return condition is not None and condition.status == "True"
 
@@ -113,12 +113,12 @@ class Node:
 
     @property
     def zone(self) -> str:
-        """The zone, empty where none is told."""
+        """The zone, empty if unknown."""
         return self.labels.get(ZONE_LABEL, "")
 
     @property
     def pool(self) -> str:
-        """The node pool: AKS's, else Karpenter's; empty where none is told."""
+        """The node pool: AKS's, else Karpenter's; empty if unknown."""
         for label in (*POOL_LABELS, KARPENTER_LABEL):
             if label in self.labels:
                 return self.labels[label]
@@ -126,31 +126,31 @@ class Node:
 
     @property
     def is_spot(self) -> bool:
-        """Whether the VM may be reclaimed."""
+        """Whether it is a spot VM, which the platform may reclaim."""
         return self.labels.get(SPOT_LABEL) == "spot" or self.labels.get(CAPACITY_TYPE_LABEL) == "spot"
 
     @property
     def is_windows(self) -> bool:
-        """Whether the node runs Windows, where AKS has no node-problem-detector and we no agent."""
+        """Whether the node runs Windows, for which AKS has no node-problem-detector and we have no agent."""
         return self.labels.get(OS_LABEL) == "windows"
 
     @property
     def is_karpenter(self) -> bool:
-        """Whether Karpenter, or AKS's node auto-provisioning, made the node and replaces it."""
+        """Whether Karpenter, or AKS node auto-provisioning, created the node and replaces it."""
         return KARPENTER_LABEL in self.labels
 
     @property
     def is_quarantined(self) -> bool:
-        """Whether an AKS upgrade gave up on draining it and left it cordoned."""
+        """Whether an AKS upgrade failed to drain the node and left it cordoned."""
         return self.labels.get(UPGRADE_STATUS_LABEL) == "Quarantined"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which parts of each node a list is to keep; everything else is dropped while it is read.
+    """Which parts of each node a list keeps; everything else is dropped while it is read.
 
-    `labels` None keeps all. Labels and annotations under `annotation_prefix` are always kept, and of the
-    annotations those in `annotations` besides.
+    `labels` None keeps all labels. Labels and annotations under `annotation_prefix`, and the annotations in
+    `annotations`, are always kept.
     """
 
     conditions: frozenset[str]

@@ -1,4 +1,4 @@
-"""What notifiers are given: a notice, and the node it is about."""
+"""What notifiers get: a notice, and its node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a plan."""
+"""The results of a plan's actions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One action's end. LATER: the cluster has changed, so the next pass decides again."""
+    """The result of one action. LATER: the cluster has changed, so the next pass decides again."""
 
     node: str
     action: str

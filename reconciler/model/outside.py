@@ -1,4 +1,4 @@
-"""Everything outside the program that a pass is given, as one value."""
+"""Everything outside the program that a pass uses, as one value."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Self:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What a pass reads; it is enough for a rehearsal, and nothing in it writes to the cluster.
+    """What a pass reads.
 
-    `clients` are those of the sources that ask a service of their own, by the source's name. A source
-    without a client keeps to what the ledger remembers.
+    It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
+    sources, by the source's name. A source without a client uses only the answers in the ledger.
     """
 
     reader: ClusterReader
@@ -43,7 +43,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritableOutside(Outside):
-    """What a pass reads and what it changes: every writer asks the lock first."""
+    """What a pass reads and changes: every writer checks the lock first."""
 
     writer: ClusterWriter
     drainer: Drains

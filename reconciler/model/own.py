@@ -12,8 +12,8 @@ from reconciler.model.plan import NodeWrite
 def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[str, str]:
     """Return our labels and annotations with their values, as `NodeWrite.seen_own` holds them.
 
-    Ours are all keys `prefix/...`, and the labels in `extra_labels` (those of tools that we adopt, which a
-    write names). Labels become `label:<key>`, annotations `annotation:<key>`; what is absent has no entry.
+    Ours are all keys `prefix/...`, and the labels in `extra_labels` (those of adopted tools, which a write
+    names). Labels become `label:<key>`, annotations `annotation:<key>`; absent keys have no entry.
     """
     keys = OwnKeys(prefix)
     extra = frozenset(extra_labels)
@@ -30,7 +30,7 @@ def node_write(
     labels: Mapping[str, str | None] | None = None,
     annotations: Mapping[str, str | None] | None = None,
 ) -> NodeWrite:
-    """Return the patch that makes these changes to the node as it was read; see NodeWrite."""
+    """Return the patch with these changes to the node as it was read; see NodeWrite."""
     named = labels or {}
     return NodeWrite(
         node=node.name,
@@ -46,7 +46,7 @@ def node_write(
 
 
 def shows_intent(node: Node, write: NodeWrite) -> bool:
-    """Whether the node already is as the write wants it."""
+    """Whether the node is already as the write wants it."""
     return (
         write.unschedulable in (None, node.unschedulable)
         and _agrees(node.labels, write.labels)
@@ -55,7 +55,7 @@ def shows_intent(node: Node, write: NodeWrite) -> bool:
 
 
 def is_as_seen(node: Node, write: NodeWrite) -> bool:
-    """Whether UID, `unschedulable` and our own keys are still as the write was decided upon."""
+    """Whether UID, `unschedulable` and our own keys are unchanged since the write was decided."""
     return (
         node.uid == write.uid
         and node.unschedulable == write.seen_unschedulable

@@ -34,10 +34,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckAnswer:
-    """One check's answer, with a reason for a human and, where it can tell, when that will change (UTC).
+    """One check's answer, with a reason for people and, if known, the time when it changes (UTC).
 
-    `holds` is False for a check that only states a fact: its 'no' is no reason to wait. `waits_for` is what
-    the check's registration says.
+    `holds` is False for a check that only states a fact: its 'no' is no reason to wait. `waits_for` comes
+    from the check's registration.
     """
 
     name: str
@@ -50,7 +50,7 @@ class CheckAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One reason why nothing is done now; `until` is when that changes, where it is known (UTC).
+    """One reason why a pass does nothing now; `until` is when that changes, if known (UTC).
 
     `code` is the name of a check, or a `HoldCode`.
     """
@@ -64,7 +64,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One step of one profile's state machine, and why it was taken."""
+    """One step of one profile's state machine, and its reason."""
 
     profile: str
     before: State
@@ -73,12 +73,12 @@ class Transition:
 
     @property
     def begins(self) -> bool:
-        """Whether the node goes out of service with it."""
+        """Whether the node goes out of service with this step."""
         return self.after is State.IN_MAINTENANCE and self.before is not State.IN_MAINTENANCE
 
 
 class NoticeType(StrEnum):
-    """The two types that a Kubernetes Event has."""
+    """The two types of a Kubernetes Event."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -86,7 +86,7 @@ class NoticeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A Kubernetes Event to be written on the node; only ever on a transition."""
+    """A Kubernetes Event to write on the node; it belongs to a transition."""
 
     reason: str
     message: str
@@ -97,8 +97,8 @@ class Notice:
 class NodeWrite:
     """One patch of one node, with the state of the node that it was decided for.
 
-    Only keys under our own prefix, labels of the tools we adopt, and annotations that `publish` asks for
-    are ever named. None as a value takes a key away; `unschedulable` None leaves it alone.
+    It names only keys under our own prefix, labels of adopted tools, and annotations of publishers. A value
+    of None removes the key; `unschedulable` None does not change it.
     """
 
     node: str
@@ -113,16 +113,16 @@ class NodeWrite:
 
     @property
     def only_shows(self) -> bool:
-        """Whether it changes only what other tools are shown."""
+        """Whether it changes only what other tools see."""
         ours = any(map(OwnKeys(self.own_prefix).owns, self.annotations))
         return self.unschedulable is None and not self.labels and not ours
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionsWrite:
-    """Conditions to be put into a node's status, and the types of those to be taken away.
+    """Conditions to add to a node's status, and the types of conditions to remove.
 
-    A `transition` of None keeps the moment that is there. It is a Publication.
+    A `transition` of None keeps the existing moment. It is a Publication.
     """
 
     node: str
@@ -136,20 +136,20 @@ class ConditionsWrite:
         return ActionName.CONDITIONS
 
     def send(self, writer: ClusterWriter) -> None:
-        """Write it; raises ClusterError and LockLost."""
+        """Write the conditions; raises ClusterError and LockLost."""
         writer.patch_conditions(self)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedEvent:
-    """An event with what the settings make of it.
+    """An event, judged by the settings.
 
-    `asks` is whether it wants the node drained, `starts` whether it still wants a drain begun (a pause that
-    has started does not), `because` why or why not. `deadline` is `not_before` minus the lead time (UTC).
-    `may_start` is what windows and deadline say of `now`, `timing` says it in words, `until` is when that
-    answer changes, and `overruled` names the window or the time not allowed that gave way to the deadline.
-    `due` is whether it is at hand, so that nothing is waited for. `acknowledges` and `replaces` are what the
-    settings want once the node is drained for it.
+    `asks` is whether it requires a drain of the node, `starts` whether a drain may still begin for it (not
+    for a pause that has started), `because` why or why not. `deadline` is `not_before` minus the lead time
+    (UTC). `may_start` is whether windows and deadline allow a start at `now`, `timing` says it in words,
+    `until` is when that answer changes, and `overruled` names the window or freeze that the deadline
+    overruled. `due` is whether it is imminent, so that nothing is waited for. `acknowledges` and `replaces`
+    are what the settings want once the node is drained for it.
     """
 
     event: MaintenanceEvent
@@ -189,7 +189,7 @@ class Preview:
 class Actions:
     """The actions for one node.
 
-    `publications` only show something to other tools: they do not count as an action, and are sent last.
+    `publications` only show something to other tools: they are not counted as actions, and are sent last.
     """
 
     write: NodeWrite | None = None
@@ -202,14 +202,14 @@ class Actions:
 
     @property
     def any(self) -> bool:
-        """Whether anything is done; a patch that only shows something to others does not count."""
+        """Whether there is any action; a patch that only shows something to other tools is none."""
         written = self.write is not None and not self.write.only_shows
         return written or self.drain is not None or self.stop_drain
 
 
 @dataclass(frozen=True, slots=True)
 class DrainState:
-    """How far a node's drain is: pods that it keeps, what the drainer reports, and what a preview says."""
+    """The progress of a node's drain: the pods that it keeps, the drainer's report, and a preview."""
 
     kept: tuple[Blocker, ...] = ()
     progress: DrainProgress | None = None
@@ -218,9 +218,9 @@ class DrainState:
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """All that a pass decided about one node: what was seen of it, what follows, and what is to be done.
+    """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
-    `record` is what its profile remembers of it after this pass.
+    `record` is the profile's data about the node after this pass.
     """
 
     node: str
@@ -240,7 +240,7 @@ class NodePlan:
 
     @property
     def acts(self) -> bool:
-        """Whether anything is done about this node."""
+        """Whether the plan has an action for this node."""
         return self.todo.any
 
     @property
@@ -251,7 +251,7 @@ class NodePlan:
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """The whole fleet's budget after this plan: places in all, and who holds one, with the reason."""
+    """The whole fleet's budget after this plan: all places, and which node holds one, with the reason."""
 
     limit: int
     fleet: int
@@ -260,10 +260,10 @@ class BudgetUse:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a pass decided, nodes in the order in which they are dealt with.
+    """The decisions of a pass, with the nodes in the order in which the pass handles them.
 
-    `next_change` is the earliest moment at which this plan would differ with the same cluster (UTC).
-    `publications` show the plan as a whole to other tools.
+    `next_change` is the earliest moment at which the plan changes if the cluster stays the same (UTC).
+    `publications` show the whole plan to other tools. `managed` is the number of managed nodes.
     """
 
     now: datetime

@@ -28,9 +28,9 @@ def grace_seconds(found: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner that is the controller (`controller: true`), as metav1.GetControllerOf finds it.
+    """The owner that is the controller (`controller: true`), as in metav1.GetControllerOf.
 
-    Who may write the object can write anything here: the API server does not check that such an owner exists.
+    Anyone who may write the object may write any owner: the API server does not check that it exists.
     """
 
     kind: str
@@ -60,11 +60,11 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What decides where else a pod may run; read only where a preview asks for it.
+    """What decides where else a pod may run; read only for a preview.
 
-    `affinity` are the required terms, any of which is enough. `requests` are quantities as text, summed
-    over containers by whoever reads them. `topology` tells that pod (anti-)affinity or spread constraints
-    exist, which a preview can't judge by itself.
+    `affinity` are the required terms, any of which is enough. `requests` are quantities as text, one entry
+    per container and one for the overhead. `topology` means that there are pod (anti-)affinity or spread
+    constraints, which a preview does not check.
     """
 
     requests: tuple[Mapping[str, str], ...] = ()
@@ -79,8 +79,8 @@ class Pod:
     """A pod as one read or one watch event showed it.
 
     `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `deleting_until` is
-    metadata.deletionTimestamp, which already has the grace in it. `labels` and `annotations` are whole:
-    selectors and pod rules ask for them.
+    metadata.deletionTimestamp, which includes the grace period. `labels` and `annotations` are complete, for
+    selectors and pod rules.
     """
 
     namespace: str
@@ -118,7 +118,7 @@ class Pod:
 
     @property
     def mirror(self) -> bool:
-        """Whether it only mirrors a static pod of the kubelet, which no eviction can remove."""
+        """Whether it is the mirror of a static pod, which no eviction can remove."""
         return "kubernetes.io/config.mirror" in self.annotations
 
 

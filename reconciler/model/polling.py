@@ -1,4 +1,4 @@
-"""What the service behind a polled source said, and when it may be asked again.
+"""The answers of a polled source's service, and when to query it again.
 
 `S` is the source's scope, that is, what one request answers for (a region, a scale set); scopes can be
 compared and sorted. `F` is one fact about one VM, as the source reads it.
@@ -67,4 +67,4 @@ class Memory(Generic[S, F]):
 
 
 AnyMemory: TypeAlias = Memory[Any, Any]
-"""The memory of a source that is known by its name alone: only that source knows the types in it."""
+"""The memory of any source. Only the source itself knows the types in it."""

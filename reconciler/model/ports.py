@@ -1,6 +1,6 @@
-"""What the stages need from outside, as protocols; clients and the simulation are two implementations.
+"""What the stages need from outside, as protocols. The clients and the simulation implement them.
 
-Every call may raise the errors of `reconciler.errors.ClusterError`; reads are consistent ones.
+Every call may raise the errors of `reconciler.errors.ClusterError`. Reads are consistent.
 """
 
 from __future__ import annotations
@@ -39,117 +39,118 @@ class ClusterReader(Protocol):
         """The labels of every namespace, by name."""
 
     def agents(self) -> Agents:
-        """The node agent's DaemonSet, and its pods only when some are not ready."""
+        """The node agent's DaemonSet, and its pods only if some are not ready."""
 
     def remediator(self) -> Remediator:
-        """AKS's remediator-config, where there is one."""
+        """AKS's remediator-config, if there is one."""
 
     def ledger(self) -> Ledger:
-        """Our ConfigMap; an empty ledger where there is none yet."""
+        """The ledger in our ConfigMap; an empty ledger if there is none yet."""
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        """Our NodeMaintenance objects, those of this prefix; None where the CRD is not installed."""
+        """Our NodeMaintenance objects, those of this prefix; None if the CRD is not installed."""
 
     def skew(self) -> timedelta | None:
         """Our clock minus the `Date` of the server's last answer, None before any."""
 
 
 class ClusterWriter(Protocol):
-    """Writes of one pass; each asks the lock first and raises LockLost where it is not ours any more."""
+    """Writes of one pass; each checks the lock first and raises LockLost if it is no longer ours."""
 
     def patch_node(self, write: NodeWrite) -> None:
         """Patch a node, naming the resourceVersion and UID seen.
 
-        After a 409 the node is read again and the patch retried if UID, `unschedulable` and our own keys
-        are as they were seen. Raises Conflict when they are not, NotFound when the node has gone.
+        After a 409 the node is read again, and the patch retried if UID, `unschedulable` and our own keys
+        are unchanged. Raises Conflict if they have changed, NotFound if the node is gone.
         """
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
-        """Put conditions into a node's status, and take others away; Conflict where its UID is another."""
+        """Add conditions to a node's status, and remove others; Conflict if its UID is another one."""
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
-        """Make, change or delete a NodeMaintenance; deleting one that has gone is done already."""
+        """Create, change or delete a NodeMaintenance; deleting one that is gone succeeds."""
 
     def write_ledger(self, ledger: Ledger) -> None:
-        """Write our ConfigMap, making it where it is missing."""
+        """Write our ConfigMap, or create it."""
 
 
 class Notifier(Protocol):
-    """Tells people what was done. Nothing waits for it, and nothing depends on it."""
+    """Reports to people what was done. Nothing waits for it, and nothing depends on it."""
 
     def notify(self, notification: Notification) -> None:
-        """Pass the notice on. A failure is logged, not raised; raises LockLost where the lock is not ours."""
+        """Send the notice. A failure is logged, not raised; raises LockLost if the lock is not ours."""
 
 
 class SourceClient(Protocol):
-    """The service that a polled source asks, such as a cloud's API."""
+    """The service that a polled source queries, such as a cloud's API."""
 
     def ask(self, scopes: Sequence[Any], /) -> tuple[Any, ...]:
-        """Ask for each scope once, in order, and return what came of each.
+        """Query each scope once, in order, and return one result for each.
 
-        A scope and its answer are of the source's own types. Raises nothing and never waits: a failure is
-        reported in its answer, and once the service asks for patience, the rest is not asked for.
+        A scope and its answer have the source's own types. Raises nothing and never waits: a failure is part
+        of the answer, and once the service throttles, the remaining scopes are not queried.
         """
 
 
 @runtime_checkable
 class MaintenanceStarter(Protocol):
-    """A source's client that can also start maintenance; asks the lock first, as ClusterWriter does."""
+    """A source's client that can also start maintenance; checks the lock first, as ClusterWriter does."""
 
     def perform_maintenance(self, action: PerformMaintenance) -> None:
         """Start the maintenance that the platform offers, without waiting for its end. Raises CloudError."""
 
 
 class MachineReader(Protocol):
-    """Reads the machines behind nodes: objects in the cluster, or AKS agent pools."""
+    """Reads the machines of nodes: objects in the cluster, or AKS agent pools."""
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each as it is now, in order; what can't be found out is its `problem`. Raises nothing."""
+        """Return each machine as it is now, in order; a failure is its `problem`. Raises nothing."""
 
 
 class MachineWriter(Protocol):
-    """What is done to machines; asks the lock first, as ClusterWriter does.
+    """Writes to machines; each checks the lock first, as ClusterWriter does.
 
-    Both may be asked for what has been done already, by a pass that was killed right after: that does
-    nothing. Both raise ClusterError or CloudError, and wait for nothing.
+    Both methods do nothing if an earlier pass has already done the same, for example one that was killed
+    right after it. Both raise ClusterError or CloudError, and wait for nothing.
     """
 
     def scale_up(self, action: ScaleUp) -> None:
-        """Ask the machine's pool for `wanted` machines; where it has as many, nothing. Conflict where it
-        is not as it was seen.
+        """Scale the machine's pool to `wanted` machines, or do nothing if it has as many.
+
+        Conflict if the pool has changed since it was read.
         """
 
     def remove(self, action: Remove) -> None:
-        """Have the machine deleted; where it is gone or going, nothing."""
+        """Delete the machine, or do nothing if it is gone or being deleted."""
 
 
 class Machines(MachineReader, MachineWriter, Protocol):
-    """Both: what owns the machines behind nodes, to read and to change."""
+    """Reads and writes machines."""
 
 
 class Drains(Protocol):
-    """The drainer: its drains go on by themselves, between passes too."""
+    """The drainer. Its drains continue by themselves, also between passes."""
 
     def start(self, order: DrainOrder) -> None:
-        """Begin a drain, or take the new order for one that runs."""
+        """Start a drain, or change the order of a running one."""
 
     def stop(self, node: str) -> None:
-        """Evict nothing more from a node."""
+        """Stop evictions from a node."""
 
     def progress(self) -> Mapping[str, DrainProgress]:
-        """Return every drain begun here, by node."""
+        """Return every drain started here, by node."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodGone:
-    """A watch says that the pod of this UID is no more."""
+    """A watch reports that the pod with this UID is gone."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetGone:
-    """A watch says that the budget `namespace/name` is no more."""
+    """A watch reports that the budget `namespace/name` is gone."""
 
     key: str
 
@@ -158,7 +159,7 @@ class BudgetGone:
 class Listed:
     """A watch has yielded everything that existed when it listed: at the start, and after each 410.
 
-    Before it, it is unknown whether a node has no more pods, or a pod no budget.
+    Until then it is unknown whether a node has other pods, or a pod has a budget.
     """
 
 
@@ -167,20 +168,20 @@ BudgetChange = PodDisruptionBudget | BudgetGone | Listed
 
 
 class Clock(Protocol):
-    """Time as something handed in: the system's in a job, a virtual one in the simulation and in tests."""
+    """Time as a dependency: the system's in a job, a virtual one in the simulation and in tests."""
 
     def now(self) -> datetime:
         """The time, aware, UTC."""
 
     def wait(self, condition: Condition, timeout: float | None) -> None:
-        """Wait on a condition that the caller holds until it is notified, or so many seconds at most."""
+        """Wait on a condition that the caller holds, until it is notified or `seconds` have passed."""
 
 
 class Evictor(Protocol):
-    """What the drainer needs of the cluster; writes ask the lock as ClusterWriter's do."""
+    """What the drainer needs of the cluster; writes check the lock as those of ClusterWriter do."""
 
     def node(self, name: str) -> Node | None:
-        """One node as it is now, None where it has gone."""
+        """One node as it is now, None if it is gone."""
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of one node, or of all."""
@@ -188,12 +189,13 @@ class Evictor(Protocol):
     def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
         """List, then watch the pods of one node.
 
-        Yields each pod as it is listed, then `Listed`, then each change. Ends when the context is left from
-        any thread. Reconnects by itself, and lists again after a 410: pods that this list misses are PodGone.
+        Yields each pod as it is listed, then `Listed`, then each change. Ends when any thread leaves the
+        context. Reconnects by itself, and lists again after a 410: pods that are missing in the new list
+        are PodGone.
         """
 
     def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
-        """List, then watch every PodDisruptionBudget, in the same way."""
+        """List, then watch every PodDisruptionBudget, like `watch_pods`."""
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict by policy/v1 with the UID as precondition.
@@ -203,12 +205,12 @@ class Evictor(Protocol):
         """
 
     def delete(self, pod: Pod, *, grace: int | None) -> None:
-        """Delete with the UID as precondition; raises as `evict` does, but for TooManyRequests."""
+        """Delete with the UID as precondition; raises what `evict` raises, except TooManyRequests."""
 
     def restart(self, pod: Pod, now: datetime) -> str:
         """Restart the Deployment that owns the pod as `kubectl rollout restart` does; returns its name.
 
-        Raises Rejected with the reason where the workload does not fit.
+        Raises Rejected with the reason if the workload can't be restarted this way.
         """
 
     def attachments(self, node: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A write that only shows something to other tools; nothing is decided by it."""
+"""A write that only shows something to other tools; no decision depends on it."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class Publication(Protocol):
         """Its name in reports and outcomes."""
 
     def send(self, writer: ClusterWriter) -> None:
-        """Write it; raises ClusterError and LockLost."""
+        """Send the write; raises ClusterError and LockLost."""

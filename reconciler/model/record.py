@@ -1,7 +1,7 @@
-"""The record: what a node's annotation remembers of it.
+"""The record: the state of a node's cases, in an annotation of the node.
 
 A node has one record. Each profile has its own state and data in it. The cordon and the drain belong to the
-node: each names who claims it, and is undone when the last claimant leaves.
+node: each lists its claims, and is undone when the last claim is removed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from enum import StrEnum
 
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 
-# What two clocks and two formats may differ in and still mean one moment.
+# Two moments that differ by no more are the same one, because clocks and formats differ.
 SAME_MOMENT = timedelta(minutes=1)
 
 
 class State(StrEnum):
-    """A node's state in one profile, in maintenance-controller's words, worst last."""
+    """A node's state in one profile, with the names of maintenance-controller, worst last."""
 
     OPERATIONAL = "operational"
     REQUIRED = "maintenance-required"
@@ -25,7 +25,7 @@ class State(StrEnum):
 
 
 class Cordon(StrEnum):
-    """Whose the cordon is: only ours and an adopted one are ever undone."""
+    """Who owns the cordon: only our own and an adopted one are ever undone."""
 
     NONE = "none"
     OURS = "ours"
@@ -34,13 +34,13 @@ class Cordon(StrEnum):
 
     @property
     def may_be_undone(self) -> bool:
-        """Whether law 2 lets us uncordon."""
+        """Whether law 2 allows us to uncordon."""
         return self in (Cordon.OURS, Cordon.ADOPTED_MECHANIC)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """An event as the record keeps it: enough to find it again, and the sources that reported it."""
+    """An event in the record: what identifies it, and the sources that reported it."""
 
     kind: Kind
     not_before: datetime | None
@@ -49,7 +49,7 @@ class KnownEvent:
     condition: str = ""
 
     def tells_of(self, other: KnownEvent | MaintenanceEvent) -> bool:
-        """Whether both are one event, by the rule in docs/design.md, 'The life of a case'."""
+        """Whether both are the same event, by the rule in docs/design.md, 'The life of a case'."""
         return same_event(
             (self.kind, self.not_before, self.ids, self.condition),
             (other.kind, other.not_before, other.ids, other.condition),
@@ -65,11 +65,11 @@ def identity(signal: Signal) -> Identity:
 
 
 def same_event(one: Identity, two: Identity) -> bool:
-    """Whether two identities of one node are one event.
+    """Whether two identities of one node are the same event.
 
-    They are when an id is in both, compared without regard to case (IMDS writes upper-case GUIDs, Resource
-    Graph lower-case ones); or else when kind (a Freeze may be a LiveMigration) and not_before (a minute
-    either way, or missing on one side) agree.
+    They are if they share an ID, without regard to case (IMDS writes upper-case GUIDs, Resource Graph
+    lower-case ones). They also are if kind (a Freeze may be a LiveMigration) and not_before (a minute either
+    way, or missing on one side) agree.
     """
     if one[3] or two[3]:
         return one[3] == two[3]
@@ -92,7 +92,7 @@ class ClaimKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Claim:
-    """One claimant of a node's cordon or drain: a profile, or a person who drains the node by hand."""
+    """One claim on a node's cordon or drain, by a profile or by a person who drains the node by hand."""
 
     kind: ClaimKind
     name: str
@@ -112,9 +112,9 @@ class DrainRecord:
 
 @dataclass(frozen=True, slots=True)
 class SelfService:
-    """Maintenance that we started ourselves: when we last asked for it, how often, and the boot before it.
+    """Maintenance that we started: the last request, the number of requests, and the boot ID before.
 
-    Written before the platform is asked: the pass after a kill knows that the request may have been sent.
+    It is written before the request: the pass after a kill knows that the request may have been sent.
     """
 
     asked: datetime
@@ -126,9 +126,9 @@ class SelfService:
 class Replacement:
     """A new machine that we requested in place of this node's.
 
-    `asked` is when we last requested anything (UTC). `wanted` is the number of machines to which the pool was
-    scaled up for it, None where it was not. `removals` counts the requests to delete the node's own machine.
-    Written before the provider is asked: the pass after a kill knows that the request may have been sent.
+    `asked` is the time of the last request (UTC). `wanted` is the number of machines to which the pool was
+    scaled up for it, None if it was not. `removals` counts the requests to delete the node's own machine. It
+    is written before the request: the pass after a kill knows that the request may have been sent.
     """
 
     asked: datetime
@@ -138,13 +138,13 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class ProfileRecord:
-    """What one profile remembers of a node.
+    """The data of one profile about a node.
 
-    `since` is when the profile entered its state, None while it is operational. `events` are those that the
-    case is about. `dismissed` are those that are ignored because someone uncordoned the node. `quiet_since`
-    is when the last of `events` had gone from every source that reported it. `self_service` is set once we
-    asked the platform to start, `acknowledged` are the ids of the events that we told it to start,
-    `replacement` is set once another machine was requested. All moments are UTC.
+    `since` is when the profile entered its state, None while it is operational. `events` are the events of
+    the case. `dismissed` are ignored because someone uncordoned the node. `quiet_since` is when the last of
+    `events` was gone from every source that reported it. `self_service` is set once we asked the platform
+    to start, `acknowledged` are the ids of the events that we told it to start, `replacement` is set once
+    another machine was requested. All moments are UTC.
     """
 
     state: State = State.OPERATIONAL
@@ -164,11 +164,12 @@ class ProfileRecord:
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord(ProfileRecord):
-    """One profile's view of a node's record: its own data, and what it claims of the node.
+    """One profile's view of a node's record: its own data, and its claims on the node.
 
-    `cordon` and `drain` are the node's where this profile claims them, else NONE and None. `node_cordon` is
-    whose the node's cordon is, whoever claims it. `also_claimed_by` are the others that claim the cordon.
-    `elsewhere` names another profile for which the node is in maintenance, empty where there is none.
+    `cordon` and `drain` are the node's if this profile claims them, else NONE and None. `node_cordon` is the
+    owner of the node's cordon, with or without a claim of this profile. `also_claimed_by` are the other
+    claims on the cordon. `elsewhere` names another profile for which the node is in maintenance, empty if
+    there is none.
     """
 
     cordon: Cordon = Cordon.NONE
@@ -179,15 +180,21 @@ class CaseRecord(ProfileRecord):
 
     @property
     def may_uncordon(self) -> bool:
-        """Whether to uncordon when this profile leaves: law 2 allows it, and there is no other claim."""
+        """Whether to uncordon when this profile's claim is removed:
+
+        law 2 allows it, and there is no other claim.
+        """
         return self.cordon.may_be_undone and not self.also_claimed_by
 
     def moved(self, state: State, now: datetime) -> CaseRecord:
-        """Return the view with the profile in that state since `now`."""
+        """Return the view with the profile in this state since `now`."""
         return replace(self, state=state, since=None if state is State.OPERATIONAL else now)
 
     def closed(self, dismissed: tuple[KnownEvent, ...] | None = None) -> CaseRecord:
-        """Return the view without its case and its claims; `dismissed` replaces the events ignored so far."""
+        """Return the view without its case and its claims;
+
+        `dismissed` replaces the events that are ignored.
+        """
         return CaseRecord(
             self.state,
             self.since,
@@ -200,7 +207,7 @@ class CaseRecord(ProfileRecord):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCordon:
-    """A node's cordon: whose it is, since when (UTC), and who claims it."""
+    """A node's cordon: its owner, its start (UTC), and its claims."""
 
     whose: Cordon
     since: datetime
@@ -209,7 +216,7 @@ class ClaimedCordon:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDrain:
-    """A node's drain, and who claims it."""
+    """A node's drain, and its claims."""
 
     drain: DrainRecord
     claims: tuple[Claim, ...]
@@ -217,9 +224,9 @@ class ClaimedDrain:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All that we remember of one node: each profile's data, the cordon and the drain.
+    """The record of one node: each profile's data, the cordon and the drain.
 
-    `profiles` are sorted by name; one that is operational and has nothing to remember is left out.
+    `profiles` are sorted by name; one that is operational and has no data is left out.
     """
 
     uid: str
@@ -228,7 +235,7 @@ class Record:
     drain: ClaimedDrain | None = None
 
     def profile(self, name: str) -> ProfileRecord:
-        """Return what a profile remembers; a profile that is not in the record is operational."""
+        """Return the data of a profile; a profile that is not in the record is operational."""
         return next((kept for one, kept in self.profiles if one == name), ProfileRecord())
 
     def case(self, profile: str) -> CaseRecord:
@@ -307,12 +314,12 @@ class Record:
 
     @property
     def self_service(self) -> bool:
-        """Whether a profile asked the platform to start its maintenance."""
+        """Whether a profile requested that the platform starts its maintenance."""
         return any(kept.self_service is not None for _, kept in self.profiles)
 
     @property
     def being_drained(self) -> bool:
-        """Whether a profile drains the node and pods are left."""
+        """Whether a profile is draining the node and pods are left."""
         drain = self.drain
         if drain is None or drain.drain.done is not None:
             return False
@@ -320,13 +327,13 @@ class Record:
 
     @property
     def claimed_by(self) -> str:
-        """Who drains the node by hand, or empty."""
+        """The person who drains the node by hand, empty if there is none."""
         claims = (*(self.cordon.claims if self.cordon else ()), *(self.drain.claims if self.drain else ()))
         return ", ".join(sorted({one.name for one in claims if one.kind is ClaimKind.PERSON}))
 
     @property
     def worst(self) -> State:
-        """The worst state of all profiles, which the label shows; a drain by hand is maintenance, too."""
+        """The worst state of all profiles, for the label; a drain by hand counts as in maintenance."""
         if self.claimed_by:
             return State.IN_MAINTENANCE
         order = list(State)
@@ -334,13 +341,13 @@ class Record:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is worth remembering any more."""
+        """Whether the record can be removed, because it has no data."""
         return not self.profiles and self.cordon is None and self.drain is None
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A record that can't be read, or is of a newer version, and why."""
+    """A record that can't be read or has a newer version, and why."""
 
     because: str
 

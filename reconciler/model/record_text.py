@@ -1,7 +1,7 @@
 """The record as the annotation's text, which is JSON.
 
-Version 2 is written; versions 1 and 2 are read. A record of another UID is ignored. One that can't be read,
-or is of a newer version, raises RecordUnreadable and is never overwritten.
+Version 2 is written; versions 1 and 2 are read. A record with another UID is ignored. One that can't be
+read, or has a newer version, raises RecordUnreadable and is never overwritten.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from reconciler.model.record import (
 
 VERSION = 2
 _OF_VERSION_1 = "default"
-"""The one profile that a program of version 1 had."""
+"""The only profile of a program that writes version 1."""
 
 
 def record_of(node: Node, prefix: str) -> Record | Unreadable | None:
-    """Return a node's record, None where it has none or one of another UID."""
+    """Return a node's record, None if it has none or one with another UID."""
     text = node.annotations.get(OwnKeys(prefix).record)
     if text is None:
         return None
@@ -51,9 +51,9 @@ def record_of(node: Node, prefix: str) -> Record | Unreadable | None:
 
 
 def to_annotation(record: Record) -> str:
-    """Return the record as the annotation's text: sorted, compact, the same for the same record.
+    """Return the record as the annotation's text: sorted and compact. Equal records give equal texts.
 
-    Raises RecordUnreadable where it would be longer than `from_annotation` reads.
+    Raises RecordUnreadable if it would be longer than `from_annotation` reads.
     """
     document: dict[str, Any] = {
         "version": VERSION,
@@ -75,9 +75,9 @@ def to_annotation(record: Record) -> str:
 
 
 def from_annotation(text: str, uid: str) -> Record | None:
-    """Read the record of the node that has this UID; None where it is of another node.
+    """Parse the record of the node with this UID; None if it is of another node.
 
-    Raises RecordUnreadable when the text is no record, or one of a newer version.
+    Raises RecordUnreadable if the text is no record or has a newer version.
     """
     try:
         document = limits.loads(text)
@@ -109,7 +109,7 @@ def _version_1(document: Mapping[str, Any], uid: str) -> Record:
     """Read version 1: the case, the cordon and the drain are those of its one profile.
 
     A drain by hand put that profile into maintenance. In version 2 the person claims cordon and drain
-    instead; a case that the profile had before goes on when the person has gone.
+    instead; an earlier case of the profile continues when that claim is removed.
     """
     case = document.get("case", {})
     person = limits.text(str(document.get("claimedBy", "")))
@@ -150,7 +150,7 @@ def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
     if kept.dismissed:
         out["dismissed"] = [_event_out(event) for event in kept.dismissed]
     if kept.self_service:
-        # A program that does not know this key waits for event, node and settle time as ever: still right.
+        # A program that does not know this key waits for event, node and settle time, which is still correct.
         out["selfService"] = {
             "asked": to_text(kept.self_service.asked),
             "attempt": kept.self_service.attempt,
@@ -175,7 +175,7 @@ def _profile_in(document: Mapping[str, Any]) -> ProfileRecord:
 
 
 def _data_in(document: Mapping[str, Any], start: ProfileRecord) -> ProfileRecord:
-    """Add a profile's own data, which versions 1 and 2 spell alike."""
+    """Add a profile's own data, which has the same form in versions 1 and 2."""
     started, replaced = document.get("selfService"), document.get("replacement")
     return replace(
         start,

@@ -1,4 +1,4 @@
-"""Label selectors: which nodes, pods or namespaces something is about."""
+"""Label selectors for nodes, pods and namespaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
 
 
 class Operator(StrEnum):
-    """What a requirement asks of a label. Gt and Lt are for the affinity of nodes alone."""
+    """The operator of a requirement. Only the affinity of nodes uses Gt and Lt."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -25,14 +25,14 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one label. An operator that we don't know is kept as it came, and met by nothing."""
+    """One condition on one label. An unknown operator is kept unchanged, and nothing matches it."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet it, as k8s.io/apimachinery's labels.Requirement.Matches has it."""
+        """Whether the labels match, as in labels.Requirement.Matches of k8s.io/apimachinery."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -75,17 +75,17 @@ class LabelSelector:
 
     @classmethod
     def of(cls, labels: Mapping[str, str], *requirements: Requirement) -> Self:
-        """Return what selects these very labels, and meets the requirements too."""
+        """Return a selector for exactly these labels and these requirements."""
         equal = (Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
         return cls((*equal, *requirements))
 
     @property
     def selects_all(self) -> bool:
-        """Whether nothing is asked."""
+        """Whether there is no requirement."""
         return not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet every requirement."""
+        """Whether the labels match every requirement."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What one pass saw of the cluster."""
+"""What one pass has read of the cluster."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from reconciler.model.record import Record, Unreadable
 class Agents:
     """Whether the node agent is installed, and on which nodes its pod is not ready.
 
-    `covered` names the nodes that have an agent's pod at all, None where no pod is missing. `problem` is set
-    where the DaemonSet or its pods could not be read: then every node's agent is unknown.
+    `covered` names the nodes with an agent's pod, None if no pod is missing. `problem` is set if the
+    DaemonSet or its pods could not be read: the state of every agent is then unknown.
     """
 
     installed: bool = False
@@ -44,9 +44,10 @@ class Remediator:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A node whose machine we had deleted `at` (UTC): until a new one is there it is one out of service.
+    """A node whose machine we deleted `at` (UTC).
 
-    `have` is how many nodes its pool has once that has come. While the node is still there it counts itself.
+    It counts as out of service until its replacement exists. `have` is the number of nodes in its pool with
+    the replacement. While the node still exists, it counts itself.
     """
 
     node: str
@@ -59,11 +60,11 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What belongs to no node, kept in one ConfigMap.
+    """State that belongs to no node, in one ConfigMap.
 
-    `last_start` (UTC) is for spacing. `memories` are what the services of polled sources said last and when
-    they may be asked again, by the source's name; an empty memory is left out. `replaced` are the nodes
-    whose replacements may still be on their way.
+    `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
+    next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
+    replacements may still be missing.
     """
 
     last_start: datetime | None = None
@@ -73,15 +74,14 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that a decision is made of, but for the settings and `now`.
+    """Everything that a decision depends on, except the settings and `now`.
 
-    `readings` are by node name, and so are `records`: a node without a record of its own UID has none.
-    `pods` are there for the nodes whose pods matter to this pass. `skew` is our clock minus the API
-    server's (positive: ours is ahead), None if it is unknown. `own_node` and `own_pod` are
-    where we run, None outside of a cluster. `memories` are the answers in force of each polled source that
-    is switched on, this pass's own included. `published` are the objects that publishers
-    read, by the publisher's sign; a sign is missing where it is switched off or its objects can't be read.
-    `machines` are what owns the VMs behind the nodes that may be replaced, by node.
+    `readings` and `records` are by node name; a node without a record with its UID has no record. `pods` has
+    the nodes whose pods matter to this pass. `skew` is our clock minus the API server's (positive: ours is
+    ahead), None if it is unknown. `own_node` and `own_pod` are where we run, None outside of a cluster.
+    `memories` are the valid answers of each enabled polled source, including those of this pass. `published`
+    are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
+    objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
     """
 
     nodes: tuple[Node, ...]

@@ -1,1 +1,1 @@
-"""A cluster and its platform without either: the same ports, a virtual clock, the same every time."""
+"""A simulated cluster and platform behind the same ports, on a virtual clock; every run is the same."""

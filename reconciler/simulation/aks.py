@@ -27,7 +27,10 @@ class SimulatedPool:
         return f"aks-{self.name}-{self.cluster}-vmss"
 
     def node(self, instance: int, *, detector: bool = True) -> Node:
-        """Return the node of one instance, zones by turns; `detector` is AKS's node-problem-detector."""
+        """Return the node of one instance, in the next zone in turn;
+
+        `detector`: it has node-problem-detector.
+        """
         taints = (Taint(SPOT_LABEL, "spot", "NoSchedule"),) if self.spot else ()
         return Node(
             name=f"{self.scale_set}{_six_digits(instance)}",
@@ -50,12 +53,12 @@ class SimulatedPool:
 
 
 def no_event() -> Condition:
-    """Return the condition as AKS's detector writes it when nothing is planned."""
+    """Return the condition that AKS's detector writes when no event is scheduled."""
     return Condition(MAIN, "False", "NoVMEventScheduled", "VM has no scheduled event")
 
 
 def _six_digits(number: int) -> str:
-    """Write a number as scale sets do in computer names: base 36, six digits."""
+    """Return a number as in the computer names of scale sets: base 36, six digits."""
     digits = ""
     for _ in range(6):
         number, digit = divmod(number, 36)

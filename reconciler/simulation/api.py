@@ -1,4 +1,4 @@
-"""The simulated cluster as our program reaches it: the three ports in one, with places to fail at."""
+"""The simulated cluster as our program sees it: three ports in one class, with hooks that can fail."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ HEARTBEAT = timedelta(minutes=5)
 
 
 class Killed(BaseException):
-    """The process that was writing is no more; nothing in the program may catch this."""
+    """The process was killed while it wrote. The program must not catch this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: `what` as the port calls it, `node` and `subject` what it is about, `number` from 1.
+    """One call.
 
-    `content` is what a write was given: a NodeWrite, a Notice, a Pod and so on; None for a read.
+    `what` is the name of the port's method, `node` and `subject` are what it is about, and `number` counts
+    from 1. `content` is the argument of a write (a NodeWrite, a Notice, a Pod), or None for a read.
     """
 
     what: str
@@ -48,7 +49,7 @@ Hook = Callable[[Call], None]
 
 @dataclass(frozen=True, slots=True)
 class PodRequest:
-    """One eviction or deletion that the server was asked for, granted or not.
+    """One request to evict or delete a pod, granted or not.
 
     `at` is UTC, `verb` evict or delete, `cordoned` whether the node was cordoned at that moment.
     """
@@ -66,30 +67,30 @@ class PodRequest:
 class SimulatedApi:
     """ClusterReader, ClusterWriter and Evictor over a simulated cluster.
 
-    `before_write` and `after_write` are called around each write, `before_read` before each read; each may
-    raise: a ClusterError or LockLost as a server or lock would, `Killed` for the end of the process. What
-    raises after a write was done all the same.
+    `before_write` and `after_write` are called around each write, `before_read` before each read. Each may
+    raise a ClusterError or LockLost, as a server or a lock does, or `Killed` to end the process. If
+    `after_write` raises, the write still takes effect.
     """
 
     def __init__(self, cluster: SimulatedCluster) -> None:
-        """Take the cluster."""
+        """Use this cluster."""
         self.cluster = cluster
         self.before_read: Hook | None = None
         self.before_write: Hook | None = None
         self.after_write: Hook | None = None
         self.writes = 0
-        """How many writes were asked for, refused ones among them."""
+        """The number of requested writes, including refused ones."""
         self.reads = 0
         self.done: list[Call] = []
         """The writes that took effect, in order."""
         self.pod_requests: list[PodRequest] = []
         self.silent_since: dict[str, datetime] = {}
-        """Since when a node's detector writes no heartbeat, by node."""
+        """When each node's detector stopped writing heartbeats, by node."""
 
     # ClusterReader
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
-        """Every node, with what is wanted of it, sorted by name."""
+        """Every node with the wanted fields, sorted by name."""
         self._read("nodes")
         return tuple(self._shown(node, wanted) for _, node in sorted(self.cluster.nodes.items()))
 
@@ -140,7 +141,7 @@ class SimulatedApi:
     # ClusterWriter
 
     def patch_node(self, write: NodeWrite) -> None:
-        """Patch a node; a stale resourceVersion is forgiven where nothing of ours has changed."""
+        """Patch a node. A stale resourceVersion is accepted if none of our keys has changed."""
         call = self.begin_write("patch_node", write.node, content=write)
         node = self.cluster.nodes.get(write.node)
         if node is None:
@@ -165,7 +166,7 @@ class SimulatedApi:
         self.end_write(call)
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
-        """Put conditions into a node's status, by their type, and take others away."""
+        """Add conditions to a node's status and remove others, by type."""
         call = self.begin_write("patch_conditions", write.node, content=write)
         node = self.cluster.nodes.get(write.node)
         if node is None:
@@ -182,7 +183,7 @@ class SimulatedApi:
         self.end_write(call)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
-        """Make, change or delete a NodeMaintenance."""
+        """Create, change or delete a NodeMaintenance."""
         call = self.begin_write("write_maintenance", write.node, write.name, write)
         found = self.cluster.maintenances
         if found is None:
@@ -241,7 +242,7 @@ class SimulatedApi:
         """Evict as pkg/registry/core/pod/storage/eviction.go does."""
         call = self._asked_for("evict", pod, grace)
         found = self._same(pod)
-        # canIgnorePDB: what has ended, never started or is leaving already costs nobody anything.
+        # canIgnorePDB: a pod that has ended, never started or is terminating needs no budget.
         if not (found.finished or found.phase == "Pending" or found.deleting_until is not None):
             self._ask_budgets(found)
         self._grant()
@@ -250,7 +251,7 @@ class SimulatedApi:
         self.end_write(call)
 
     def delete(self, pod: Pod, *, grace: int | None) -> None:
-        """Delete, asking no budget."""
+        """Delete without regard to budgets."""
         call = self._asked_for("delete", pod, grace)
         found = self._same(pod)
         self._grant()
@@ -277,10 +278,13 @@ class SimulatedApi:
         self._read("attachments", node)
         return self.cluster.attached.get(node, ())
 
-    # Every write passes through these two.
+    # Every write calls these two.
 
     def begin_write(self, what: str, node: str = "", subject: str = "", content: object = None) -> Call:
-        """Count a write and call the hook before it, which may raise; for other writers beside this one."""
+        """Count a write and call the hook before it, which may raise.
+
+        Other simulated writers use this, too.
+        """
         self.writes += 1
         call = Call(what, node, subject, self.writes, content)
         if self.before_write is not None:
@@ -332,7 +336,7 @@ class SimulatedApi:
                 self.cluster.spend(budget.key)
 
     def _shown(self, node: Node, wanted: Wanted) -> Node:
-        """Cut a node to what is wanted, with heartbeats as a detector that lives would have written them."""
+        """Return the wanted fields of a node, with the heartbeats that a live detector writes."""
         prefix = f"{wanted.annotation_prefix}/"
         return replace(
             node,

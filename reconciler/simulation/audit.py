@@ -1,4 +1,4 @@
-"""Counts and checks along the way what a day's work cost, apart from what the reconciler believes itself."""
+"""Counts and checks the effects of a simulated day, independently of the reconciler's own view."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from reconciler.simulation.world import World
 
 
 class Audit:
-    """Listens to a world's log. `violations` are sentences; there should never be one.
+    """Listens to a world's log.
 
-    What is checked: nothing is evicted from a node that is not cordoned; no cordon of ours takes more nodes
-    out of service than the budget has places (exempt kinds aside); and no eviction takes a budget of pods
-    below what it wants healthy.
+    `violations` are sentences; there should never be one. The audit checks that pods are evicted only from
+    cordoned nodes, that our cordons never exceed the budget (except for exempt kinds), and that no eviction
+    takes a PodDisruptionBudget below the healthy pods that it requires.
     """
 
     def __init__(self, world: World, settings: Settings) -> None:
-        """Take the world, and begin to listen."""
+        """Listen to the log of this world."""
         self._world = world
         self._budget = settings.budget
         self.violations: list[str] = []
@@ -35,7 +35,7 @@ class Audit:
         world.log.listeners.append(self.heard)
 
     def heard(self, happening: Happening) -> None:
-        """Take one happening into account."""
+        """Count and check one happening."""
         match happening.actor, happening.what:
             case Actor.PLATFORM, what if what.endswith(" scheduled"):
                 self.events[what.removesuffix(" scheduled")] += 1

@@ -1,4 +1,4 @@
-"""Virtual time: what is to happen stands on an agenda, and time moves only when somebody says so."""
+"""Virtual time: future actions are on an agenda, and time moves only when the caller advances it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from threading import Condition
 
 
 class VirtualClock:
-    """A clock for one thread (port `Clock`); what falls due while time moves is done then, in order."""
+    """A clock for one thread (port `Clock`). It runs the actions that become due, in order."""
 
     def __init__(self, start: datetime) -> None:
-        """Take the first moment, aware, UTC."""
+        """Start at this moment, aware, UTC."""
         self._now = start
         self._agenda: list[tuple[datetime, int, Callable[[], None]]] = []
         self._number = 0
@@ -22,33 +22,36 @@ class VirtualClock:
         return self._now
 
     def at(self, moment: datetime, action: Callable[[], None]) -> None:
-        """Do something at a moment; what was asked for first is done first, and the past means now."""
+        """Run an action at a moment, or now if the moment has passed.
+
+        Actions of one moment keep their order.
+        """
         self._number += 1
         heapq.heappush(self._agenda, (max(moment, self._now), self._number, action))
 
     def after(self, pause: timedelta, action: Callable[[], None]) -> None:
-        """Do something after a while."""
+        """Run an action after a delay."""
         self.at(self._now + pause, action)
 
     def next(self) -> datetime | None:
-        """Return when the next thing happens, None when nothing will."""
+        """Return the time of the next action, None if there is none."""
         return self._agenda[0][0] if self._agenda else None
 
     def step(self) -> None:
-        """Let time pass until the next thing on the agenda, and do it, if there is one."""
+        """Advance to the next action on the agenda, if there is one, and run it."""
         if self._agenda:
             moment, _, action = heapq.heappop(self._agenda)
             self._now = max(self._now, moment)
             action()
 
     def advance(self, until: datetime) -> None:
-        """Let time pass up to and including a moment; an action that raises has been taken off."""
+        """Advance up to and including a moment. An action that raises is removed from the agenda."""
         while self._agenda and self._agenda[0][0] <= until:
             self.step()
         self._now = max(self._now, until)
 
     def wait(self, condition: Condition, timeout: float | None) -> None:
-        """Let the time pass that a waiting thread would sleep; nobody else is there to notify it."""
+        """Advance by the timeout, because with one thread no one can notify the condition."""
         del condition
         if timeout is not None:
             self.advance(self._now + timedelta(seconds=timeout))

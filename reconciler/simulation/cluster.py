@@ -1,7 +1,7 @@
 """A simulated cluster: its objects, and the controllers, scheduler and kubelets that move them.
 
-It is what the API server would show. Whoever acts on it without our program being asked (people, the
-platform, tests) calls it directly; our program reaches it through `api.py` only.
+It has the state that an API server would show. People, the platform and tests call it directly. Our program
+uses only `api.py`.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ class KubernetesEvent:
 
 
 class SimulatedCluster:
-    """All objects of a cluster. Attributes may be looked at freely; changes go through methods."""
+    """All objects of a cluster. Read its attributes freely; change them only through its methods."""
 
     def __init__(self, clock: VirtualClock, log: Log | None = None, *, room: int = 60) -> None:
-        """Take the clock; `room` is how many pods fit on a node."""
+        """Use this clock. `room` is the number of pods that fit on a node."""
         self.clock = clock
         self.log = log or Log()
         self.room = room
         self.budget_lag = timedelta()
-        """How long the disruption controller takes to count again after a change."""
+        """The delay until the disruption controller counts again after a change."""
         self.bare_pods_stop_after: timedelta | None = None
-        """How long a pod that no workload made takes to end, None for its grace period."""
+        """How long a pod without a workload takes to end. None: its grace period."""
         self.delivery: Delivery = at_once
-        """How changes arrive at the watches that are opened from now on."""
+        """How changes arrive at watches that are opened from now on."""
         self.ledger_contended = False
-        """Whether somebody else keeps writing our ConfigMap, so that every write of ours conflicts."""
+        """Whether another client keeps writing our ConfigMap, so that each of our writes conflicts."""
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.workloads: dict[str, Workload] = {}
@@ -63,7 +63,7 @@ class SimulatedCluster:
         self.node_listeners: list[Callable[[Node], None]] = []
         """Called after each write of a node, with the node as it is then."""
         self.finalizers: set[str] = set()
-        """The UIDs of pods that a finalizer keeps: deletion does not end them."""
+        """The UIDs of pods with a finalizer: a deletion does not remove them."""
         self.agents = Agents(installed=True)
         self.remediator = Remediator()
         self.skew: timedelta | None = timedelta()
@@ -79,7 +79,7 @@ class SimulatedCluster:
         self._unsettled = False
 
     def tell(self, actor: Actor, what: str, node: str = "", subject: str = "", detail: str = "") -> None:
-        """Write down what happens."""
+        """Log what happens."""
         self.log.write(Happening(self.clock.now(), actor, what, node, subject, detail))
 
     # Nodes.
@@ -87,13 +87,13 @@ class SimulatedCluster:
     def add_node(self, node: Node) -> Node:
         """Add a node; it is Ready where its conditions don't say otherwise.
 
-        A node without a UID gets one, and a boot id with it; one that has a UID is taken as it is.
+        A node without a UID gets one, and a boot ID. A node with a UID is stored unchanged.
         """
         self._nodes_made += 1
         now = self.clock.now()
         conditions = node.conditions
         if node.condition("Ready") is None:
-            # It has been Ready for long, so that nothing settles that nobody moved.
+            # It has been Ready for a long time, so no settle time applies to it.
             ready = Condition("Ready", "True", "KubeletReady", transition=now - timedelta(days=3))
             conditions = (*conditions, ready)
         added = replace(node, conditions=conditions)
@@ -112,11 +112,11 @@ class SimulatedCluster:
             listener(self.nodes[node.name])
 
     def touch(self, name: str) -> None:
-        """Let somebody write the node who changes nothing that we read, as kubelets do all the time."""
+        """Write the node without a change that we read, as kubelets often do."""
         self.put_node(self.nodes[name])
 
     def delete_node(self, name: str, actor: Actor = Actor.SOMEBODY, *, collect: bool = True) -> None:
-        """Take a node away; with `collect` its pods are collected as garbage at once, else not at all."""
+        """Remove a node. With `collect`, its pods are garbage-collected at once, else never."""
         del self.nodes[name]
         self.attached.pop(name, None)
         self.tell(actor, "node gone", name)
@@ -125,43 +125,43 @@ class SimulatedCluster:
         self.settle()
 
     def replace_node(self, node: Node, actor: Actor = Actor.SOMEBODY) -> Node:
-        """Put another node in the place of one with the same name, which goes with its pods."""
+        """Replace the node of the same name, and remove the old node's pods."""
         if node.name in self.nodes:
             self.delete_node(node.name, actor)
         return self.add_node(node)
 
     def recreate_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> Node:
-        """Delete a node and create it anew under its name: no cordon, nothing of ours, another UID."""
+        """Delete a node and create it again with its name, another UID, no cordon and none of our keys."""
         old = self.nodes[name]
         self.delete_node(name, actor)
         fresh = Node(name, "", "", labels=old.labels, provider_id=old.provider_id)
         return self.add_node(replace(fresh, labels=_without_ours(old.labels)))
 
     def cordon(self, name: str, *, on: bool = True) -> None:
-        """Let somebody cordon a node, or uncordon it."""
+        """Cordon or uncordon a node, as a person does."""
         self.put_node(replace(self.nodes[name], unschedulable=on))
         self.tell(Actor.SOMEBODY, "cordons" if on else "uncordons", name)
         self.settle()
 
     def annotate(self, name: str, key: str, value: str | None) -> None:
-        """Let somebody write an annotation of a node, or take it away; quietly where nothing changes."""
+        """Set or remove an annotation of a node, as a person does; log nothing if it does not change."""
         node = self.nodes[name]
         if node.annotations.get(key) != value:
             self.put_node(replace(node, annotations=_with(node.annotations, key, value)))
 
     def label(self, name: str, key: str, value: str | None) -> None:
-        """Let somebody write a label of a node, or take it away."""
+        """Set or remove a label of a node, as a person does."""
         node = self.nodes[name]
         self.put_node(replace(node, labels=_with(node.labels, key, value)))
         self.settle()
 
     def taint(self, name: str, taints: Iterable[Taint]) -> None:
-        """Let somebody set a node's taints."""
+        """Set the taints of a node, as a person does."""
         self.put_node(replace(self.nodes[name], taints=tuple(taints)))
         self.settle()
 
     def set_condition(self, name: str, condition: Condition) -> None:
-        """Let a kubelet or detector set a condition; `transition` becomes now where the status changes."""
+        """Set a condition, as a kubelet or detector does. If the status changes, `transition` becomes now."""
         node = self.nodes[name]
         before = node.condition(condition.type)
         if before is None or before.status != condition.status:
@@ -173,13 +173,13 @@ class SimulatedCluster:
             self.put_node(replace(node, conditions=(*others, condition)))
 
     def drop_condition(self, name: str, condition_type: str) -> None:
-        """Take a condition away, as where its detector is not installed."""
+        """Remove a condition, as if its detector were not installed."""
         node = self.nodes[name]
         kept = tuple(one for one in node.conditions if one.type != condition_type)
         self.put_node(replace(node, conditions=kept))
 
     def node_down(self, name: str, because: str = "") -> None:
-        """The VM stands still for long: NotReady, and so are its pods; its kubelet ends no pod."""
+        """Stop the VM: the node and its pods are not Ready, and its kubelet ends no pod."""
         self.set_condition(name, Condition("Ready", "False", "KubeletNotReady", because))
         for pod in self.pods_on(name):
             self._put(replace(pod, ready=False))
@@ -187,7 +187,7 @@ class SimulatedCluster:
         self.settle()
 
     def node_up(self, name: str, *, booted: bool = True) -> None:
-        """The VM is back: its pods start again, and what was to end ends."""
+        """Start the VM again: its pods start, and terminating pods end."""
         node = self.nodes[name]
         if booted:
             head, _, count = node.boot_id.rpartition("-")
@@ -213,36 +213,36 @@ class SimulatedCluster:
         self.settle()
 
     def scale(self, key: str, replicas: int) -> None:
-        """Let somebody scale a workload."""
+        """Scale a workload, as a person does."""
         self.workloads[key] = replace(self.workloads[key], replicas=replicas)
         self.tell(Actor.SOMEBODY, "scales", subject=key, detail=str(replicas))
         self.settle()
 
     def surge(self, key: str) -> None:
-        """Roll a workload of one pod: the new pod comes up before the old one goes."""
+        """Roll out a workload of one pod: the new pod is up before the old one ends."""
         old = next(pod for pod in self._pods_of(key) if pod.deleting_until is None)
         self._surplus[old.uid] = self._make(self.workloads[key]).uid
         self.settle()
 
     def adopt(self, workload: Workload, *pods: Pod) -> None:
-        """Create a workload that has these pods already, or change one and give it more."""
+        """Create a workload for pods that exist, or change a workload and add these pods to it."""
         for pod in pods:
             self._made_by[pod.uid] = workload.key
             self._put(pod)
         self.add_workload(workload)
 
     def add_pod(self, pod: Pod) -> None:
-        """Put a pod that no workload made, as it is; one of the same UID is changed."""
+        """Add a pod without a workload, unchanged, or update the pod with its UID."""
         self._put(pod)
         self.settle()
 
     def drop_pod(self, uid: str) -> None:
-        """Let a pod vanish at once, as after a deletion without grace."""
+        """Remove a pod at once, as after a deletion with grace period 0."""
         self._remove(self.pods[uid])
         self.settle()
 
     def clear_node(self, node: str, *pods: Pod) -> None:
-        """Let a node's pods vanish at once, and put these in their place."""
+        """Replace all pods of a node at once."""
         for pod in self.pods_on(node):
             self._remove(pod)
         for pod in pods:
@@ -250,20 +250,20 @@ class SimulatedCluster:
         self.settle()
 
     def add_budget(self, spec: BudgetSpec) -> None:
-        """Create a PodDisruptionBudget, or change one; its status is counted at once."""
+        """Create or change a PodDisruptionBudget; its status is up to date at once."""
         self.budget_specs[spec.key] = spec
         self.settle()
         self._count_budgets()
 
     def spend(self, key: str) -> None:
-        """Take one of a budget's allowed disruptions, as the API server does when it grants an eviction."""
-        # Without a lag the count that follows is the same, and nobody ever sees what was between.
+        """Use one of a budget's allowed disruptions, as the API server does when it grants an eviction."""
+        # Without a lag the following count is the same, and no one sees the state in between.
         if self.budget_lag:
             budget = self.budgets[key]
             self._put_budget(replace(budget, allowed=budget.allowed - 1))
 
     def drop_budget(self, key: str) -> None:
-        """Let somebody delete a PodDisruptionBudget."""
+        """Delete a PodDisruptionBudget, as a person does."""
         del self.budget_specs[key]
         del self.budgets[key]
         for watch in list(self._budget_watches):
@@ -282,7 +282,7 @@ class SimulatedCluster:
         return next((pod for pod in self.pods.values() if pod.key == key), None)
 
     def owner_of(self, pod: Pod) -> str:
-        """Return the `namespace/name` of the workload that made the pod, empty where none did."""
+        """Return the `namespace/name` of the pod's workload, empty if it has none."""
         return self._made_by.get(pod.uid, "")
 
     def terminate(self, uid: str, grace: int | None, actor: Actor = Actor.CLUSTER) -> None:
@@ -291,7 +291,7 @@ class SimulatedCluster:
         seconds = pod.grace if grace is None else grace
         until = now + timedelta(seconds=seconds)
         if not pod.node or seconds == 0:
-            # Without grace the API server forgets a pod at once, whatever its kubelet does.
+            # With grace period 0 the API server deletes a pod at once, without its kubelet.
             if uid not in self.finalizers:
                 self._remove(pod, actor)
                 self.settle()
@@ -333,10 +333,10 @@ class SimulatedCluster:
         for budget_watch in list(self._budget_watches):
             budget_watch.fail(error)
 
-    # What moves by itself.
+    # Controllers and scheduler.
 
     def settle(self) -> None:
-        """Let controllers and scheduler do all that they can do now."""
+        """Run controllers and scheduler until nothing changes."""
         if self._settling:
             self._unsettled = True
             return
@@ -357,7 +357,7 @@ class SimulatedCluster:
         active = [pod for pod in pods if pod.deleting_until is None and not pod.finished]
         match workload.kind:
             case "Deployment":
-                # A pod that terminates does not count any more: its successor comes at once.
+                # A terminating pod no longer counts: its successor is created at once.
                 spare = [self._surplus[pod.uid] for pod in active if pod.uid in self._surplus]
                 counted = [pod for pod in active if pod.uid not in spare]
                 for _ in range(workload.replicas - len(counted)):
@@ -365,7 +365,7 @@ class SimulatedCluster:
                 for pod in counted[workload.replicas :]:
                     self.terminate(pod.uid, None)
             case "StatefulSet":
-                # A name is free again only when its pod has gone.
+                # A name can be used again only when its pod is gone.
                 taken = {pod.name for pod in pods}
                 for ordinal in range(workload.replicas):
                     if f"{workload.name}-{ordinal}" not in taken:
@@ -440,7 +440,7 @@ class SimulatedCluster:
         self.settle()
 
     def _stopped(self, uid: str) -> None:
-        """A pod's processes have ended; only a living kubelet says so."""
+        """End a pod's processes; only a live kubelet reports it."""
         pod = self.pods.get(uid)
         node = self.nodes.get(pod.node) if pod else None
         if pod is not None and node is not None and node.ready and uid not in self.finalizers:
@@ -508,7 +508,7 @@ def _with(pairs: Mapping[str, str], key: str, value: str | None) -> dict[str, st
 
 
 def _without_ours(labels: Mapping[str, str]) -> dict[str, str]:
-    """A new VM registers with its pool's labels only."""
+    """A new VM registers only with the labels of its pool."""
     return {key: value for key, value in labels.items() if not key.endswith("/state")}
 
 

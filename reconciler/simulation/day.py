@@ -44,7 +44,7 @@ WEB, CHAT, SPOT = SimulatedPool("web"), SimulatedPool("chat"), SimulatedPool("sp
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One story of the day: its title, when it begins, and what happens in it."""
+    """One story of the day: its title, its start, and its actions."""
 
     title: str
     at: datetime
@@ -52,7 +52,7 @@ class Chapter:
 
 
 def build(world: World) -> None:
-    """Fill a world with the cluster: 13 nodes in three pools and zones, and what runs on them."""
+    """Fill a world with the cluster: 13 nodes in three pools and zones, and their workloads."""
     cluster = world.cluster
     for pool, count in ((WEB, 6), (CHAT, 3), (SPOT, 4)):
         for instance in range(count):
@@ -144,7 +144,7 @@ def _preempt(world: World) -> None:
 
 
 def _reboots(world: World) -> None:
-    # Predicted hardware failure: the one kind of event that Azure tells of long before.
+    # A predicted hardware failure is the only kind of event that Azure announces long before.
     for instance, at in ((2, _at(23, 20)), (5, _at(23, 20) + timedelta(hours=4))):
         world.platform.announce(
             VmEvent(WEB.node(instance).name, Kind.REBOOT, at.astimezone(world.now.tzinfo))

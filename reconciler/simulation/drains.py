@@ -1,4 +1,4 @@
-"""Drains on one thread and a virtual clock: the drainer's own core, its commands carried out one by one."""
+"""Drains on one thread and a virtual clock: the drainer's own core, whose commands run one by one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Item = TypeVar("_Item")
 
 
 class SteppedDrainer:
-    """A drainer without threads; `latency` is how long each request and each piece of news is on its way."""
+    """A drainer without threads. `latency` is the delay of each request and each notification."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class SteppedDrainer:
         latency: timedelta = timedelta(milliseconds=20),
         on_progress: Callable[[DrainProgress], None] | None = None,
     ) -> None:
-        """Take the port, the clock, and who wants to hear of progress."""
+        """Use this port and clock; call `on_progress` with each progress."""
         self._api = api
         self._clock = clock
         self.core = DrainCore(limits)
         self.orders: dict[str, DrainOrder] = {}
         """The last order for each node, unless it was stopped."""
         self.commands: list[tuple[datetime, Command]] = []
-        """Every command of the core so far, and when (UTC) it was given."""
+        """Every command of the core so far, with its time (UTC)."""
         self._latency = latency
         self._on_progress = on_progress
         self._watches: dict[int, SimulatedWatch[PodChange] | SimulatedWatch[BudgetChange]] = {}
@@ -62,7 +62,7 @@ class SteppedDrainer:
         self._dead = False
 
     def start(self, order: DrainOrder) -> None:
-        """Begin a drain, or take the new order for one that runs."""
+        """Start a drain, or change the order of a running one."""
         node = self._api.cluster.nodes.get(order.node)
         cordoned = node is not None and node.unschedulable
         detail = "cordoned" if cordoned else "not cordoned"
@@ -71,16 +71,16 @@ class SteppedDrainer:
         self._feed(Start(order))
 
     def stop(self, node: str) -> None:
-        """Evict nothing more from a node."""
+        """Stop evictions from a node."""
         self.orders.pop(node, None)
         self._feed(Stop(node))
 
     def progress(self) -> Mapping[str, DrainProgress]:
-        """Return every drain begun here, by node."""
+        """Return every drain started here, by node."""
         return self.core.progress()
 
     def kill(self) -> None:
-        """End as a process does: nothing more is sent, and no answer is heard."""
+        """Stop as a killed process does: send nothing more and ignore all answers."""
         self._dead = True
         for watch in self._watches.values():
             watch.close()

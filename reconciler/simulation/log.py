@@ -1,4 +1,4 @@
-"""What happened in a simulation, in order: for tests that look back, and for whoever tells the story."""
+"""What happened in a simulation, in order, for tests and for the demo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Actor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One thing that happened: `node` empty where it is about none, `subject` the pod or budget if any."""
+    """One thing that happened; `subject` is a pod or budget. `node` and `subject` may be empty."""
 
     at: datetime
     actor: Actor
@@ -29,26 +29,26 @@ class Happening:
     detail: str = ""
 
     def __str__(self) -> str:
-        """Return it as one line, the same for the same happening."""
+        """Return it as one line; equal happenings give equal lines."""
         words = (self.at.isoformat(), self.actor, self.what, self.node, self.subject, self.detail)
         return " ".join(word for word in words if word)
 
 
 @dataclass(slots=True)
 class Log:
-    """Every happening so far; `listeners` hear each one as it is written."""
+    """Every happening so far; each of `listeners` is called with each new one."""
 
     happenings: list[Happening] = field(default_factory=list)
     listeners: list[Callable[[Happening], None]] = field(default_factory=list)
 
     def write(self, happening: Happening) -> None:
-        """Add one and tell it."""
+        """Add a happening and call the listeners."""
         self.happenings.append(happening)
         for listener in self.listeners:
             listener(happening)
 
     def of(self, actor: Actor, *whats: str) -> tuple[Happening, ...]:
-        """Return what an actor did, or only what is named."""
+        """Return what an actor did, limited to the names in `whats` if there are any."""
         return tuple(
             one for one in self.happenings if one.actor is actor and (not whats or one.what in whats)
         )

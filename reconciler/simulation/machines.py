@@ -1,4 +1,4 @@
-"""Machines behind simulated nodes: pools that act as a MachineSet or an agent pool does, step by step."""
+"""Machines of simulated nodes, in pools that act like a MachineSet or an agent pool, step by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reconciler.simulation.log import Actor
 
 @dataclass(slots=True)
 class MachinePool:
-    """How many machines a pool is to have, and the nodes of those that it has."""
+    """The number of machines that a pool should have, and the nodes of those that it has."""
 
     name: str
     wanted: int
@@ -27,7 +27,7 @@ class MachinePool:
     made: int = 0
 
     def node(self, name: str, *, ready: bool = True, since: datetime | None = None) -> Node:
-        """Return a node that says whose machine it is, as its provider has it say; `since` is aware UTC."""
+        """Return a node with the labels and annotations that name its machine; `since` is aware, UTC."""
         bare = Node(
             name,
             uid="",
@@ -49,9 +49,9 @@ class MachinePool:
 class SimulatedMachines:
     """MachineReader and MachineWriter over the nodes of a simulated cluster.
 
-    Writes run through the hooks of the API, as those to nodes do. `out_of_order` is the problem that every
-    read reports; with `refuse` nobody answers a write. Where the pools are `slow`, no new machine comes in
-    the step in which an old one goes.
+    Writes call the hooks of the API, as writes of nodes do. `out_of_order` is the problem that every read
+    reports. With `refuse`, writes get no answer. If the pools are `slow`, a deleted machine is not replaced
+    in the same step.
     """
 
     api: SimulatedApi
@@ -65,7 +65,7 @@ class SimulatedMachines:
     slow: bool = False
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
-        """Return each as it is now, in order."""
+        """Return each machine as it is now, in order."""
         return tuple(self._machine(ref) for ref in refs)
 
     def scale_up(self, action: ScaleUp) -> None:
@@ -78,7 +78,7 @@ class SimulatedMachines:
         self._done(call, action)
 
     def remove(self, action: Remove) -> None:
-        """Have the machine deleted, at once or by lowering its pool."""
+        """Delete the machine, at once or by scaling its pool down."""
         call = self._before("replace machine", action)
         pool = self._pool_of(action.node)
         if pool is not None and action.node not in self.deleting:
@@ -91,7 +91,7 @@ class SimulatedMachines:
         self._done(call, action)
 
     def step(self, *, ready: bool = True) -> None:
-        """Do what providers do in a while: machines go with their nodes, and missing ones come."""
+        """Do what providers do over time: remove deleted machines with their nodes, and add missing ones."""
         cluster = self.api.cluster
         for pool in self.pools:
             surplus = len(pool.members) - len(self._going(pool)) - pool.wanted

@@ -1,4 +1,4 @@
-"""A scripted Azure: VM events that are announced, start, do what they do to the VM, and go away again."""
+"""A scripted Azure: VM events are announced, start, affect the VM, and end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reconciler.simulation.log import Actor
 from reconciler.sources import imds
 from reconciler.sources.node_condition import MAIN
 
-# Azure's own words (scheduled-events.md, and its mock server); a live migration is told by nothing else.
+# Azure's own words (scheduled-events.md, and its mock server); only these words identify a live migration.
 _DESCRIPTIONS: Mapping[Kind, str] = {
     Kind.FREEZE: "Host server is undergoing maintenance.",
     Kind.LIVE_MIGRATION: (
@@ -35,7 +35,7 @@ _NAMESPACE = UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
 
 
 class Told(StrEnum):
-    """Who tells the cluster of an event."""
+    """What reports an event to the cluster."""
 
     CONDITION = "condition"
     AGENT = "agent"
@@ -46,11 +46,10 @@ class Told(StrEnum):
 class VmEvent:
     """One VM event; moments are UTC.
 
-    Several of one `id`, on one node each, are a single event of Azure's that names all their VMs.
-
-    It starts at `not_before`, or at `starts` where that is set. A reboot or redeploy keeps the VM away for
-    `down`. After `lasts` from the start the event goes away. `seconds` is the pause that Azure foretells, -1
-    for unknown. `by_user`: somebody asked for it in the portal.
+    Events with the same `id`, each on its own node, are one event of Azure that names all their VMs. It
+    starts at `not_before`, or at `starts` if that is set. A reboot or redeploy stops the VM for `down`. The
+    event ends `lasts` after its start. `seconds` is the pause that Azure announces, -1 for unknown.
+    `by_user`: a user requested it in the portal.
     """
 
     node: str
@@ -67,7 +66,7 @@ class VmEvent:
 
     @property
     def event_id(self) -> str:
-        """The id, made from what the event is where none was given; upper case, as IMDS writes it."""
+        """The ID, derived from the event if none is given; upper case, as in IMDS."""
         return self.id or str(uuid5(_NAMESPACE, f"{self.node} {self.kind} {self.not_before}")).upper()
 
 
@@ -80,21 +79,21 @@ class _Running:
 
 
 ACKNOWLEDGES_AFTER = timedelta(seconds=10)
-"""How long an agent takes to acknowledge an event that its node's annotation names, and Azure to start it."""
+"""How long an agent takes to acknowledge an event in its node's annotation; Azure then starts the event."""
 
 
 class SimulatedPlatform:
     """What Azure does to the VMs of a simulated cluster, and what its node agents do."""
 
     def __init__(self, cluster: SimulatedCluster, *, prefix: str = DEFAULT_PREFIX) -> None:
-        """Take the cluster; `prefix` is where its node agents publish and look for acknowledgements."""
+        """Use this cluster. `prefix` is the prefix of the node agents' annotations."""
         self._cluster = cluster
         self._prefix = prefix
         self._events: dict[tuple[str, str], _Running] = {}
         cluster.node_listeners.append(self._heed)
 
     def announce(self, event: VmEvent) -> None:
-        """Tell of an event now; everything that follows from it is put on the clock's agenda."""
+        """Report an event now, and put everything that follows on the clock's agenda."""
         node = self._cluster.nodes.get(event.node)
         if node is None:
             return
@@ -114,7 +113,7 @@ class SimulatedPlatform:
             self._start(running)
 
     def cancel(self, event: VmEvent) -> None:
-        """Take an event back before it has started; afterwards nothing is changed."""
+        """Cancel an event that has not started; nothing happens if it has."""
         running = self._events.get(_key(event))
         if running is not None and not running.started:
             running.over = True
@@ -123,7 +122,7 @@ class SimulatedPlatform:
             self._publish_all(event)
 
     def told(self, node: str) -> tuple[VmEvent, ...]:
-        """Return a node's events as they are told now."""
+        """Return the events that are reported for a node now."""
         return tuple(one.event for one in self._events.values() if one.event.node == node)
 
     def _start(self, running: _Running) -> None:
@@ -162,7 +161,7 @@ class SimulatedPlatform:
         return node is not None and node.uid == running.uid
 
     def _heed(self, node: Node) -> None:
-        """Let the agent of a node acknowledge what its annotation asks for: Azure then starts it early."""
+        """Acknowledge the events in a node's annotation, as its agent does: Azure then starts them early."""
         named = node.annotations.get(OwnKeys(self._prefix).acknowledge)
         wanted = {one.casefold() for one in imds.from_acknowledgement(named)}
         for (event_id, _), running in list(self._events.items()):
@@ -170,7 +169,7 @@ class SimulatedPlatform:
                 self._cluster.clock.after(ACKNOWLEDGES_AFTER, partial(self._acknowledge, running))
 
     def _acknowledge(self, running: _Running) -> None:
-        """Acknowledge an event once, if its node's annotation still asks for it: it starts on all its VMs."""
+        """Acknowledge an event once, if its node's annotation still names it: it starts on all its VMs."""
         event = running.event
         node = self._cluster.nodes.get(event.node)
         if node is None or running.started or self._events.get(_key(event)) is not running:
@@ -200,7 +199,7 @@ class SimulatedPlatform:
         return document(running.event, *vms, started=running.started)
 
     def _publish(self, node: str) -> None:
-        """Let the detector and the agent of a node write what they see, each what it is told to tell."""
+        """Write what the detector and the agent of a node see, each the events that it reports."""
         cluster = self._cluster
         vm = self._vm(node)
         here = [one for one in self._events.values() if one.event.node == node]
@@ -234,9 +233,10 @@ def document(event: VmEvent, *vms: str, started: bool) -> dict[str, object]:
 
 
 def condition(events: Iterable[Mapping[str, object]]) -> Condition:
-    """Return the condition in which AKS's detector tells of these events: of one of them only.
+    """Return the condition by which AKS's detector reports these events.
 
-    It takes the first after `sort_by(.EventStatus)|reverse|sort_by(.NotBefore)`, a sort of text.
+    It shows only one of them: the first after `sort_by(.EventStatus)|reverse|sort_by(.NotBefore)`, a sort of
+    text.
     """
     shown = sorted(events, key=lambda event: str(event["EventStatus"]), reverse=True)
     shown.sort(key=lambda event: str(event["NotBefore"]))

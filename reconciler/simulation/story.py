@@ -1,6 +1,6 @@
-"""What the demo says about a plan, for a reader who follows the day on a clock.
+"""What the demo prints about a plan, with times of day.
 
-The texts are made of the plan's values. Only reasons without a moment in them are shown as the plan has them.
+The texts are made from the plan's values. Reasons of the plan are copied only if they contain no moment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ WAITS, LETS_BE = "waits", "ignores"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One sentence about a node. Two with the same `key` are the same news, whatever their numbers are."""
+    """One sentence about a node.
+
+    Two sentences with the same `key` are the same news, even if their numbers differ.
+    """
 
     who: str
     key: tuple[object, ...]
@@ -33,27 +36,27 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Tells plans made with `settings`, on clocks of `zone`; `today` is the day that goes without saying."""
+    """Describes plans made with `settings`, in the time zone `zone`. Moments of `today` need no weekday."""
 
     settings: Settings
     zone: ZoneInfo
     today: date
 
     def clock(self, moment: datetime) -> str:
-        """Return the time of day, with the day of the week where that is not today."""
+        """Return the time of day, with the weekday if that is not today's."""
         here = moment.astimezone(self.zone)
         clock = f"{here:%H:%M:%S}" if here.second else f"{here:%H:%M}"
         return clock if here.date() == self.today else f"{clock} on {here:%A}"
 
     def start(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> str:
-        """Return why the drain of a node with these labels starts `now`, and what was overruled."""
+        """Return why the drain of a node with these labels starts `now`, and what the deadline overruled."""
         starting = [event for event in plan.events if event.asks and event.may_start]
         return "; ".join(dict.fromkeys(self._why(event, labels, now) for event in starting))
 
     def _why(self, event: JudgedEvent, labels: Mapping[str, str], now: datetime) -> str:
         openness = self.settings.calendar.at(now, labels)
         if openness.open and openness.window is not None and openness.changes_at is not None:
-            # A night ends in the morning: the day goes without saying.
+            # A night ends in the morning, so the day is clear.
             end = openness.changes_at.astimezone(self.zone)
             return f"window {openness.window} is open until {end:%H:%M}"
         policy = self.settings.policy(event.event.kind, event.event.condition, labels)
@@ -64,13 +67,13 @@ class Story:
         return f"{why}, though no maintenance window is open" if event.overruled else why
 
     def end(self, quiet_since: datetime) -> str:
-        """Return why the node comes back; its events were gone from that moment on."""
+        """Return why the node is uncordoned; its events are gone since `quiet_since`."""
         return f"the events have been gone since {self.clock(quiet_since)}"
 
     def standing(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> tuple[Told, ...]:
-        """Return what holds the node, and which of its events nothing is done about."""
+        """Return what holds the node, and which of its events are ignored."""
         codes = {hold.code for hold in plan.holds}
-        # Why a node is still cordoned is told in one sentence: its events come before its readiness.
+        # One sentence says why a node is still cordoned: its events come before its readiness.
         skipped = node_ready.name if events_gone.name in codes else ""
         found = [
             Told(WAITS, *self._hold(hold, plan, labels, now)) for hold in plan.holds if hold.code != skipped

@@ -1,4 +1,4 @@
-"""A watch without a thread: items queue up, and a listener is called for each one that arrives."""
+"""A watch without a thread: items are queued, and a listener is called for each one that arrives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.simulation.clock import VirtualClock
 Item = TypeVar("Item")
 
 Delivery = Callable[[object], tuple[timedelta, ...]]
-"""How late each copy of an item arrives: no copy where it is lost, two where it is repeated."""
+"""The delay of each copy of an item: no copy if the item is lost, two if it is repeated."""
 
 
 def at_once(item: object) -> tuple[timedelta, ...]:
@@ -24,10 +24,11 @@ def at_once(item: object) -> tuple[timedelta, ...]:
 
 
 class SimulatedWatch(Generic[Item]):
-    """One watch; as an iterator it ends when nothing is queued, because nobody else could add to it.
+    """One watch.
 
-    What was listed is always there; `delivery` applies to the changes after it. Changes that lag may
-    overtake each other. After `fail` the error is raised once everything queued has been read.
+    As an iterator it ends when nothing is queued, because with one thread nothing can be added. Listed items
+    are never lost; `delivery` applies to later changes. Delayed changes may overtake each other. After
+    `fail`, the error is raised when the queue is empty.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class SimulatedWatch(Generic[Item]):
         clock: VirtualClock,
         delivery: Delivery = at_once,
     ) -> None:
-        """Take what was listed, what ends the watch, and how changes arrive."""
+        """Start with the listed items; `delivery` says how changes arrive."""
         self.items = deque(items)
         self.error: ReconcilerError | None = None
         self.listener: Callable[[], None] | None = None
@@ -46,7 +47,7 @@ class SimulatedWatch(Generic[Item]):
         self._delivery = delivery
 
     def push(self, item: Item) -> None:
-        """Send one more change."""
+        """Send a change."""
         for lag in self._delivery(item):
             if lag:
                 self._clock.after(lag, lambda: self._arrive(item))
@@ -61,7 +62,7 @@ class SimulatedWatch(Generic[Item]):
             self.listener()
 
     def take(self) -> tuple[Item, ...]:
-        """Return all that is queued, and forget it."""
+        """Return and clear the queue."""
         taken = tuple(self.items)
         self.items.clear()
         return taken

@@ -1,4 +1,4 @@
-"""What runs in a simulated cluster: workloads, their pods, and the arithmetic of disruption budgets."""
+"""Workloads of a simulated cluster, their pods, and the arithmetic of PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hashlib import blake2b
 from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
 
-# The letters that Kubernetes makes names of: no vowels, nothing that looks like something else.
+# The letters of generated names in Kubernetes: no vowels, and no letters that look alike.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _OWNERS = {"Deployment": "ReplicaSet", "StatefulSet": "StatefulSet", "DaemonSet": "DaemonSet", "Job": "Job"}
 
@@ -19,9 +19,9 @@ _OWNERS = {"Deployment": "ReplicaSet", "StatefulSet": "StatefulSet", "DaemonSet"
 class Workload:
     """A controller and its pods' template.
 
-    `kind` is Deployment, StatefulSet, DaemonSet, Job or empty (pods that nobody makes again). `pools` are the
-    node pools on which it may run, empty for any. `starts_after` is from binding to Ready; `stops_after` from
-    SIGTERM to the end, cut short by the grace period.
+    `kind` is Deployment, StatefulSet, DaemonSet, Job or empty (pods that no controller creates again).
+    `pools` are the node pools on which it may run, empty for any. `starts_after` is the time from binding to
+    Ready, `stops_after` the time from SIGTERM to the end, limited by the grace period.
     """
 
     namespace: str
@@ -44,7 +44,10 @@ class Workload:
         return f"{self.namespace}/{self.name}"
 
     def pod(self, number: int, ordinal: int = 0) -> Pod:
-        """Return the workload's pod of that number ever made; a StatefulSet's is named by its ordinal."""
+        """Return the workload's pod with this number.
+
+        Pods of a StatefulSet have their ordinal in the name.
+        """
         template = letters(self.key, 9)
         names = {
             "Deployment": f"{self.name}-{template}-{letters(f'{self.key}/{number}', 5)}",
@@ -72,7 +75,7 @@ class Workload:
 
 
 def letters(text: str, count: int) -> str:
-    """Return a name part such as Kubernetes makes at random, but always the same for the same text."""
+    """Return a name part like the random ones of Kubernetes, but always the same for the same text."""
     return "".join(
         _LETTERS[byte % len(_LETTERS)] for byte in blake2b(text.encode(), digest_size=count).digest()
     )
@@ -80,7 +83,7 @@ def letters(text: str, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSpec:
-    """A PodDisruptionBudget as a person writes it: one of the two, a number or a percentage such as "50%"."""
+    """The spec of a PodDisruptionBudget: one of the two limits, as a number or a percentage such as "50%"."""
 
     namespace: str
     name: str
@@ -98,9 +101,9 @@ class BudgetSpec:
 def budget_status(
     spec: BudgetSpec, pods: Iterable[Pod], scale: Callable[[Pod], tuple[str, int] | None]
 ) -> PodDisruptionBudget:
-    """Return the budget with its status, as kubernetes' pkg/controller/disruption works it out.
+    """Return the budget with its status, as in Kubernetes' pkg/controller/disruption.
 
-    `scale` gives a pod's controller and how many pods that wants; None for a pod that has none.
+    `scale` returns a pod's controller and its desired number of pods, None for a pod without one.
     """
     bare = PodDisruptionBudget(
         spec.namespace, spec.name, spec.selector, unhealthy_always=spec.unhealthy_always

@@ -1,4 +1,4 @@
-"""A whole simulation: clock, cluster, platform, the ports, and the drainer of the process that runs."""
+"""A whole simulation: clock, cluster, platform, the ports, and the drainer of the running process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reconciler.simulation.platform import SimulatedPlatform
 
 
 class World:
-    """Everything that a pass is given, and everything that moves around it."""
+    """Everything that a pass uses, and everything that changes around it."""
 
     def __init__(
         self,
@@ -31,16 +31,16 @@ class World:
         on_progress: Callable[[DrainProgress], None] | None = None,
         latency: timedelta = timedelta(milliseconds=20),
     ) -> None:
-        """Take the first moment (aware, UTC), and how long a request of the drainer is on its way."""
+        """Start at this moment (aware, UTC); `latency` is the delay of each request of the drainer."""
         self.clock = VirtualClock(start)
         self.log = Log()
         self.cluster = SimulatedCluster(self.clock, self.log)
         self.platform = SimulatedPlatform(self.cluster, prefix=prefix)
         self.api = SimulatedApi(self.cluster)
         self.machines: SimulatedMachines | None = None
-        """Who has the machines behind the nodes, None where nobody can be asked."""
+        """The machine provider of the nodes, None if there is none."""
         self.clients: dict[str, SourceClient] = {}
-        """The clients of the sources that ask a service of their own, by the source's name."""
+        """The clients of polled sources, by the source's name."""
         self._limits = limits
         self._on_progress = on_progress
         self._latency = latency
@@ -48,7 +48,7 @@ class World:
 
     @property
     def outside(self) -> WritableOutside:
-        """What a pass of the process that runs is given."""
+        """What a pass of the running process uses."""
         return WritableOutside(
             reader=self.api,
             writer=self.api,
@@ -64,11 +64,11 @@ class World:
         return self.clock.now()
 
     def advance(self, pause: timedelta) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.clock.advance(self.now + pause)
 
     def restart(self) -> None:
-        """End the process and begin another one: what was only in its memory is gone."""
+        """Kill the process and start another one, which has nothing in memory."""
         self.drainer.kill()
         self.drainer = self._new_drainer()
 
