@@ -78,6 +78,20 @@ def test_the_kustomization_to_copy_does_what_it_says(tmp_path: Path) -> None:
     assert set(re.findall(r"image: (\S+)", made)) == {"REGISTRY/node-maintenance-reconciler:0.1.0"}
 
 
+def test_the_agent_alone_comes_from_the_readers_registry(tmp_path: Path) -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", (DOCS / "agent.md").read_text(encoding="utf-8"), re.DOTALL)
+
+    made = kustomized(tmp_path, blocks[0])
+
+    assert set(re.findall(r"image: (\S+)", made)) == {"REGISTRY/node-maintenance-reconciler:0.1.0"}
+
+
+def test_no_page_applies_a_folder_whose_image_has_no_registry() -> None:
+    for page in (*DOCS.glob("*.md"), K8S.parent / "README.md"):
+        applied = re.findall(r"kubectl apply -k (?:\./)?k8s/(\w+)", page.read_text(encoding="utf-8"))
+        assert {"agent", "cronjob", "deployment"}.isdisjoint(applied), page.name
+
+
 def test_the_patches_for_another_prefix_change_it_everywhere(tmp_path: Path) -> None:
     made = kustomized(tmp_path, *BLOCKS[:2])
 

@@ -49,15 +49,86 @@ def test_pods_are_as_restricted_as_can_be(folder: str) -> None:
     assert pods
     for pod in pods:
         assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == 65532
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["enableServiceLinks"] is False
+        assert not any(pod.get(shared) for shared in ("hostPID", "hostIPC", "shareProcessNamespace"))
+        assert not any("hostPath" in volume for volume in pod.get("volumes", []))
+        assert not pod.get("initContainers")
         for container in pod["containers"]:
             security = container["securityContext"]
             assert security["readOnlyRootFilesystem"] is True
             assert security["allowPrivilegeEscalation"] is False
             assert security["capabilities"] == {"drop": ["ALL"]}
+            assert not security.get("privileged")
             assert "memory" in container["resources"]["limits"]
         # A pod with one is kept where the settings say so: ours would hold up its own node's drain.
         assert not any("emptyDir" in volume for volume in pod.get("volumes", []))
+
+
+@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment"])
+def test_a_token_is_mounted_only_where_a_pod_asks_for_it(folder: str) -> None:
+    objects = built(folder)
+
+    accounts = [found for found in objects if found["kind"] == "ServiceAccount"]
+    assert [found["automountServiceAccountToken"] for found in accounts] == [False]
+    pods = [pod for found in objects if (pod := pod_of(found))]
+    assert [pod["automountServiceAccountToken"] for pod in pods] == [True]
+    assert {pod["serviceAccountName"] for pod in pods} == {found["metadata"]["name"] for found in accounts}
+
+
+def policies(folder: str) -> dict[str, Object]:
+    """The NetworkPolicies of a folder by name; each selects the folder's own pods."""
+    found = {one["metadata"]["name"]: one for one in built(folder) if one["kind"] == "NetworkPolicy"}
+    templates = [one["spec"] for one in built(folder) if pod_of(one)]
+    labels = [
+        one.get("jobTemplate", {}).get("spec", one)["template"]["metadata"]["labels"] for one in templates
+    ]
+    for one in found.values():
+        chosen = one["spec"]["podSelector"].get("matchLabels", {}).items()
+        assert all(chosen <= each.items() for each in labels)
+    return found
+
+
+def reached(policy: Object) -> set[tuple[str, object]]:
+    """To where it lets traffic go: an address, or `*`, and a port."""
+    return {
+        (peer["ipBlock"]["cidr"] if peer else "*", port["port"])
+        for rule in policy["spec"]["egress"]
+        for peer in rule.get("to", [None])
+        for port in rule["ports"]
+    }
+
+
+def test_nobody_connects_to_a_sweep_and_only_monitoring_to_a_server() -> None:
+    for folder in ("cronjob", "deployment"):
+        found = policies(folder)
+        assert found["deny-ingress"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
+        inwards = [name for name, one in found.items() if one["spec"].get("ingress")]
+        assert inwards == ([] if folder == "cronjob" else ["reconciler-http"])
+    (rule,) = policies("deployment")["reconciler-http"]["spec"]["ingress"]
+    (server,) = [pod for one in built("deployment") if (pod := pod_of(one))]
+
+    assert [port["port"] for port in rule["ports"]] == [server["containers"][0]["ports"][0]["name"]]
+    (peer,) = rule["from"]
+    (names,) = peer["namespaceSelector"]["matchExpressions"]
+    # A label that tenants could set would let them in.
+    assert (names["key"], names["operator"]) == ("kubernetes.io/metadata.name", "In")
+
+
+def test_pods_reach_what_they_need_and_the_reconciler_not_the_metadata_service() -> None:
+    ours = reached(policies("deployment")["reconciler-egress"])
+    agents = policies("agent")
+
+    assert ours == {
+        ("*", 443),
+        ("*", 6443),
+        ("*", 53),
+        ("169.254.170.23/32", 80),
+        ("fd00:ec2::23/128", 80),
+    }
+    assert agents["deny-all"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert reached(agents["agent-egress"]) == {("169.254.169.254/32", 80), ("*", 443), ("*", 6443)}
 
 
 def test_the_namespace_of_the_reconciler_refuses_what_is_not_restricted(cluster: ControlPlane) -> None:
