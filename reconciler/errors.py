@@ -10,6 +10,7 @@ ReconcilerError
 │   ├── Conflict           1  409: what we saw is not what is there any more
 │   ├── TooManyRequests    1  429: an eviction that a budget refuses, or the server asks for patience
 │   └── Rejected           1  any other 4xx, the server's own words in the message
+│       └── TooLarge       1  the answer is larger than it may be; the rest was not read
 ├── LockLost               1  the lease was not renewed in time: nothing more may be written
 ├── LockHeld               0  another pass holds the lease
 ├── RecordUnreadable       -  the record on a node is broken, or of a newer version: the node is held
@@ -91,6 +92,10 @@ class TooManyRequests(ClusterError):
 
 class Rejected(ClusterError):
     """Any other refusal, in the server's own words."""
+
+
+class TooLarge(Rejected):
+    """The answer is larger than it may be; the rest of it was not read."""
 
 
 _BY_STATUS: dict[int, type[ClusterError]] = {

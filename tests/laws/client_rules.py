@@ -7,6 +7,8 @@ from tests.laws.mutant import Mutant
 _RETRYING = "reconciler/clients/retrying.py"
 _PLAIN = "reconciler/clients/kubernetes/plain_access.py"
 _ACCESS_TEST = "tests/clients/kubernetes/test_access.py"
+_CONNECTION = "reconciler/clients/kubernetes/connection.py"
+_LIMITS_TEST = "tests/clients/kubernetes/test_limits.py"
 _PATHS = "reconciler/clients/kubernetes/paths.py"
 _PATHS_TEST = "tests/clients/kubernetes/test_paths.py"
 
@@ -94,7 +96,7 @@ CLIENT_RULES = (
     Mutant(
         16,
         "a path that was not built from names is checked before it is sent",
-        "reconciler/clients/kubernetes/connection.py",
+        _CONNECTION,
         "if not isinstance(self.path, ApiPath):",
         "if False:",
         _PATHS_TEST,
@@ -114,5 +116,37 @@ CLIENT_RULES = (
         "if not is_object_name(node):",
         "if False:",
         _PATHS_TEST,
+    ),
+    Mutant(
+        16,
+        "an answer has a total time, in its headers too",
+        "reconciler/clients/bounded.py",
+        "if seconds <= 0:",
+        "if False:",
+        _LIMITS_TEST,
+    ),
+    Mutant(
+        16,
+        "a body has a limit",
+        _CONNECTION,
+        "            if left < 0:",
+        "            if False:",
+        _LIMITS_TEST,
+    ),
+    Mutant(
+        16,
+        "no encoding is decoded",
+        _CONNECTION,
+        'if response.status < 300 and encoding in ("", "identity"):',
+        "if response.status < 300:",
+        _LIMITS_TEST,
+    ),
+    Mutant(
+        16,
+        "a watch event has a limit",
+        "reconciler/clients/kubernetes/watching.py",
+        "if sum(map(len, rest)) > LARGEST_EVENT:",
+        "if False:",
+        _LIMITS_TEST,
     ),
 )

@@ -15,19 +15,32 @@ import msgspec
 import urllib3
 
 from reconciler import USER_AGENT
+from reconciler.clients.bounded import Bounds, bound, within_bounds
 from reconciler.clients.kubernetes.answers import media_type, to_error
 from reconciler.clients.kubernetes.credentials import Credentials, within
 from reconciler.clients.kubernetes.loading import load_access
 from reconciler.clients.kubernetes.paths import ApiPath
-from reconciler.errors import ClusterError, Unauthorized, Unreachable
+from reconciler.errors import ClusterError, Rejected, TooLarge, Unauthorized, Unreachable
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
+TOTAL = 60.0
+"""Seconds for one whole answer, whatever its size."""
+
+LARGEST = 4 << 20
+"""Bytes of an answer. etcd stores no object above 1.5 MiB; JSON writes some characters as six bytes."""
+
+LARGEST_REFUSAL = 64 << 10
+"""Bytes of the body of a refusal; more of it is not read."""
+
 LOAD_LIMIT = 60.0
 """Seconds for loading the credentials, including a credential plugin of the kubeconfig."""
 
 RELOAD_EVERY = 60.0
 """Seconds between two reloads of the credentials after a 401."""
+
+CHUNK = 1 << 18
+"""Bytes that are read at once."""
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -35,7 +48,11 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. `body` is encoded as JSON; `read_timeout` is seconds between two bytes of the answer."""
+    """One request.
+
+    `body` is encoded as JSON. `read_timeout` is seconds between two bytes of the answer, `total` seconds for
+    all of it. `largest` is the number of bytes that `Stream.read_all` accepts.
+    """
 
     method: str
     path: ApiPath
@@ -45,6 +62,8 @@ class Request:
     accept: str = "application/json"
     connect_timeout: float = CONNECT_TIMEOUT
     read_timeout: float = READ_TIMEOUT
+    total: float = TOTAL
+    largest: int = LARGEST
 
     def __post_init__(self) -> None:
         """Raise Rejected for a path that was not built from names, whatever the type checker was told."""
@@ -55,10 +74,11 @@ class Request:
 class Stream:
     """The body of one answer while it arrives."""
 
-    def __init__(self, response: urllib3.BaseHTTPResponse, name: str) -> None:
-        """Take the response, and the name of the request for messages."""
+    def __init__(self, response: urllib3.BaseHTTPResponse, name: str, largest: int = LARGEST) -> None:
+        """Take the response, the name of the request for messages, and what `read_all` accepts in bytes."""
         self._response = response
         self._name = name
+        self._largest = largest
         self.content_type = media_type(response.headers)
 
     def read(self, size: int) -> bytes:
@@ -73,9 +93,16 @@ class Stream:
             return self._response.read1(size)
 
     def read_all(self) -> bytes:
-        """Return the rest of the body; Unreachable if the stream is cut."""
-        with _as_unreachable(self._name):
-            return self._response.read()
+        """Return the rest of the body; Unreachable if the stream is cut, TooLarge for too many bytes."""
+        chunks: list[bytes] = []
+        left = self._largest
+        # Only a read that returns nothing proves that the answer was not cut.
+        while chunk := self.read(min(CHUNK, left + 1)):
+            left -= len(chunk)
+            if left < 0:
+                raise TooLarge(f"{self._name}: the answer is larger than {self._largest} bytes")
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     def interrupt(self) -> None:
         """Wake a thread that is reading: for it the stream ends. May be called from any thread."""
@@ -141,14 +168,15 @@ class Connection:
                 raise
             response = self._open(request, name)
         try:
-            yield Stream(response, name)
+            yield Stream(response, name, request.largest)
         finally:
             if not response.closed:
                 response.close()
             response.release_conn()
 
     def _open(self, request: Request, name: str) -> urllib3.BaseHTTPResponse:
-        headers = {"User-Agent": USER_AGENT, "Accept": request.accept}
+        # A compressed answer can become a thousand times as large: none is requested, and none is read.
+        headers = {"User-Agent": USER_AGENT, "Accept": request.accept, "Accept-Encoding": "identity"}
         authorization = self._credentials.header()
         if authorization:
             headers["Authorization"] = authorization
@@ -159,7 +187,7 @@ class Connection:
         url = f"{self._host}{request.path}"
         if request.query:
             url += "?" + urlencode(request.query)
-        with _as_unreachable(name):
+        with _as_unreachable(name), within_bounds(Bounds(request.total, size=None)):
             response = self._pool.request(
                 request.method,
                 url,
@@ -169,14 +197,22 @@ class Connection:
                 retries=False,
                 redirect=False,
                 preload_content=False,
+                decode_content=False,
             )
             self._note_date(response.headers.get("Date"))
-            if response.status < 300:
+            encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+            if response.status < 300 and encoding in ("", "identity"):
                 return response
             try:
-                content = response.read()
+                content = response.read(LARGEST_REFUSAL) if encoding in ("", "identity") else b""
             finally:
+                response.close()
                 response.release_conn()
+        if response.status < 300:
+            raise Rejected(
+                f"{name}: the answer is encoded as {encoding[:20]!r}, which was not requested;"
+                " is there a proxy before the API server?"
+            )
         raise to_error(request.method, request.path, response.status, response.headers, content)
 
     def _load(self) -> None:
@@ -184,6 +220,7 @@ class Connection:
         access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
         self._credentials = Credentials(access.authorization, clock=self._clock)
         self._host, self._pool = access.host, access.pool
+        bound(self._pool)
 
     def _reload(self, loaded: float) -> bool:
         """Load the credentials again after a 401; return whether to send the request again.

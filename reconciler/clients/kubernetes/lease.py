@@ -214,7 +214,7 @@ class Lock:
             "resourceVersion": seen.metadata.resourceVersion,
             "timeoutSeconds": str(max(1, math.ceil(seconds))),
         }
-        request = Request("GET", self._place, query=query, read_timeout=max(seconds, 0.1))
+        request = Request("GET", self._place, query=query, read_timeout=max(seconds, 0.1), total=seconds + 5)
         try:
             with self._connection.stream(request) as stream:
                 for event in events(stream):
@@ -275,6 +275,7 @@ class Lock:
             body=self._body(metadata, holder, transitions),
             connect_timeout=self._renew_every / 2,
             read_timeout=self._renew_every / 2,
+            total=self._renew_every / 2,
         )
         return decode(Lease, self._connection.send(request))
 

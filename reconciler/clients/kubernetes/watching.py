@@ -26,11 +26,15 @@ ASK_FOR = 280
 SILENCE = 100.0
 """Seconds without a byte until the connection counts as dead; a bookmark comes about every minute."""
 
+LONGEST = ASK_FOR + 20.0
+"""Seconds after which we end a watch ourselves, if the server does not."""
+
 LONGEST_PAUSE = 5.0
 AT_ONCE = 0.0
 """The patience of a list that begins a watch: the watch itself tries again, with pauses that `leave` ends."""
 
 CHUNK = 1 << 18
+LARGEST_EVENT = protobuf.LARGEST
 
 Value = TypeVar("Value")
 
@@ -168,7 +172,9 @@ class Watching(Generic[Value]):
             "timeoutSeconds": str(ASK_FOR),
             "resourceVersion": self._version,
         }
-        request = Request("GET", source.path, query=query, accept=source.accept, read_timeout=SILENCE)
+        request = Request(
+            "GET", source.path, query=query, accept=source.accept, read_timeout=SILENCE, total=LONGEST
+        )
         with self._connection.stream(request) as stream:
             if not self._hold(stream):
                 return
@@ -230,6 +236,8 @@ def _json_events(stream: Stream) -> Iterator[WatchEvent]:
             lines[0] = b"".join([*rest, lines[0]])
             rest.clear()
         rest.append(tail)
+        if sum(map(len, rest)) > LARGEST_EVENT:
+            raise Rejected(f"a watch event is larger than {LARGEST_EVENT} bytes")
         for line in lines:
             try:
                 event = msgspec.json.decode(line, type=_JsonEvent)

@@ -16,8 +16,8 @@ from reconciler.errors import Rejected, Unreachable
 CHUNK = 1 << 18
 """Bytes to read from the stream at once."""
 
-LARGEST = 64 << 20
-"""Bytes. etcd stores no object above 1.5 MiB, so a greater length than this is garbage."""
+LARGEST = 4 << 20
+"""Bytes of one piece. etcd stores no object above 1.5 MiB, so a greater length than this is garbage."""
 
 _BYTES = 2
 
