@@ -153,6 +153,7 @@ def test_a_hostile_owner_of_a_machine_is_that_machines_problem(tmp_path: Path, n
         return json_answer(
             {
                 "metadata": {"name": "m", "uid": "u", "ownerReferences": [owner]},
+                "spec": {"providerID": "aws:///a/i-1"},
                 "status": {"nodeRef": {"name": "n"}},
             }
         )
@@ -160,7 +161,7 @@ def test_a_hostile_owner_of_a_machine_is_that_machines_problem(tmp_path: Path, n
     stub = Stub(answer)
     connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
     (found,) = openshift(MachineAccess(connection)).machines(
-        [MachineRef("n", "u", "openshift", "m", "default")]
+        [MachineRef("n", "u", "openshift", "m", "default", provider_id="aws:///a/i-1")]
     )
     connection.close()
     stub.close()
