@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from reconciler.model import limits
 from reconciler.model.assessment import Assessment, NodeAssessment
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.moments import to_text
+from reconciler.model.problems import internal
 from reconciler.model.record import SAME_MOMENT, identity, same_event
 from reconciler.model.snapshot import Snapshot
 
@@ -22,16 +24,44 @@ def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     nodes: dict[str, NodeAssessment] = {}
     absent: Counter[str] = Counter()
     for node in snapshot.nodes:
-        readings = snapshot.readings.get(node.name, ())
-        judged = tuple(_judge_age(reading, now) for reading in readings)
-        for reading in judged:
+        try:
+            found = _assess_node(node.name, snapshot.readings.get(node.name, ()), now)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            found = NodeAssessment(problem=internal(f"node {node.name} can't be assessed", error))
+        nodes[node.name] = found
+        for reading in found.readings:
             if not reading.installed:
                 absent[f"{reading.source}: {reading.because}"] += 1
-        signals = [signal for reading in judged for signal in reading.signals]
-        nodes[node.name] = NodeAssessment(join(node.name, signals) if signals else (), judged)
     total = len(snapshot.nodes)
     notes = tuple(f"{text} ({count} of {total} nodes)" for text, count in sorted(absent.items()))
     return Assessment(nodes, notes)
+
+
+def _assess_node(node: str, readings: tuple[Reading, ...], now: datetime) -> NodeAssessment:
+    judged = _limited(tuple(_judge_age(reading, now) for reading in readings))
+    signals = [signal for reading in judged for signal in reading.signals]
+    return NodeAssessment(join(node, signals) if signals else (), judged)
+
+
+def _limited(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
+    """Return the readings with at most 100 events in all; the longest ones become unknown, as a whole."""
+    if sum(len(one.signals) for one in readings) <= limits.EVENTS:
+        return readings
+    left = limits.EVENTS
+    kept: set[int] = set()
+    for position in sorted(range(len(readings)), key=lambda position: len(readings[position].signals)):
+        left -= len(readings[position].signals)
+        if left >= 0:
+            kept.add(position)
+    because = f"the node has more than {limits.EVENTS} events"
+    return tuple(
+        one
+        if position in kept
+        else replace(
+            one, answer=Answer.UNKNOWN, signals=(), because=f"{because}, {len(one.signals)} from here"
+        )
+        for position, one in enumerate(readings)
+    )
 
 
 def _judge_age(reading: Reading, now: datetime) -> Reading:

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.machines import registry as machine_providers
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
-from reconciler.model.machine import Machine
+from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Memory
 from reconciler.model.ports import ClusterReader, MachineReader
-from reconciler.model.record import Record
+from reconciler.model.problems import internal
+from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
@@ -23,6 +25,9 @@ from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
 from reconciler.sources.source import SourceContext
+
+_UNREACHABLE_AT_MOST = 3
+"""Pod lists without an answer after which a pass asks for no more: each takes the whole time for retries."""
 
 
 def observe(
@@ -33,7 +38,9 @@ def observe(
     drains: Mapping[str, DrainProgress] | None = None,
     capacity: bool = False,
 ) -> Snapshot:
-    """Return the snapshot of one pass; raises ClusterError if the nodes themselves can't be read.
+    """Return the snapshot of one pass; raises ClusterError if the nodes or the ledger can't be read.
+
+    Whatever is wrong with one node, or with another read, is a problem in the snapshot.
 
     Pods are read for the nodes that are being drained, with one request each; there are no other requests per
     node. `capacity` keeps what a preview needs to find room on other nodes. Polled sources query their
@@ -43,25 +50,30 @@ def observe(
     reader = outside.reader
     nodes = reader.nodes(wanted(settings, capacity=capacity))
     needed = sources.wants(settings)
-    agents = reader.agents() if needed.agents else Agents()
-    remediator = reader.remediator() if needed.remediator else Remediator()
-    prefix = settings.keys.prefix
-    records = {node.name: found for node in nodes if (found := record_of(node, prefix)) is not None}
+    agents = _agents(reader) if needed.agents else Agents()
+    remediator = _remediator(reader) if needed.remediator else Remediator()
+    records, node_problems = _records(nodes, settings.keys.prefix)
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     objects, problems = publishers.read_objects(reader, settings)
     ledger = reader.ledger()
     memories = _poll(outside, nodes, ledger, readable, settings, now)
     context = SourceContext(settings, now, agents, memories)
     on = sources.switched_on(settings)
-    readings = {
-        node.name: tuple(reading for source in on for reading in source.read(node, context)) for node in nodes
-    }
+    readings: dict[str, tuple[Reading, ...]] = {}
+    for node in nodes:
+        try:
+            readings[node.name] = tuple(reading for source in on for reading in source.read(node, context))
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            readings[node.name] = ()
+            node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
+    pods, unread_pods = _pods(reader, [name for name, one in readable.items() if one.being_drained])
+    namespaces, namespaces_problem = _namespaces(reader, settings)
     return Snapshot(
         nodes=nodes,
         readings=readings,
         records=records,
-        pods={name: reader.pods(name) for name, one in readable.items() if one.being_drained},
-        namespaces=reader.namespaces() if _asks_for_namespaces(settings) else {},
+        pods=pods,
+        namespaces=namespaces,
         agents=agents,
         remediator=remediator,
         drains=dict(drains or {}),
@@ -73,6 +85,9 @@ def observe(
         published=objects,
         problems=problems,
         machines=_machines(outside.machines, nodes, readings, readable, settings),
+        node_problems=node_problems,
+        unread_pods=unread_pods,
+        namespaces_problem=namespaces_problem,
     )
 
 
@@ -112,6 +127,71 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
     )
 
 
+def _agents(reader: ClusterReader) -> Agents:
+    try:
+        return reader.agents()
+    except Unauthorized:
+        raise
+    except ClusterError as error:
+        return Agents(installed=True, problem=str(error))
+
+
+def _remediator(reader: ClusterReader) -> Remediator:
+    try:
+        return reader.remediator()
+    except Unauthorized:
+        raise
+    except ClusterError as error:
+        return Remediator(problem=str(error))
+
+
+def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:
+    """Return the records by node, and the problems of nodes whose record breaks the program."""
+    records: dict[str, Record | Unreadable] = {}
+    problems: dict[str, str] = {}
+    for node in nodes:
+        try:
+            found = record_of(node, prefix)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problems[node.name] = internal(f"node {node.name}: its record can't be read", error)
+            continue
+        if found is not None:
+            records[node.name] = found
+    return records, problems
+
+
+def _pods(reader: ClusterReader, names: Iterable[str]) -> tuple[dict[str, tuple[Pod, ...]], dict[str, str]]:
+    """Return the pods of each node, and in words whose pods can't be read; raises only Unauthorized."""
+    pods: dict[str, tuple[Pod, ...]] = {}
+    problems: dict[str, str] = {}
+    silent = 0
+    for name in names:
+        if silent >= _UNREACHABLE_AT_MOST:
+            problems[name] = "they were not requested, because the API server did not answer for other nodes"
+            continue
+        try:
+            pods[name] = reader.pods(name)
+        except Unauthorized:
+            raise
+        except ClusterError as error:
+            problems[name] = str(error)
+            silent += isinstance(error, Unreachable)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problems[name] = internal(f"node {name}: its pods can't be read", error)
+    return pods, problems
+
+
+def _namespaces(reader: ClusterReader, settings: Settings) -> tuple[Mapping[str, Mapping[str, str]], str]:
+    if not _asks_for_namespaces(settings):
+        return {}, ""
+    try:
+        return reader.namespaces(), ""
+    except Unauthorized:
+        raise
+    except ClusterError as error:
+        return {}, str(error)
+
+
 def _poll(
     outside: Outside,
     nodes: tuple[Node, ...],
@@ -145,16 +225,27 @@ def _machines(
 ) -> Mapping[str, Machine]:
     """Return the machines of the nodes that an event replaces, and of those whose replacement has started."""
     wanted = settings.replaces()
-    refs = [
-        ref
-        for node in nodes
-        if settings.manages(node.labels)
-        and _may_be_replaced(node, readings[node.name], records.get(node.name), settings, wanted=wanted)
-        and (ref := machine_providers.machine_of(node)) is not None
-    ]
+    refs: list[MachineRef] = []
+    for node in nodes:
+        if settings.manages(node.labels) and _may_be_replaced(
+            node, readings[node.name], records.get(node.name), settings, wanted=wanted
+        ):
+            try:
+                ref = machine_providers.machine_of(node)
+            except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+                internal(f"node {node.name}: its machine can't be found", error)
+                continue
+            if ref is not None:
+                refs.append(ref)
     if reader is None or not refs:
         return {}
-    return {machine.ref.node: machine for machine in reader.machines(refs)}
+    try:
+        return {machine.ref.node: machine for machine in reader.machines(refs)}
+    except (ClusterError, CloudError) as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - what a provider says harms its own machines only
+        problem = internal("machines can't be read", error)
+    return {ref.node: Machine(ref, problem=problem) for ref in refs}
 
 
 def _may_be_replaced(

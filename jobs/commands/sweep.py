@@ -17,6 +17,7 @@ from jobs.runtime.signals import ended_by_signals
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
 from reconciler.model.drains import Phase
+from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.report.document import as_json, to_document
@@ -61,7 +62,7 @@ def sweep(config: Path, target: Target, *, dry_run: bool, patience: timedelta, o
             outside = Wiring(connection, target).to_read(settings)
             plan = rehearse(outside, settings, SystemClock().now())
             _tell(plan, (), output, rehearsed=True)
-            return 0
+            return 1 if _broken(plan) else 0
         return _act(connection, target, settings, patience, output)
     except LockHeld as held:
         _tell_locked(held, output)
@@ -93,7 +94,12 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
                 break
         failed = any(one.phase is Phase.FAILED for one in acting.drainer.progress().values())
     _tell(plan, outcomes, output, rehearsed=False)
-    return 1 if failed or any(one.result is Result.FAILED for one in outcomes) else 0
+    return 1 if failed or _broken(plan) or any(one.result is Result.FAILED for one in outcomes) else 0
+
+
+def _broken(plan: Plan) -> bool:
+    """Whether an error in this program kept a node from being judged."""
+    return any(hold.code == HoldCode.INTERNAL for node in plan.nodes for hold in node.holds)
 
 
 def _merged(before: tuple[Outcome, ...], more: tuple[Outcome, ...]) -> tuple[Outcome, ...]:

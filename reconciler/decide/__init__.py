@@ -7,10 +7,10 @@ from datetime import datetime
 
 from reconciler.decide.acknowledging import acknowledgements
 from reconciler.decide.context import PassContext
-from reconciler.decide.one_node import decide_node
+from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_hand
-from reconciler.decide.seen import in_hand, look, queue_key
+from reconciler.decide.seen import in_hand, look_safely, queue_key
 from reconciler.decide.telling import (
     moments,
     notes,
@@ -41,7 +41,9 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         if settings.in_fleet(node.labels) or OwnKeys(settings.keys.prefix).record in node.annotations
     ]
     seen = [
-        one for node in ours_or_theirs if (one := look(node, assessment.of(node.name), context)) is not None
+        one
+        for node in ours_or_theirs
+        if (one := look_safely(node, assessment.of(node.name), context)) is not None
     ]
     ours = {one.node.name: in_hand(one.record) for one in seen if in_hand(one.record)}
     missing = still_missing(snapshot.ledger.replaced, fleet, settings.budget, now)
@@ -55,7 +57,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
     # Nodes in maintenance first: their places and slots are counted before another node needs one.
     for one in sorted(queue, key=lambda one: not in_hand(one.record)):
-        progress.plans.append(decide_node(one, context, progress))
+        progress.plans.append(decide_safely(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
     progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
     order = {one.node.name: position for position, one in enumerate(queue)}

@@ -62,6 +62,9 @@ def follow_drain(
     # Count with the new record: when the last other node is drained, our own node starts in this pass.
     if under_way and record.drain and not record.drain.done and node.name != context.snapshot.own_node:
         progress.undrained += 1
+    unread = context.snapshot.unread_pods.get(node.name)
+    if unread and under_way:
+        holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
     order = step.order if step.hold is None else None
     if step.order is not None and step.hold is not None:
         holds.append(step.hold)
@@ -76,7 +79,7 @@ def follow_drain(
     todo = Actions(
         write=node_patch(one, walked, record, {**signs.annotations, **word}, context),
         drain=order,
-        stop_drain=order is None and (running(drained) or running(stale)),
+        stop_drain=order is None and not _unjudged(step.hold) and (running(drained) or running(stale)),
         perform=walked.effects.perform,
         machine=walked.effects.machine,
         notices=(*walked.effects.notices, *step.notices),
@@ -119,6 +122,11 @@ def _go_on(
     return _Step(record, order, held, kept)
 
 
+def _unjudged(hold: Hold | None) -> bool:
+    """Whether the drain can't be judged now: one that runs goes on with what it knows."""
+    return hold is not None and hold.code == HoldCode.NAMESPACES_READABLE
+
+
 def _held_drain(node: Node, context: PassContext, progress: Progress) -> Hold | None:
     """Return why the drain of a cordoned node has to wait, None if it continues."""
     if node.has_taint(AUTOSCALER_TAINT):
@@ -127,6 +135,10 @@ def _held_drain(node: Node, context: PassContext, progress: Progress) -> Hold | 
         others = f"{progress.undrained} other nodes are being drained"
         reason = f"the reconciler runs on it, so it goes last: {others}"
         return others_first.hold(node.name, reason)
+    unread = context.snapshot.namespaces_problem
+    if unread:
+        # A rule that selects namespaces by label would not find the pods that it is to spare.
+        return Hold(node.name, HoldCode.NAMESPACES_READABLE, f"the namespaces can't be read: {unread}")
     limit = context.settings.drain.max_concurrent_nodes
     if progress.drains >= limit:
         return Hold(

@@ -12,17 +12,46 @@ from reconciler.decide.draining import follow_drain, running
 from reconciler.decide.planned import Decided, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
-from reconciler.decide.seen import DEFAULT, Seen, untouchable
+from reconciler.decide.seen import DEFAULT, Seen, broken, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.profile import builtin
 from reconciler.engine.situation import Situation
 from reconciler.engine.state_machine import walk
+from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.plan import Actions, DrainState, JudgedEvent, NodePlan
+from reconciler.model.plan import Actions, DrainState, Hold, JudgedEvent, NodePlan
+from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.triggers import TRIGGERS
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
+
+
+def decide_safely(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
+    """Return the plan of one node. An error becomes a hold of this node, and leaves nothing in `progress`."""
+    if not one.problem:
+        before = progress.saved()
+        try:
+            return decide_node(one, context, progress)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            progress.restore(before)
+            problem = internal(f"node {one.node.name} can't be decided on", error)
+            one = broken(one.node, context, problem)
+    return _leave(one, context, progress)
+
+
+def _leave(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
+    """Return the plan of a node that can't be judged: nothing is changed, and a drain that runs goes on."""
+    node = one.node
+    drained = context.snapshot.drains.get(node.name)
+    if running(drained):
+        progress.drains += 1
+        progress.undrained += node.name != context.snapshot.own_node
+    reason = f"an error in this program, see its log; nothing is changed here: {one.problem}"
+    decided = Decided(
+        one.state, one.case if one.record else None, (Hold(node.name, HoldCode.INTERNAL, reason),)
+    )
+    return node_plan(one, None, decided, Actions(), DrainState(progress=drained))
 
 
 def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.decide.replacing import PoolKey
 from reconciler.engine.budget import DisruptionBudget
@@ -23,3 +23,12 @@ class Progress:
     drains: int = 0
     undrained: int = 0
     plans: list[NodePlan] = field(default_factory=list)
+
+    def saved(self) -> Progress:
+        """Return a copy, from which `restore` takes back what a node's failed decision left."""
+        return replace(self, pools=dict(self.pools))
+
+    def restore(self, before: Progress) -> None:
+        """Take back all that changed since `before` was saved; `plans` only ever get whole plans."""
+        self.places, self.ledger, self.pools = before.places, before.ledger, before.pools
+        self.drains, self.undrained = before.drains, before.undrained

@@ -17,6 +17,7 @@ from reconciler.model.plan import (
     Hold,
     JudgedEvent,
 )
+from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
 from reconciler.publishing.registry import bears_signs
 from reconciler.settings.schema import Settings
@@ -26,7 +27,10 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One node with everything that the pass knows about it before it decides."""
+    """One node with everything that the pass knows about it before it decides.
+
+    `problem` is set if an error in this program kept the node from being judged.
+    """
 
     node: Node
     assessment: NodeAssessment
@@ -34,6 +38,7 @@ class Seen:
     record: Record | None = None
     unreadable: str = ""
     profile: str = DEFAULT
+    problem: str = ""
 
     @property
     def case(self) -> CaseRecord:
@@ -45,6 +50,24 @@ class Seen:
         """The state before the pass; a drain by hand is maintenance."""
         by_hand = self.record is not None and self.record.claimed_by
         return State.IN_MAINTENANCE if by_hand else self.case.state
+
+
+def look_safely(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
+    """Return what `look` does; where that fails, or something failed before, the node with the problem."""
+    problem = context.snapshot.node_problems.get(node.name) or assessment.problem
+    if not problem:
+        try:
+            return look(node, assessment, context)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problem = internal(f"node {node.name} can't be judged", error)
+    return broken(node, context, problem)
+
+
+def broken(node: Node, context: PassContext, problem: str) -> Seen:
+    """Return a node of which only its record is used, because an error kept it from being judged."""
+    record = context.snapshot.records.get(node.name)
+    known = record if isinstance(record, Record) else None
+    return Seen(node, NodeAssessment(), record=known, problem=problem)
 
 
 def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:

@@ -10,10 +10,14 @@ from reconciler.model.event import Answer, MaintenanceEvent, Reading
 
 @dataclass(frozen=True, slots=True)
 class NodeAssessment:
-    """One node's events, and the answer of each source; stale answers are unknown."""
+    """One node's events, and the answer of each source; stale answers are unknown.
+
+    `problem` is set if an error in this program kept the node from being assessed.
+    """
 
     events: tuple[MaintenanceEvent, ...] = ()
     readings: tuple[Reading, ...] = ()
+    problem: str = ""
 
     def answer(self, source: str) -> Answer | None:
         """The source's answer, None if the source is disabled."""

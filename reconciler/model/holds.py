@@ -16,10 +16,13 @@ class HoldCode(StrEnum):
     DRAIN = "drain"
     DRAIN_SLOT = "drainSlot"
     EVENT_READABLE = "eventReadable"
+    INTERNAL = "internal"
     IN_TIME = "inTime"
     LOOKED_AFTER = "lookedAfter"
+    NAMESPACES_READABLE = "namespacesReadable"
     NOT_CLAIMED = "notClaimed"
     ONE_PROFILE = "oneProfile"
+    PODS_READABLE = "podsReadable"
     RECORD_READABLE = "recordReadable"
 
 

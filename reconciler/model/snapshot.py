@@ -82,6 +82,9 @@ class Snapshot:
     `memories` are the valid answers of each enabled polled source, including those of this pass. `published`
     are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
     objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
+    `node_problems` are the nodes of which something can't be read because of an error in this program,
+    `unread_pods` are the nodes whose pods can't be read, and `namespaces_problem` is why the namespaces can't
+    be read. Each is in words.
     """
 
     nodes: tuple[Node, ...]
@@ -101,3 +104,6 @@ class Snapshot:
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     machines: Mapping[str, Machine] = field(default_factory=dict)
+    node_problems: Mapping[str, str] = field(default_factory=dict)
+    unread_pods: Mapping[str, str] = field(default_factory=dict)
+    namespaces_problem: str = ""

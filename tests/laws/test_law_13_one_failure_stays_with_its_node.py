@@ -130,6 +130,7 @@ def test_half_a_surrogate_pair_in_a_request_does_not_break_the_report() -> None:
     plan, outcomes = look(world, builders.settings())
     document = to_document(plan, outcomes, rehearsed=False)
 
-    assert b"\\ud800" in as_text(document).encode("utf-8")
-    assert b"\\ud800" in as_json(document).encode("utf-8")
+    assert "\ufffd" in as_text(document)
+    assert as_text(document).encode("utf-8")
+    assert as_json(document).encode("utf-8")
     assert as_markdown(document).encode("utf-8")

@@ -1,0 +1,25 @@
+"""What becomes of an exception that no code expected: its traceback in the log, and one line of safe text.
+
+The boundaries around a node, a drain and a write call this, so that one object's data harms that object only.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from reconciler.model import limits
+
+log = logging.getLogger(__name__)
+
+_LONGEST = 300
+
+
+def internal(what: str, error: Exception) -> str:
+    """Log the error with its traceback, and return it for a report: one line of 300 characters at most."""
+    try:
+        words = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an error's own text can be what fails, such as a number of many digits
+        words = type(error).__name__
+    told = limits.text(" ".join(words.split()), _LONGEST)
+    log.error("internal error: %s: %s", what, told, exc_info=error)
+    return told
