@@ -1,4 +1,4 @@
-"""The guard of a client: what it asks before each write."""
+"""The guard of a client: the function that it calls before each write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client of each machine provider, made when a machine of that provider is first asked about."""
+"""The client of each machine provider, created when a machine of that provider is first read."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class MachineClient(MachineReader, MachineWriter, Protocol):
-    """What one provider can be asked: to show machines, to scale up a pool, to delete a machine."""
+    """The client of one provider: it shows machines, scales up a pool, and deletes a machine."""
 
 
 class Surroundings:
-    """What clients are made of: the connection, the lock's guard (None: only reads), and the settings."""
+    """What clients need: the connection, the lock's guard (None: only reads), and the settings."""
 
     def __init__(self, connection: Connection, settings: Settings, guard: Guard | None = None) -> None:
-        """Make nothing yet."""
+        """Create no client yet."""
         self.connection = connection
         self.settings = settings
         self.guard = guard
 
     @cached_property
     def access(self) -> MachineAccess:
-        """What the providers in the cluster share, so that each place is read once a pass."""
+        """What the providers in the cluster share, so that each path is read once a pass."""
         from reconciler.clients.kubernetes.machines.access import MachineAccess
 
         return MachineAccess(self.connection, self.guard or read_only)
@@ -78,12 +78,12 @@ CLIENTS: Mapping[str, Callable[[Surroundings], MachineClient]] = {
     cluster_api.NAME: _cluster_api,
     aks.NAME: _aks,
 }
-"""How each provider's client is made, by the provider's name in `machines/registry.py`."""
+"""The factory of each provider's client, by the provider's name in `machines/registry.py`."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotSetUp:
-    """A provider that the settings do not set up; `problem` says what is missing."""
+    """A provider without the settings that it needs; `problem` says what is missing."""
 
     problem: str
 
@@ -108,7 +108,7 @@ class MachineProviders:
         around: Surroundings,
         clients: Mapping[str, Callable[[Surroundings], MachineClient]] = CLIENTS,
     ) -> None:
-        """Make no client before a machine of its provider is asked about: most passes replace nothing."""
+        """Create no client yet: most passes replace nothing."""
         self._around = around
         self._clients = clients
         self._made: dict[str, MachineClient] = {}
@@ -123,7 +123,7 @@ class MachineProviders:
         return tuple(found[ref] for ref in refs)
 
     def scale_up(self, action: ScaleUp) -> None:
-        """Ask the machine's pool for `wanted` machines; raises ClusterError or CloudError."""
+        """Scale the machine's pool to `wanted` machines; raises ClusterError or CloudError."""
         self._client(action.machine.ref.provider).scale_up(action)
 
     def remove(self, action: Remove) -> None:

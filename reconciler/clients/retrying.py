@@ -34,7 +34,7 @@ def _wait(state: tenacity.RetryCallState) -> float:
 def patiently(
     work: Callable[[], Value], *, patience: float = PATIENCE, sleep: Callable[[float], None] = time.sleep
 ) -> Value:
-    """Return what `work` returns, and repeat it while it raises Unreachable or TooManyRequests.
+    """Return the result of `work`, and repeat it while it raises Unreachable or TooManyRequests.
 
     Raises Unreachable if the next try would begin more than `patience` seconds after the first, and any
     other error of `work` at once.
@@ -82,6 +82,6 @@ def write_until_settled(
 
 
 def _pause(attempt: int, failure: ClusterError) -> float:
-    """Return seconds: short, growing, and random, so that two writers do not stay in step."""
+    """Return the pause in seconds: short, growing, and random, so that two writers do not stay in step."""
     backoff = min(0.02 * float(2**attempt), 1.0)
     return max(random.uniform(0.5, 1.5) * backoff, failure.retry_after or 0.0)

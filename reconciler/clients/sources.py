@@ -1,4 +1,4 @@
-"""The clients of polled sources: each is made when the settings first switch its source on.
+"""The clients of polled sources: each is created when the settings first enable its source.
 
 `reconciler.sources.registry.CLIENTS` names a client's module. It has one function for this place:
 
@@ -23,22 +23,23 @@ from reconciler.sources.polled import PolledSection
 Factory = Callable[[Settings, Guard | None], SourceClient]
 
 KEPT_PROBLEM = 60.0
-"""For how many seconds a problem is kept, unless its service wishes for more."""
+"""The time for which a problem is kept, in seconds, unless its service asks for more."""
 
 
 class SourceClients:
     """Creates each client once, and again when its section of the settings changes. Tokens are kept."""
 
     def __init__(self, guard: Guard | None = None) -> None:
-        """Take what raises LockLost where the lock is not ours; without it the clients only read.
+        """Give the clients this guard, which raises LockLost if the lock is not ours.
 
-        A process without a guard can't write the ledger, so its clients keep their answers themselves.
+        Without a guard they only read. A process without a guard can't write the ledger, so its clients keep
+        their answers in memory.
         """
         self._guard = guard
         self._made: dict[str, tuple[PolledSection, SourceClient]] = {}
 
     def of(self, settings: Settings) -> Mapping[str, SourceClient]:
-        """Return the clients of the polled sources that are switched on, by the source's name."""
+        """Return the clients of the enabled polled sources, by the source's name."""
         for source in registry.polled():
             section = source.section(settings)
             if not section.enabled:
@@ -52,25 +53,25 @@ class SourceClients:
 
 
 def factory(source: str) -> Factory:
-    """Return what makes the client of the source of this name."""
+    """Return the factory of the client of the source with this name."""
     found: Factory = import_module(f"reconciler.clients.{registry.CLIENTS[source]}").for_source
     return found
 
 
 class Keeping:
-    """A client that repeats what it was told for `seconds`, for a process that may write nothing down."""
+    """A client that repeats its answers for `seconds`, for a process that can't write the ledger."""
 
     def __init__(
         self, client: SourceClient, seconds: float, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Take the client that asks; `clock` is in seconds."""
+        """Use this client for queries; `clock` is in seconds."""
         self._client = client
         self._seconds = seconds
         self._clock = clock
         self._kept: dict[Any, tuple[float, Listing[Any, Any]]] = {}
 
     def ask(self, scopes: Sequence[Any], /) -> tuple[Listing[Any, Any], ...]:
-        """Ask for the scopes of which nothing is kept."""
+        """Query the scopes without a kept answer."""
         now = self._clock()
         kept = {scope: self._kept[scope][1] for scope in scopes if self._kept.get(scope, (now,))[0] > now}
         asked = [scope for scope in scopes if scope not in kept]

@@ -19,7 +19,7 @@ API_VERSION = "2020-07-01"
 PATH = f"/metadata/scheduledevents?api-version={API_VERSION}"
 
 TIMEOUT = 10.0
-"""Seconds for one answer: IMDS is on the same host, but it sometimes stalls."""
+"""The timeout of a request in seconds: IMDS is on the same host, but it sometimes stalls."""
 
 FIRST_TIMEOUT = 130.0
 """Seconds for the first answer: the first call enables scheduled events, which takes up to 120 s."""
@@ -29,7 +29,10 @@ class ImdsError(SourceError):
     """IMDS gave no usable answer; `retry_after` is the wait in seconds that it asks for."""
 
     def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
-        """Take the reason, the HTTP status (0 for none) and the wait in seconds that IMDS asks for."""
+        """Create the error from the reason, the HTTP status (0:
+
+        none) and the wait in seconds that IMDS asks for.
+        """
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
@@ -46,7 +49,7 @@ class Imds:
         timeout: float = TIMEOUT,
         first_timeout: float = FIRST_TIMEOUT,
     ) -> None:
-        """Take the address as a URL; ValueError if it is not a plain HTTP one. Timeouts are seconds."""
+        """Use the IMDS at this URL; ValueError if it is not a plain HTTP one. Timeouts are in seconds."""
         url = urlsplit(address)
         if url.scheme != "http" or not url.hostname or url.path not in ("", "/"):
             raise ValueError(f"not the address of an IMDS, such as {DEFAULT_ADDRESS}: {address!r}")

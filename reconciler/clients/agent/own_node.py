@@ -20,7 +20,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.names import is_object_name
 
 TIMEOUT = 10.0
-"""Seconds for one answer of the API server."""
+"""The timeout of a request to the API server, in seconds."""
 
 _MOUNTED = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -44,7 +44,7 @@ class Access:
 
 
 def in_cluster(environment: Mapping[str, str]) -> Access:
-    """Return the access that every Pod is given; Unauthorized outside a Pod."""
+    """Return the access that every Pod has; Unauthorized outside a Pod."""
     host = environment.get("KUBERNETES_SERVICE_HOST")
     if not host:
         raise Unauthorized("KUBERNETES_SERVICE_HOST is not set: not in a Pod, and no server was named")
@@ -55,7 +55,7 @@ def in_cluster(environment: Mapping[str, str]) -> Access:
 
 @dataclass(frozen=True, slots=True)
 class OwnNode:
-    """What the agent needs of its Node.
+    """The parts of its Node that the agent needs.
 
     `published` is the annotation that the agent writes, None if there is none. `acknowledge` is the one that
     names the events that may start.
@@ -81,7 +81,7 @@ class OwnNodeClient:
     """A client of the API server for one Node and two of its annotations."""
 
     def __init__(self, access: Access, node: str, prefix: str, *, user_agent: str = USER_AGENT) -> None:
-        """Take the access, the Node's name and the prefix of the annotations' keys.
+        """Use this access for the Node with this name; `prefix` is the prefix of the annotations' keys.
 
         Raises ValueError if no Node can have the name: in a path it could lead to another object.
         """

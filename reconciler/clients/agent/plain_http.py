@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from reconciler.clients.retry_after import retry_after
 
 LARGEST_BODY = 4 * 1024 * 1024
-"""Bytes. Far above any Node and any list of events; there is a limit because the agent has little memory."""
+"""In bytes. It is far above any Node and any list of events, and protects the agent's small memory."""
 
 
 @dataclass(frozen=True, slots=True)

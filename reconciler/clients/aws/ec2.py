@@ -1,7 +1,7 @@
-"""Asks EC2 for scheduled events: one paged call per region, whatever the number of instances.
+"""Reads scheduled events from EC2: one paged call per region, for any number of instances.
 
-boto3 is the extra `aws`. The first request imports it, so it costs nothing while AWS is switched off.
-Nothing sleeps: a later pass asks again for a region that fails or throttles.
+boto3 is the extra `aws`. The first request imports it, so it costs nothing while AWS is disabled.
+Nothing sleeps: a later pass queries a region again that failed or throttled.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
-"""Seconds between two bytes of an answer."""
+"""The timeout between two bytes of an answer, in seconds."""
 
 PAGE = 1000
-"""Instances a page, the most that EC2 gives; only those with an event are counted."""
+"""Instances per page, the most that EC2 allows; only those with an event count."""
 
 _LONGEST_PROBLEM = 300
 
@@ -34,7 +34,10 @@ Ec2 = Callable[[str], Any]
 
 
 def connect() -> Ec2:
-    """Return what makes clients, with the identity that boto3 finds: IRSA, Pod Identity, a profile, keys."""
+    """Return a factory of clients, with the identity that boto3 finds:
+
+    IRSA, Pod Identity, a profile, keys.
+    """
     made: dict[str, Any] = {}
 
     def ec2(region: str) -> Any:
@@ -49,7 +52,7 @@ def connect() -> Ec2:
             config = Config(
                 connect_timeout=CONNECT_TIMEOUT,
                 read_timeout=READ_TIMEOUT,
-                # A later pass asks again; botocore would sleep in between.
+                # A later pass tries again; botocore would sleep in between.
                 retries={"total_max_attempts": 1, "mode": "standard"},
                 user_agent_extra=USER_AGENT,
             )
@@ -66,14 +69,14 @@ def for_source(settings: Settings, guard: Guard | None) -> Aws:
 
 
 class Aws:
-    """EC2 as SourceClient wants it."""
+    """EC2 as a SourceClient."""
 
     def __init__(self, ec2: Ec2) -> None:
-        """Take what makes clients."""
+        """Use this factory of clients."""
         self._ec2 = ec2
 
     def ask(self, scopes: Sequence[str]) -> tuple[Listing[str, InstanceEvent], ...]:
-        """Ask for each region once; raises nothing."""
+        """Query each region once; raises nothing."""
         return tuple(self._ask(region) for region in scopes)
 
     def _ask(self, region: str) -> Listing[str, InstanceEvent]:

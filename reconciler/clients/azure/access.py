@@ -1,7 +1,7 @@
-"""Who we are to Azure, how its clients are set up, and what its errors say.
+"""Our identity at Azure, the set-up of its clients, and the text of its errors.
 
-Azure's packages are imported with the first request: they cost a quarter of a second and sixty megabytes,
-which nobody pays who has Azure switched off.
+The first request imports Azure's packages. The import takes a quarter of a second and sixty megabytes, so
+it must not happen while Azure is disabled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
-"""Seconds between two bytes of an answer."""
+"""The timeout between two bytes of an answer, in seconds."""
 
 ONCE: Mapping[str, Any] = {
     "retry_total": 0,
@@ -37,9 +37,8 @@ _LONGEST_PROBLEM = 300
 def credential(cloud: str) -> TokenCredential:
     """Return our identity in one of Azure's clouds (Public, China, USGovernment).
 
-    Workload identity where its webhook has left its mark in the environment; else whatever azure-identity
-    finds: variables, a managed identity, or a person's own login. ValueError where workload identity lacks
-    a part.
+    This is workload identity if its webhook has set the environment. Else it is what azure-identity finds:
+    variables, a managed identity, or a person's own login. ValueError if workload identity is incomplete.
     """
     from azure.identity import AzureAuthorityHosts, DefaultAzureCredential, WorkloadIdentityCredential
 
@@ -67,7 +66,7 @@ def cloud_setting(cloud: str) -> AzureClouds:
 
 
 def status_of(error: BaseException) -> int:
-    """Return the HTTP status, 0 where there was no answer."""
+    """Return the HTTP status, 0 if there was no answer."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else 0
 

@@ -1,7 +1,7 @@
-"""Asks AKS for one more machine in an agent pool, and deletes one of its machines.
+"""Scales an AKS agent pool up by one machine, and deletes one of its machines.
 
-The API is `Microsoft.ContainerService/managedClusters/agentPools` of 2025-05-01, a GA version with all that
-is used here: deleteMachines (in GA since 2024-07-01), the list of a pool's machines
+The API is `Microsoft.ContainerService/managedClusters/agentPools` of 2025-05-01, a GA version with
+everything that is used here: deleteMachines (in GA since 2024-07-01), the list of a pool's machines
 (https://learn.microsoft.com/rest/api/aks/machines/list), and ETags with If-Match
 (https://learn.microsoft.com/azure/aks/use-etags). The requests go through azure-core, which comes with
 azure-mgmt-compute: AKS's own client would be one more package for four requests.
@@ -12,7 +12,7 @@ if the pool's own list of machines has the node's VM, by its resource ID, under 
 deleteMachines neither cordons nor drains (github.com/Azure/AKS/issues/3520), and it lowers the pool's count
 by what it deletes: AKS's documentation of upgrades names it as the way to make a pool smaller, and
 cluster-autoscaler scales pools of single VMs in by it alone (cloudprovider/azure/azure_vms_pool.go). So a
-pool without an autoscaler brings no new machine by itself; it has to be scaled up before.
+pool without an autoscaler creates no new machine by itself; it must be scaled up before.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ PAGES = 50
 """Of one list of machines. A pool has 1,000 nodes at most."""
 
 Pipeline = Callable[[], "Client"]
-"""Makes the client when it is first needed."""
+"""Creates the client when it is first needed."""
 
 
 def connect(cloud: str = "Public") -> Pipeline:
-    """Return what makes the client for one of Azure's clouds (Public, China, USGovernment)."""
+    """Return a factory of the client for one of Azure's clouds (Public, China, USGovernment)."""
     made: list[Client] = []
 
     def client() -> Client:
@@ -85,11 +85,11 @@ def connect(cloud: str = "Public") -> Pipeline:
 
 
 def client_at(endpoint: str, login: Any) -> Client:
-    """Return a client for ARM at an address, with the policy that puts the token in."""
+    """Return a client for ARM at an address, with the policy that adds the token."""
     from azure.core.pipeline.policies import RequestIdPolicy, UserAgentPolicy
     from azure.mgmt.core import ARMPipelineClient
 
-    # Not the standard ones: those register resource providers, and try again.
+    # Not the standard policies: those register resource providers and retry.
     return ARMPipelineClient(
         endpoint, policies=[RequestIdPolicy(), UserAgentPolicy(user_agent=USER_AGENT), login]
     )
@@ -97,7 +97,7 @@ def client_at(endpoint: str, login: Any) -> Client:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An agent pool as one answer showed it: the whole document, and what we read in it."""
+    """An agent pool as one answer showed it: the whole document, and the fields that we read."""
 
     document: Mapping[str, Any]
     pool: Pool
@@ -117,7 +117,7 @@ _Machines = Mapping[Vm, _Listed]
 
 
 class AgentPools:
-    """AKS's agent pools, as MachineReader and MachineWriter; no request is tried twice."""
+    """AKS's agent pools, as MachineReader and MachineWriter; no request is retried."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class AgentPools:
         """Use the managed cluster's resource id, what makes the client, and what raises LockLost.
 
         The id is `/subscriptions/S/resourceGroups/G/providers/Microsoft.ContainerService/managedClusters/N`.
-        Without a guard only reads are possible. `wall` (Unix time) is for a Retry-After that is a date.
+        Without a guard, writes raise RuntimeError. `wall` (Unix time) is for a Retry-After that is a date.
         """
         self._cluster = "/" + cluster.strip("/")
         self._pipeline = pipeline
@@ -221,12 +221,12 @@ class AgentPools:
                 raise
 
     def _get(self, pool: str) -> _Seen:
-        """Return the pool as it is now; raises CloudError where it can't be read."""
+        """Return the pool as it is now; raises CloudError if it can't be read."""
         document, header = self._send("GET", pool, self._url(pool))
         try:
             return _seen(pool, document, header)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # With a status, because an answer came: the next pool is read.
+            # This error has a status, because there was an answer: the next pool is read.
             raise CloudError(f"agent pool {pool}: its answer can't be read: {error}", status=200) from error
 
     def _list(self, pool: str) -> _Machines:
@@ -368,7 +368,10 @@ def _seen(name: str, document: Mapping[str, Any], header: str) -> _Seen:
 
 
 def _wanted(found: Mapping[str, Any]) -> int | None:
-    """Return the pool's count; None where it keeps several, because no machine says which one counts it."""
+    """Return the pool's count;
+
+    None if it has several counts, because no machine shows which one includes it.
+    """
     if found.get("type") == "VirtualMachines":
         manual = found["virtualMachinesProfile"]["scale"].get("manual") or []
         return _number(manual[0]["count"]) if len(manual) == 1 else None
@@ -382,7 +385,7 @@ def _number(count: object) -> int:
 
 
 def _with_count(document: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return the pool to send: as it was read, with another count and without what is read-only."""
+    """Return the pool to send: as it was read, with another count and without read-only fields."""
     found = {key: value for key, value in document["properties"].items() if key not in _READ_ONLY}
     if found.get("type") == "VirtualMachines":
         profile = found["virtualMachinesProfile"]

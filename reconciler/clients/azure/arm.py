@@ -1,4 +1,4 @@
-"""Asks Azure Resource Manager about planned maintenance, and starts it if that is allowed.
+"""Reads planned maintenance from Azure Resource Manager, and starts it if that is allowed.
 
 The first request imports Azure's packages. The import takes a quarter of a second and sixty megabytes, so it
 must not happen while ARM is switched off. A request is never repeated here, and nothing sleeps: the pass
@@ -34,11 +34,11 @@ RESERVE = 10
 """With so few calls left of any limit, no more are made. Other clients of the subscription need them."""
 
 Compute = Callable[[str], "ComputeManagementClient"]
-"""Makes the client of a subscription."""
+"""Creates the client of a subscription."""
 
 
 def connect(cloud: str = "Public") -> Compute:
-    """Return what makes clients for one of Azure's clouds (Public, China, USGovernment), as ourselves."""
+    """Return a factory of clients for one of Azure's clouds (Public, China, USGovernment)."""
     made: dict[str, ComputeManagementClient] = {}
     known: list[TokenCredential] = []
 
@@ -62,7 +62,7 @@ def for_source(settings: Settings, guard: Guard | None) -> Arm:
 
 
 class Arm:
-    """ARM as SourceClient and MaintenanceStarter want it."""
+    """ARM as a SourceClient and MaintenanceStarter."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Arm:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take what makes clients, and the guard of writes; without a guard it only reads.
+        """Use this factory of clients and this guard of writes; without a guard it only reads.
 
         `clock` (seconds) is for ages and patience, `wall` (Unix time) for a Retry-After that is a date.
         """
@@ -82,7 +82,7 @@ class Arm:
         self._wall = wall
 
     def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
-        """Ask for each scope once; a failure is reported in its listing."""
+        """Query each scope once; a failure is reported in its listing."""
         ends = self._clock() + PATIENCE
         done: list[Listing[Scope, Planned]] = []
         stopped: Listing[Scope, Planned] | None = None
@@ -99,7 +99,7 @@ class Arm:
         return tuple(done)
 
     def perform_maintenance(self, action: PerformMaintenance) -> None:
-        """Start the maintenance of one VM, of its scale set's one instance; its end is not waited for."""
+        """Start the maintenance of one VM, or of one instance of a scale set, without waiting for its end."""
         from azure.core.exceptions import AzureError
 
         self._guard()
@@ -142,7 +142,7 @@ class Arm:
             goes_on = wait is None and status != 429 and not silent
             return Listing(scope, problem=told, wait=_at_least_some(wait, status)), goes_on
         if min(spare, default=RESERVE + 1) <= RESERVE:
-            # Not a problem: a later pass asks for the rest.
+            # Not a problem: a later pass queries the rest.
             return listing, False
         return listing, True
 
@@ -165,7 +165,7 @@ class Arm:
 
 
 def _at_least_some(wait: float | None, status: int) -> float | None:
-    """Return the wait; a 429 without a wish is one for a minute."""
+    """Return the wait; a 429 without Retry-After means a minute."""
     return 60.0 if wait is None and status == 429 else wait
 
 

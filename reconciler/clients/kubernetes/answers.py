@@ -1,4 +1,4 @@
-"""From a refusal of the API server, its HTTP status and Status body, to one of our errors."""
+"""Turns a refusal of the API server (HTTP status and Status body) into one of our errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the API server is, and who we are to it."""
+"""The address of the API server, and our identity."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _REMEDIATOR = core("kube-system") / "configmaps" / "remediator-config"
 
 
 class Cluster:
-    """ClusterReader and ClusterWriter by the API server; safe in threads."""
+    """ClusterReader and ClusterWriter for the API server; safe for threads."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Cluster:
         agent: str = AGENT,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take a connection and the guard that is called before each write; without a guard it only reads.
+        """Use this connection, and call the guard before each write; without a guard it only reads.
 
         `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
         """
@@ -160,7 +160,7 @@ class Cluster:
         node_writing.patch_conditions(self._connection, self._guard, write)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
-        """Make, change or delete a NodeMaintenance."""
+        """Create, change or delete a NodeMaintenance."""
         maintenances.write(self._connection, self._guard, write)
 
     def write_ledger(self, ledger: Ledger) -> None:

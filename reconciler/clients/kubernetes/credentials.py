@@ -24,7 +24,7 @@ class Credentials:
     def __init__(
         self, authorization: Callable[[], str | None], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Take the function that returns the header, and a clock in seconds."""
+        """Use this function, which returns the header, and a clock in seconds."""
         self._authorization = authorization
         self._clock = clock
         # The official package has no lock: eight threads at expiry would run the plugin eight times.

@@ -1,4 +1,4 @@
-"""How a drain evicts pods, and how it watches them go."""
+"""How a drain evicts pods and watches them end."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Change = TypeVar("Change")
 
 
 class Evictions:
-    """Evictor by the API server; safe in threads."""
+    """Evictor for the API server; safe for threads."""
 
     def __init__(self, connection: Connection, *, guard: Guard | None = None, prefix: str) -> None:
-        """Take a connection, the guard that is called before each write, and the prefix of our keys."""
+        """Use this connection and prefix of our keys, and call the guard before each write."""
         self._connection = connection
         self._guard = guard or read_only
         self._wanted = Wanted(frozenset({"Ready"}), prefix)

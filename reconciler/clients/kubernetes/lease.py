@@ -85,7 +85,7 @@ class Lock:
         watch_clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Take an identity that no other process ever has, such as the pod's name and a random part.
+        """Use an identity that no other process ever has, such as the pod's name and a random part.
 
         `duration` and `renew_every` are seconds. `held_clock` must count through suspend; `watch_clock`
         must not run faster than time; `wall` (Unix time) is for the times that people read.
@@ -109,18 +109,18 @@ class Lock:
         self._renewer: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Take the lock as `acquire` does, and raise what it raises."""
+        """Acquire the lock; raises what `acquire` raises."""
         self.acquire()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the lock back, as `release` does."""
+        """Release the lock."""
         self.release()
 
     def acquire(self) -> None:
-        """Take the lock, and renew it in a thread from now on.
+        """Acquire the lock, and renew it in a thread from now on.
 
         A free lock is taken at once. If another process holds it, this waits until the holder renews it
         (LockHeld), or until it has not changed for its whole duration. Raises Unauthorized if we may not use
@@ -145,7 +145,7 @@ class Lock:
             self._check()
 
     def release(self) -> None:
-        """Give the lock back if it is still ours. A failure is logged; the lock then expires by itself."""
+        """Release the lock if it is still ours. A failure is logged; the lock then expires by itself."""
         self._ended.set()
         if self._renewer is not None:
             self._renewer.join()
@@ -178,7 +178,7 @@ class Lock:
                     return
             elif (not lease.spec.holderIdentity or self._outlived(lease)) and self._take(lease):
                 return
-            # Else it was given back, deleted, or taken by another process in this moment: look again.
+            # Otherwise it was released, deleted, or taken by another process just now: read it again.
 
     def _read(self) -> Lease | None:
         request = Request("GET", self._place / self._name)
@@ -239,7 +239,7 @@ class Lock:
         except Conflict:
             return False
         except Unreachable:
-            # Perhaps the write happened: the Lease says who holds it.
+            # The write may have happened: the Lease shows its holder.
             found = self._read()
             if found is None or found.spec.holderIdentity != self._identity:
                 return False

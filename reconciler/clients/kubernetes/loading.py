@@ -1,4 +1,4 @@
-"""Which credentials are used, and what reads them."""
+"""Chooses the credentials, and what reads them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class _Object(msgspec.Struct):
 
 
 def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
-    """Return all objects of this installation, None where the cluster has no such kind."""
+    """Return all objects of this installation, None if the CRD is not installed."""
     try:
         found, _ = get_list(
             connection, PATH, _Object, labels=f"{INSTALLATION}={_installation(prefix)}", patience=PATIENCE
@@ -110,7 +110,7 @@ def _installation(prefix: str) -> str:
 
 
 def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the object for its making: in a patch null takes a field away, here it would be a value."""
+    """Return the object without nulls: in a patch null removes a field, but in a new object it is a value."""
     return {
         key: {name: value for name, value in part.items() if value is not None}
         if isinstance(part, dict)

@@ -1,4 +1,4 @@
-"""Reports nodes that change in what we read, and ignores heartbeats."""
+"""Reports changes in the node fields that we read, and ignores heartbeats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reconciler.model.node import Node, Wanted
 
 @contextmanager
 def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[str]]:
-    """Yield an iterator over the names of nodes that change in what `wanted` names, appear or vanish.
+    """Yield an iterator over the names of nodes that appear, disappear, or change in the `wanted` fields.
 
     Its first item is the empty text: from then on the watch misses nothing. Versions and heartbeats are no
     change, so each of 5,000 kubelets costs one decoding in five minutes, and wakes nothing. The iterator ends
@@ -75,7 +75,7 @@ def _names(changes: Iterator[tuple[bool, Node] | None]) -> Iterator[str]:
 
 
 def _still(node: Node) -> Node:
-    """Return the node without what changes while nothing happens to it."""
+    """Return the node without the fields that change all the time."""
     return replace(
         node,
         resource_version="",

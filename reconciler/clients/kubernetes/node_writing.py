@@ -18,16 +18,18 @@ from reconciler.model.own import is_as_seen, shows_intent
 from reconciler.model.plan import ConditionsWrite, NodeWrite
 
 SHOWN_PATIENCE = 2.0
-"""Seconds that retries of a condition may take: it is only shown, and the next pass compares again."""
+"""The limit of retries for a condition, in seconds.
+
+It only shows something, and the next pass compares again.
+"""
 
 
 def patch_node(connection: Connection, guard: Guard, write: NodeWrite) -> None:
     """Patch the node, with the UID and resourceVersion that were seen; calls `guard` before each try.
 
     After a 409, or if no answer came, it reads the node again. If the node is already as wanted, the write
-    has happened; if UID, `unschedulable` and our own keys are as they were seen, it tries again. Raises
-    Conflict if somebody changed what is ours, NotFound if the node is gone, Unreachable if the server does
-    not answer.
+    has happened; if UID, `unschedulable` and our own keys are unchanged, it tries again. Raises Conflict if
+    our keys have changed, NotFound if the node is gone, Unreachable if the server does not answer.
     """
     wanted = Wanted(frozenset(), write.own_prefix, annotations=frozenset(write.annotations))
     resource_version = write.resource_version
@@ -98,7 +100,7 @@ def _condition(one: Condition) -> dict[str, Any]:
 
 
 def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
-    """Read one node, with the parts that are wanted; NotFound if it is gone."""
+    """Read one node, with the wanted parts; NotFound if it is gone."""
     return node_reducer(wanted, FROM_JSON)(get(connection, NODES / name, shapes.NodeObject))
 
 

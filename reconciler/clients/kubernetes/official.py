@@ -23,7 +23,7 @@ from reconciler.errors import Unauthorized
 
 
 def service_account() -> ApiAccess:
-    """Return the access that every pod is given; Unauthorized if a part of it is missing."""
+    """Return the access that every pod has; Unauthorized if a part of it is missing."""
     configuration = _configuration()
     try:
         load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # the package has no types there

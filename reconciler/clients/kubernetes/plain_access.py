@@ -1,8 +1,8 @@
-"""Access by what needs no plugin, no refresh and no proxy: a token, a client certificate, a ServiceAccount.
+"""Access without a plugin, a refresh or a proxy: a token, a client certificate, a ServiceAccount.
 
-Importing the official package takes longer than all else that a short process does before its first request.
-This file reads the plain cases itself. For everything else, and for whatever is wrong, it returns None: the
-official package then loads the same files, or says what is wrong with them.
+The import of the official package takes longer than everything else that a short process does before its
+first request. So this file reads the plain cases itself. For all other cases, and for mistakes, it returns
+None: the official package then loads the same files, or reports what is wrong with them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Token:
 
 
 def service_account() -> ApiAccess | None:
-    """Return the access that every pod is given, None if it is not plain or not complete."""
+    """Return the access that every pod has, None if it is not plain or not complete."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port or _may_need_proxy():
         return None
@@ -164,7 +164,7 @@ def _no_password() -> str:
 def _pem(found: Mapping[str, Any], key: str) -> bytes:
     content = base64.b64decode(found[f"{key}-data"])
     if b"-----BEGIN " not in content:
-        # Nothing in place of an authority would mean every authority of the system.
+        # Without an authority, every authority of the system would be trusted.
         raise _NotPlain
     return content
 

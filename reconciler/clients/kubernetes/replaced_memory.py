@@ -1,6 +1,6 @@
-"""The nodes whose replacements may be on their way, as text for our ConfigMap.
+"""The nodes whose replacements may still be missing, as text for our ConfigMap.
 
-A text that can't be read is taken for none: it costs the budget's patience with them, and nothing else.
+A text that can't be read counts as none: these nodes then stop holding budget places.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def dump(replaced: tuple[Replaced, ...]) -> str:
-    """Return them as text, the same for the same nodes; empty for none."""
+    """Return them as text, empty for none. Equal nodes give equal texts."""
     out = [
         {
             "node": one.node,

@@ -1,4 +1,4 @@
-"""What every watch has in common: it lists, follows, reconnects, and ends when it is told to."""
+"""The base of every watch: it lists, follows, reconnects, and ends on request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ LONGEST = ASK_FOR + 20.0
 
 LONGEST_PAUSE = 5.0
 AT_ONCE = 0.0
-"""The patience of a list that begins a watch: the watch itself tries again, with pauses that `leave` ends."""
+"""The limit of retries of the list at the start of a watch, in seconds.
+
+The watch itself tries again, with pauses that `leave` ends.
+"""
 
 CHUNK = 1 << 18
 LARGEST_EVENT = protobuf.LARGEST
@@ -48,7 +51,7 @@ class WatchEvent:
 
 
 class Watched(Generic[Value]):
-    """What is watched: how to list it, which path to follow, and how to read an event's object."""
+    """The target of a watch: how to list it, which path to follow, and how to read an event's object."""
 
     path: ApiPath
     query: dict[str, str]
@@ -63,7 +66,7 @@ class Watched(Generic[Value]):
         raise NotImplementedError
 
     def uid(self, value: Value) -> str:
-        """Return what identifies the object."""
+        """Return the object's UID."""
         raise NotImplementedError
 
     def version(self, value: Value) -> str:
@@ -81,7 +84,7 @@ class Watching(Generic[Value]):
     """
 
     def __init__(self, connection: Connection, source: Watched[Value]) -> None:
-        """Take the connection and what to watch."""
+        """Watch this target over this connection."""
         self._connection = connection
         self._source = source
         self._left = threading.Event()

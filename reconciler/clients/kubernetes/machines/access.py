@@ -1,4 +1,7 @@
-"""How machine providers read and write their objects: each place once a pass, and writes behind the lock."""
+"""How machine providers read and write their objects:
+
+each path is read once a pass, and writes check the lock.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ Kind = TypeVar("Kind")
 
 
 class Unreadable(Exception):
-    """Why nothing can be said about one machine, in words."""
+    """Why one machine can't be read, in words."""
 
 
 @dataclass(slots=True)
 class MachineAccess:
     """One connection for all providers in the cluster, with what a pass has read through it.
 
-    Without a `guard`, which raises LockLost where the lock is not ours, nothing can be written.
+    `guard` raises LockLost if the lock is not ours. Without a guard, nothing can be written.
     """
 
     connection: Connection
@@ -41,10 +44,10 @@ class MachineAccess:
         self._silent = None
 
     def once(self, path: ApiPath, what: str, work: Callable[[ApiPath], Kind]) -> Kind:
-        """Return what `work` returned for the path first.
+        """Return the first result of `work` for the path.
 
-        Raises Unreadable, with `what` as the path's name in words. After a failure of connection or login
-        nothing more is read.
+        Raises Unreadable, with `what` as the path's name in words. After a connection or authentication
+        failure nothing more is read.
         """
         if path not in self._known:
             self._known[path] = self._ask(path, what, work)
@@ -58,7 +61,7 @@ class MachineAccess:
         return self.once(path, what, lambda place: objects.get(self.connection, place, kind))
 
     def place(self, group: str, version: str = "", namespace: str = "") -> ApiPath:
-        """Return the path of a group's objects, in the version that the group prefers where none is given.
+        """Return the path of a group's objects, in the version that the group prefers if none is given.
 
         Raises ClusterError.
         """
@@ -68,13 +71,13 @@ class MachineAccess:
         return api(group, found, namespace)
 
     def place_to_read(self, group: str, version: str = "", namespace: str = "") -> ApiPath:
-        """Return the same, but raise Unreadable where the version can't be read."""
+        """Return the same, but raise Unreadable if the version can't be read."""
         if not version and group not in self._versions:
             self._versions[group] = self.once(ApiPath("apis", group), f"the API {group}", self._version)
         return self.place(group, version, namespace)
 
     def send(self, request: Request) -> None:
-        """Send a write, and try it again while that helps; raises LockLost and ClusterError."""
+        """Send a write with retries; raises LockLost and ClusterError."""
 
         def send() -> None:
             self.guard()

@@ -26,7 +26,7 @@ class Cutter:
     """Cuts pieces of known length from a stream of chunks; `position` counts the bytes taken."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Take the function that reads up to a number of bytes, and returns b"" at the end."""
+        """Use this function, which reads up to a number of bytes, and returns b"" at the end."""
         self._read = read
         self._buffer = b""
         self._at = 0

@@ -23,7 +23,7 @@ from reconciler.model.selector import Requirement
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """What the two formats write in different ways: a time, None if there is none, and a quantity.
+    """What the two formats encode differently: a time, None if there is none, and a quantity.
 
     A time that can't be read is `limits.UNREADABLE`, never an exception: it is one object's problem.
     """
