@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
-from apscheduler.schedulers.background import BackgroundScheduler
 
 from jobs import options
 from jobs.runtime.acting import Acting
@@ -18,22 +15,22 @@ from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer
 from jobs.runtime.logs import Teller, log_as_json
 from jobs.runtime.outside import Wiring
+from jobs.runtime.pacing import Cause
+from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.signals import ended_by_signals
+from jobs.runtime.supervised import Ending
 from jobs.runtime.watching import FileWatcher, NodeWatcher, digest
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, LockHeld, LockLost, SettingsError
+from reconciler.errors import ClusterError, LockHeld, LockLost
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.observe import wanted
 from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode
 
-# Changes come in groups (taint, label and condition of a node). One pass handles them together.
-DEBOUNCE = timedelta(milliseconds=50)
-# Pauses after the lock was lost, and as a standby or after an error of the API server.
-_SOON = timedelta(seconds=0.2)
-_AGAIN = timedelta(seconds=5)
-_JOB = "pass"
+# Seconds: pauses after the lock was lost, and as a standby or after an error of the API server.
+_SOON = 0.2
+_AGAIN = 5.0
 
 
 @click.command("serve")
@@ -61,132 +58,97 @@ def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every
     log_as_json()
     load_settings(config)
     connection = Connection(target.kubeconfig, target.context)
-    stop = threading.Event()
+    ending = Ending()
     with ExitStack() as open_things:
         open_things.callback(connection.close)
-        open_things.enter_context(ended_by_signals(stop))
-        server = Serving(connection, target, config, every)
+        open_things.enter_context(ended_by_signals(ending.stop))
+        server = Serving(connection, target, config, every, ending)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
-            health = open_things.enter_context(HealthServer(listen, checks))
+            health = HealthServer(listen, checks, report=Teller.probe_failed)
+            open_things.enter_context(health)
             Teller.say("listening", port=health.port)
         open_things.enter_context(server)
-        stop.wait()
+        ending.stop.wait()
         Teller.say("ending")
+    if ending.error is not None:
+        # Kubernetes starts the process again: a repetition inside it would not help.
+        raise ending.error
     Teller.say("ended")
     return 0
 
 
 class Serving:
-    """The loop: one scheduled job. Watches, the end of a drain, and the plan start it early."""
+    """What a pass of `serve` is, and what starts it early: watches, the end of a drain, and the plan."""
 
-    def __init__(self, connection: Connection, target: Target, config: Path, every: timedelta) -> None:
-        """Prepare the job. `every` is the longest time between two passes."""
-        self._connection, self._target, self._config, self._every = connection, target, config, every
+    def __init__(
+        self, connection: Connection, target: Target, config: Path, every: timedelta, ending: Ending
+    ) -> None:
+        """Prepare the loop. `every` is the longest time between two passes."""
+        self._connection, self._target, self._config = connection, target, config
+        self._ending = ending
         self._clock = SystemClock()
         self._settings = load_settings(config)
         self._digest = digest(config)
         self._acting: Acting | None = None
         self._only_looking = Wiring(connection, target)
         self._teller = Teller()
-        self._woken = threading.Event()
-        self._planning = threading.Lock()
-        self._stopping = threading.Event()
-        self._last_good: datetime | None = None
-        self._last_end = self._clock.now()
-        self._things = ExitStack()
-        self._watch = ExitStack()
-        self._scheduler = BackgroundScheduler(timezone="UTC")
-        # A wake that comes while a pass runs is not lost: the pass itself looks for it before it ends.
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)
+        self._loop = PassLoop(self._run, every.total_seconds(), self._teller.unexpected, ending)
+        self._files = FileWatcher(config, self._loop.wake, ending)
+        self._nodes = self._node_watcher()
 
     def __enter__(self) -> Serving:
         """Start, with the first pass at once."""
-        self._scheduler.add_job(
-            self._job,
-            "interval",
-            id=_JOB,
-            seconds=self._every.total_seconds(),
-            next_run_time=self._clock.now(),
-            max_instances=1,
-            coalesce=True,
-            misfire_grace_time=None,
-        )
-        self._scheduler.start()
-        self._things.enter_context(FileWatcher(self._config, self.wake))
-        self._watch_nodes()
+        self._files.__enter__()
+        self._nodes.__enter__()
+        self._loop.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop: wait for the running pass, stop evictions, and release the lock."""
-        self._stopping.set()
-        self._things.close()
-        self._scheduler.shutdown(wait=True)
-        self._watch.close()
-        self._leave()
+        with ExitStack() as things:
+            things.callback(self._leave)
+            things.callback(self._leave_nodes)
+            things.push(self._loop)
+            things.push(self._files)
 
-    def _watch_nodes(self) -> None:
-        """Watch the node fields that the current settings need."""
-        self._watch.close()
-        self._watch.enter_context(NodeWatcher(self._connection, wanted(self._settings), self.wake))
+    def _leave_nodes(self) -> None:
+        """Leave the watch that there is by then: the last pass may have loaded settings, and made another."""
+        self._nodes.__exit__()
 
-    def wake(self) -> None:
-        """Start a pass at once, or right after the running one."""
-        with self._planning:
-            if not self._woken.is_set() and not self._stopping.is_set():
-                self._woken.set()
-                self._scheduler.modify_job(_JOB, next_run_time=self._clock.now() + DEBOUNCE)
+    def _node_watcher(self) -> NodeWatcher:
+        """Return a watch of the node fields that the current settings need."""
+        return NodeWatcher(self._connection, wanted(self._settings), self._loop.wake, self._ending)
 
     def stuck(self) -> str:
         """Return why the process is stuck: no pass has ended for a long time. Else empty."""
-        silence = self._clock.now() - self._last_end
-        return f"no pass has ended for {silence}" if silence > self._every * 3 + timedelta(minutes=2) else ""
+        return self._loop.stuck()
 
     def unready(self) -> str:
         """Return why the process is not ready, or an empty text."""
-        if self._last_good is None:
-            return "no pass has succeeded yet"
-        silence = self._clock.now() - self._last_good
-        return f"the last successful pass was {silence} ago" if silence > self._every * 3 else ""
+        reasons = (self._loop.unready(), self._nodes.trouble(), self._files.trouble())
+        return "; ".join(reason for reason in reasons if reason)
 
-    def _job(self) -> None:
-        while not self._stopping.is_set():
-            self._woken.clear()
-            again_at = self._pass_safely()
-            self._last_end = self._clock.now()
-            # A wake in between would be put off to the plan's own time, and no later one would be heard.
-            with self._planning:
-                if not self._woken.is_set():
-                    self._plan_next(again_at)
-                    return
-
-    def _plan_next(self, change: datetime | None) -> None:
-        """Start the next pass when the plan changes, if that is before the schedule."""
-        if change is None or self._stopping.is_set():
-            return
-        if self._clock.now() < change < self._clock.now() + self._every:
-            self._scheduler.modify_job(_JOB, next_run_time=change)
-
-    def _pass_safely(self) -> datetime | None:
-        """Run one pass. No error of the cluster ends the loop. Return when the plan changes next."""
+    def _run(self) -> float | None:
+        """Run one pass. Return in how many seconds the plan changes next, None for the schedule."""
         try:
             self._reload()
             change = self._pass()
         except LockHeld as held:
             self._teller.standby(held.holder)
+            self._loop.good()
+            return _AGAIN
         except LockLost as error:
             self._teller.trouble(error)
             self._leave()
             # Take the lock again at once, or stand by. Writes wait until then.
-            return self._clock.now() + _SOON
+            return _SOON
         except ClusterError as error:
             self._teller.trouble(error)
-            return self._clock.now() + _AGAIN
-        else:
-            self._last_good = self._clock.now()
-            return change
-        self._last_good = self._clock.now()
-        return self._last_good + _AGAIN
+            return _AGAIN
+        self._loop.good()
+        seconds = None if change is None else (change - self._clock.now()).total_seconds()
+        return seconds if seconds is not None and seconds > 0 else None
 
     def _reload(self) -> None:
         """Load the settings again if the file has changed. Invalid settings are reported, and not used."""
@@ -196,11 +158,13 @@ class Serving:
         self._digest = now
         try:
             self._settings = load_settings(self._config)
-        except SettingsError as error:
+        except Exception as error:  # noqa: BLE001 - whatever is in the file, the previous settings apply
             self._teller.rejected(error)
             return
         Teller.say("settings loaded", mode=self._settings.mode.value)
-        self._watch_nodes()
+        self._nodes.__exit__()
+        self._nodes = self._node_watcher()
+        self._nodes.__enter__()
         if self._acting is not None:
             self._acting.settings = self._settings
 
@@ -230,4 +194,4 @@ class Serving:
 
     def _on_progress(self, progress: DrainProgress) -> None:
         if progress.phase is not Phase.RUNNING:
-            self.wake()
+            self._loop.wake(Cause(f"drain of {progress.node}", urgent=True))

@@ -81,6 +81,12 @@ class Teller:
             traceback=_traceback(error),
         )
 
+    @staticmethod
+    def probe_failed(error: Exception) -> None:
+        """Log that a probe was not answered as it should, with the traceback."""
+        because = f"{type(error).__name__}: {error}"
+        Teller.say("probe failed", level="error", because=because, traceback=_traceback(error))
+
     def rejected(self, error: Exception) -> None:
         """Log that changed settings are invalid, once while the error stays the same."""
         self._failed("settings rejected; previous ones still apply", error)

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 from watchfiles import watch
 
+from jobs.runtime.pacing import Cause
+from jobs.runtime.supervised import Ending, Supervised
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.node_watch import watch_nodes
-from reconciler.errors import ClusterError
 from reconciler.model.node import Wanted
 
-log = logging.getLogger(__name__)
-_RETRY = 5.0
+Wake = Callable[[Cause], None]
+SETTINGS = Cause("settings", urgent=True)
 
 
 class NodeWatcher:
-    """Calls `wake` from its own thread for every change of a node field that the reconciler reads."""
+    """Calls `wake` from its own thread for every change of a node field that the reconciler reads.
 
-    def __init__(self, connection: Connection, wanted: Wanted, wake: Callable[[], None]) -> None:
+    A watch that ends or fails, for whatever reason, begins again after a pause. The scheduled passes continue
+    without it.
+    """
+
+    def __init__(self, connection: Connection, wanted: Wanted, wake: Wake, ending: Ending) -> None:
         """Take the connection and which fields count."""
         self._connection = connection
         self._wanted = wanted
         self._wake = wake
-        self._stop = threading.Event()
         self._open = ExitStack()
-        self._thread = threading.Thread(target=self._run, name="node watch", daemon=True)
+        self._thread = Supervised("watch of nodes", self._watch, ending)
 
     def __enter__(self) -> NodeWatcher:
         """Begin to watch."""
@@ -39,36 +41,39 @@ class NodeWatcher:
 
     def __exit__(self, *_: object) -> None:
         """Stop watching, and close the connection, so that the thread does not wait for the next change."""
-        self._stop.set()
+        self._thread.stop.set()
         self._open.close()
         self._thread.join()
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                names = self._open.enter_context(watch_nodes(self._connection, self._wanted))
-                for _ in names:
-                    self._wake()
-                    if self._stop.is_set():
-                        return
-            except ClusterError as error:
-                # The scheduled passes continue without the watch, and log the same error.
-                log.warning("the watch of nodes ended: %s", error)
-            self._stop.wait(_RETRY)
+    def trouble(self) -> str:
+        """Return what is wrong with the watch and since when, empty if nothing is."""
+        return self._thread.trouble()
+
+    def _watch(self, thread: Supervised) -> None:
+        # Closes what the last try has left open.
+        self._open.close()
+        changes = self._open.enter_context(watch_nodes(self._connection, self._wanted))
+        # Only now: whoever stops the thread sets `stop` first, and then closes what is open.
+        if thread.stop.is_set():
+            return
+        for change in changes:
+            thread.well()
+            self._wake(Cause(f"node {change.name}", change.urgent))
 
 
 class FileWatcher:
     """Calls `wake` when a file's content changes, from a thread of its own.
 
-    The folder is watched: Kubernetes updates a mounted ConfigMap by turning a link beside the file.
+    The folder is watched: Kubernetes updates a mounted ConfigMap by turning a link beside the file. Each pass
+    compares the file as well, so a lost message delays new settings until the next pass.
     """
 
-    def __init__(self, file: Path, wake: Callable[[], None]) -> None:
+    def __init__(self, file: Path, wake: Wake, ending: Ending) -> None:
         """Take the file as it was named, links and all."""
         self._file = file
         self._wake = wake
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="settings watch", daemon=True)
+        self._known = digest(file)
+        self._thread = Supervised("watch of the settings file", self._watch, ending)
 
     def __enter__(self) -> FileWatcher:
         """Begin to watch."""
@@ -77,17 +82,27 @@ class FileWatcher:
 
     def __exit__(self, *_: object) -> None:
         """Stop watching."""
-        self._stop.set()
         self._thread.join()
 
-    def _run(self) -> None:
-        before = digest(self._file)
+    def trouble(self) -> str:
+        """Return what is wrong with the watch and since when, empty if nothing is."""
+        return self._thread.trouble()
+
+    def _watch(self, thread: Supervised) -> None:
         folder = self._file.parent
-        for _ in watch(folder, stop_event=self._stop, debounce=100, recursive=False, rust_timeout=500):
+        for _ in watch(
+            folder,
+            stop_event=thread.stop,
+            debounce=100,
+            recursive=False,
+            rust_timeout=500,
+            yield_on_timeout=True,
+        ):
             now = digest(self._file)
-            if now != before:
-                before = now
-                self._wake()
+            if now != self._known:
+                self._known = now
+                self._wake(SETTINGS)
+            thread.well()
 
 
 def digest(file: Path) -> bytes:

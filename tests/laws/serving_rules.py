@@ -6,6 +6,10 @@ from tests.laws.mutant import Mutant
 
 _HEALTH = "jobs/runtime/health.py"
 _HEALTH_TEST = "tests/jobs/test_health.py"
+_LOOP = "jobs/runtime/pass_loop.py"
+_LOOP_TEST = "tests/jobs/test_pass_loop.py"
+_PACING = "jobs/runtime/pacing.py"
+_PACING_TEST = "tests/jobs/test_pacing.py"
 _LINE = "jobs/runtime/log_line.py"
 _LOGS_TEST = "tests/jobs/test_logs.py"
 
@@ -44,5 +48,86 @@ SERVING_RULES = (
         "wide = value.bit_length() > _WIDEST_NUMBER",
         "wide = False",
         _LOGS_TEST,
+    ),
+    Mutant(
+        0,
+        "what keeps changing waits a second",
+        _PACING,
+        "return max(soon, self._began + self._rest)",
+        "return soon",
+        _PACING_TEST,
+    ),
+    Mutant(
+        0,
+        "an urgent node that keeps changing waits a second",
+        _PACING,
+        'return max(soon, self._served.get(cause, float("-inf")) + APART)',
+        "return soon",
+        _PACING_TEST,
+    ),
+    Mutant(
+        0,
+        "an urgent change waits for no other node",
+        _PACING,
+        "        if cause.urgent:\n            return",
+        "        if False:\n            return",
+        _PACING_TEST,
+    ),
+    Mutant(0, "a first change is at once", _PACING, "if wish.first:", "if False:", _PACING_TEST),
+    Mutant(
+        0,
+        "first changes of many nodes have a limit",
+        _PACING,
+        "if first and not cause.urgent and self._first_used_up(now):",
+        "if False:",
+        _PACING_TEST,
+    ),
+    Mutant(
+        0,
+        "long passes leave time to other work",
+        _PACING,
+        "max(APART, 2 * (now - self._began))",
+        "APART",
+        _PACING_TEST,
+    ),
+    Mutant(
+        0,
+        "an error of a pass does not end the loop",
+        _LOOP,
+        "            if not can_be_repeated(error):\n                raise\n",
+        "            raise\n",
+        _LOOP_TEST,
+    ),
+    Mutant(
+        0,
+        "an exhausted memory ends the process",
+        "jobs/runtime/supervised.py",
+        " and not isinstance(error, MemoryError)",
+        "",
+        _LOOP_TEST,
+    ),
+    Mutant(
+        0,
+        "a failing pass makes the process unready",
+        _LOOP,
+        "if self._trouble is not None:",
+        "if False:",
+        _LOOP_TEST,
+    ),
+    Mutant(
+        0,
+        "a watch that ends begins again",
+        "jobs/runtime/supervised.py",
+        'raise RuntimeError("it ended by itself")',
+        "return",
+        "tests/jobs/test_supervised.py",
+    ),
+    Mutant(
+        0,
+        "a broken watch is reported",
+        "jobs/commands/serve.py",
+        "(self._loop.unready(), self._nodes.trouble(), self._files.trouble())",
+        "(self._loop.unready(), self._files.trouble())",
+        "tests/jobs/test_serving.py",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection
@@ -12,19 +12,33 @@ from reconciler.clients.kubernetes.paths import NODES
 from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.clients.kubernetes.wire import protobuf
 from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, node_format
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node, Wanted
+
+READY = "Ready"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A node that has changed, by name, and whether it was told of an event: then seconds can count.
+
+    Urgent is a change of a condition besides Ready, or of an annotation that announces or requests events.
+    """
+
+    name: str
+    urgent: bool = False
 
 
 @contextmanager
-def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[str]]:
-    """Yield an iterator over the names of nodes that appear, disappear, or change in the `wanted` fields.
+def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[NodeChange]]:
+    """Yield an iterator over the nodes that appear, disappear, or change in the `wanted` fields.
 
-    Its first item is the empty text: from then on the watch misses nothing. Versions and heartbeats are no
+    Its first item has no name: from then on the watch misses nothing. Versions and heartbeats are no
     change, so each of 5,000 kubelets costs one decoding in five minutes, and wakes nothing. The iterator ends
     when any thread leaves the context; it reconnects by itself, and raises Forbidden and Unauthorized.
     """
     with Watching(connection, _Nodes(connection, wanted)) as changes:
-        yield _names(changes)
+        yield _changes(changes, OwnKeys(wanted.annotation_prefix))
 
 
 class _Nodes(Watched[Node]):
@@ -52,26 +66,36 @@ class _Nodes(Watched[Node]):
         return value.resource_version
 
 
-def _names(changes: Iterator[tuple[bool, Node] | None]) -> Iterator[str]:
-    """Yield the name of each node that has changed, apart from heartbeats."""
+def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iterator[NodeChange]:
+    """Yield each node that has changed, apart from heartbeats."""
     seen: dict[str, Node] = {}
     standing = False
     for change in changes:
         if change is None:
             if not standing:
                 standing = True
-                yield ""
+                yield NodeChange("")
             continue
         there, node = change
         still = _still(node)
-        if there and seen.get(node.uid) == still:
+        before = seen.get(node.uid)
+        if there and before == still:
             continue
         if there:
             seen[node.uid] = still
         else:
             seen.pop(node.uid, None)
         if standing:
-            yield node.name
+            told_before = _told(before, keys) if before is not None else None
+            yield NodeChange(node.name, there and _told(still, keys) != told_before)
+
+
+def _told(node: Node, keys: OwnKeys) -> tuple[object, ...]:
+    """Return what the node was told of events."""
+    conditions = {
+        one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
+    }
+    return conditions, node.annotations.get(keys.imds), node.annotations.get(keys.request)
 
 
 def _still(node: Node) -> Node:

@@ -11,7 +11,7 @@ import pytest
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.eviction import Evictions
-from reconciler.clients.kubernetes.node_watch import watch_nodes
+from reconciler.clients.kubernetes.node_watch import NodeChange, watch_nodes
 from reconciler.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed, PodGone
@@ -182,7 +182,7 @@ def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
     one, two = fill(cluster.kubeconfig, nodes=2)
     with watch_nodes(connection, WANTED) as changes:
         seen, thread = follow(changes)
-        assert seen.get(timeout=30) == ""
+        assert seen.get(timeout=30) == NodeChange("")
         # A heartbeat, a foreign annotation, an image list: nothing that we read.
         ready = next(
             condition
@@ -192,13 +192,19 @@ def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
         patch_conditions(cluster.api, one, {**ready, "lastHeartbeatTime": "2030-01-01T00:00:00Z"})
         cluster.api.patch("nodes", one, {"metadata": {"annotations": {"theirs": "x"}}})
         patch_conditions(cluster.api, two, vm_event())
-        assert seen.get(timeout=30) == two
+        assert seen.get(timeout=30) == NodeChange(two, urgent=True)
         cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/imds": "{}"}}})
-        assert seen.get(timeout=30) == one
+        assert seen.get(timeout=30) == NodeChange(one, urgent=True)
+        cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/request": "{}"}}})
+        assert seen.get(timeout=30) == NodeChange(one, urgent=True)
+        cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/record": "{}"}}})
+        assert seen.get(timeout=30) == NodeChange(one)
+        patch_conditions(cluster.api, one, {**ready, "status": "False"})
+        assert seen.get(timeout=30) == NodeChange(one)
         cluster.api.patch("nodes", two, {"spec": {"unschedulable": True}})
-        assert seen.get(timeout=30) == two
+        assert seen.get(timeout=30) == NodeChange(two)
         cluster.api.delete("nodes", one)
-        assert seen.get(timeout=30) == one
+        assert seen.get(timeout=30) == NodeChange(one)
     assert seen.get(timeout=30) is None
     thread.join(10)
 
@@ -206,7 +212,7 @@ def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
 def test_leaving_wakes_whoever_waits_at_once(cluster: ControlPlane, connection: Connection) -> None:
     with watch_nodes(connection, WANTED) as changes:
         seen, thread = follow(changes)
-        assert seen.get(timeout=30) == ""
+        assert seen.get(timeout=30) == NodeChange("")
     # The stream itself would only end after minutes.
     thread.join(5)
     assert not thread.is_alive()

@@ -54,6 +54,27 @@ def test_a_changed_node_is_cordoned_without_waiting_for_the_schedule(
         wait_for("a cordon", partial(scene.cordoned, node), seconds=60)
 
 
+def test_a_node_that_keeps_changing_costs_a_pass_a_second_and_delays_no_other_node(
+    scene: Scene, programs: Programs
+) -> None:
+    programs.configure(ALL_AT_ONCE)
+    noisy, other = scene.node(0), scene.node(1)
+    serving(programs)
+    watches(scene)
+
+    began = scene.clock.drainers.now()
+    for number in range(300):
+        scene.annotate(noisy, "flapping", str(number))
+        if number == 150:
+            scene.condition_tells(other, "Preempt", minutes=0.5)
+    wait_for("a cordon", partial(scene.cordoned, other), seconds=60)
+
+    lists = [one for one in scene.asked("list", since=began) if one.resource == "nodes" and not one.name]
+    seconds = (scene.clock.drainers.now() - began).total_seconds()
+    # The other node adds a pass for its event, one for our own cordon, and one for the end of its drain.
+    assert len(lists) <= seconds + 6, "a flapping node must not start a pass for each change"
+
+
 def test_a_whole_case_goes_by_without_the_schedule(scene: Scene, programs: Programs) -> None:
     programs.configure("mode: Enforce\nuncordon: {settle: 2s}\n")
     node = scene.node()

@@ -1,0 +1,123 @@
+"""Runs passes in a thread of its own: on a schedule, and early when something asks for one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from jobs.runtime.pacing import APART, Cause, Pacer
+from jobs.runtime.supervised import Ending, Trouble, can_be_repeated, pause_after
+
+Failed = Callable[[Exception, int, float], None]
+
+
+class PassLoop:
+    """The loop. An error of a pass never ends it, except for one that a repetition can't help, such as
+    MemoryError: that one ends the process.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[], float | None],
+        every: float,
+        failed: Failed,
+        ending: Ending,
+        pause: Callable[[int], float] = pause_after,
+    ) -> None:
+        """Take the function that runs one pass, and `every`, the longest seconds between two passes.
+
+        `run` returns in how many seconds it wants to run again, None for the schedule. `failed` is given each
+        unexpected error, the number of failures in a row, and the seconds until the next pass.
+        """
+        self._run, self._every, self._failed = run, every, failed
+        self._ending, self._pause = ending, pause
+        self._changed = threading.Condition()
+        self._pacer = Pacer()
+        self._next = time.monotonic()
+        self._leaving = False
+        self._trouble: Trouble | None = None
+        self._last_end = time.monotonic()
+        self._last_good: float | None = None
+        self._thread = threading.Thread(target=self._loop, name="passes", daemon=True)
+
+    def __enter__(self) -> PassLoop:
+        """Begin, with the first pass at once."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for the running pass, and run no other."""
+        with self._changed:
+            self._leaving = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def wake(self, cause: Cause) -> None:
+        """Run a pass soon; see Pacer. May be called from any thread."""
+        with self._changed:
+            before = self._pacer.due()
+            self._pacer.note(cause, time.monotonic())
+            if self._pacer.due() != before:
+                self._changed.notify_all()
+
+    def good(self) -> None:
+        """Note that the running pass does what it should."""
+        self._last_good = time.monotonic()
+        self._trouble = None
+
+    def stuck(self) -> str:
+        """Return why the process should be restarted: no pass has ended for a long time. Else empty."""
+        if self._ending.error is not None:
+            return f"the process ends: {type(self._ending.error).__name__}"
+        silence = time.monotonic() - self._last_end
+        return f"no pass has ended for {silence:.0f} s" if silence > self._every * 3 + 120 else ""
+
+    def unready(self) -> str:
+        """Return why the passes do not work, or an empty text."""
+        if self._trouble is not None:
+            return f"the pass {self._trouble}"
+        if self._last_good is None:
+            return "no pass has succeeded yet"
+        silence = time.monotonic() - self._last_good
+        return f"the last successful pass was {silence:.0f} s ago" if silence > self._every * 3 else ""
+
+    def _loop(self) -> None:
+        try:
+            while self._wait():
+                self._once()
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it again
+            self._ending.fatal(error)
+
+    def _wait(self) -> bool:
+        """Wait until the next pass is due, and begin it; return False when the loop is left."""
+        with self._changed:
+            while not self._leaving:
+                now = time.monotonic()
+                due = self._pacer.due()
+                start = self._next if due is None else min(self._next, due)
+                if start <= now:
+                    self._pacer.begin(now)
+                    return True
+                self._changed.wait(start - now)
+            return False
+
+    def _once(self) -> None:
+        began = time.monotonic()
+        again: float | None = None
+        try:
+            again = self._run()
+        except Exception as error:
+            if not can_be_repeated(error):
+                raise
+            self._trouble = Trouble.after(self._trouble, error)
+            again = min(self._pause(self._trouble.failures), self._every)
+            self._failed(error, self._trouble.failures, again)
+        now = time.monotonic()
+        with self._changed:
+            self._last_end = now
+            self._pacer.end(now)
+            self._next = began + self._every
+            if again is not None:
+                # What a node says may move the plan's next moment. It costs one pass a second at most.
+                self._next = min(self._next, max(now + again, began + min(APART, self._every)))

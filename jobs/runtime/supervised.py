@@ -1,0 +1,128 @@
+"""Threads that go on: an error is logged, counted and reported, and the thread's work begins again."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from reconciler.errors import ReconcilerError
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+LONGEST_REASON = 500
+
+
+class Ending:
+    """Asks the process to end: by a signal, or by an error that no thread can survive."""
+
+    def __init__(self) -> None:
+        """Start as a process that goes on."""
+        self.stop = threading.Event()
+        self.error: BaseException | None = None
+
+    def fatal(self, error: BaseException) -> None:
+        """End the process with this error; the first one counts."""
+        if self.error is None:
+            self.error = error
+        self.stop.set()
+
+
+def can_be_repeated(error: BaseException) -> bool:
+    """Return whether work that ended with the error is worth another try in the same process."""
+    return isinstance(error, Exception) and not isinstance(error, MemoryError)
+
+
+def pause_after(failures: int) -> float:
+    """Return the seconds to wait after so many failures in a row: up to a minute, at random in part."""
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * float(2 ** min(failures - 1, 10)))
+    return longest * random.uniform(0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Failures in a row: how many, since when (UTC), and the last reason."""
+
+    failures: int
+    since: datetime
+    because: str
+
+    @staticmethod
+    def after(before: Trouble | None, error: BaseException) -> Trouble:
+        """Return the trouble with one failure more."""
+        because = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
+        if before is None:
+            return Trouble(1, datetime.now(UTC), because)
+        return Trouble(before.failures + 1, before.since, because)
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        times = "once" if self.failures == 1 else f"{self.failures} times"
+        return f"failed {times} since {self.since:%Y-%m-%dT%H:%M:%SZ}: {self.because}"
+
+
+class Supervised:
+    """A thread that does one job until it is left. A job that ends or fails is begun again after a pause."""
+
+    def __init__(
+        self,
+        name: str,
+        job: Callable[[Supervised], None],
+        ending: Ending,
+        pause: Callable[[int], float] = pause_after,
+    ) -> None:
+        """Take the name for logs, and the job, which returns once `stop` is set.
+
+        The job calls `well` while it works. `pause` gives the seconds after so many failures in a row.
+        """
+        self.stop = threading.Event()
+        self._name = name
+        self._job = job
+        self._ending = ending
+        self._pause = pause
+        self._trouble: Trouble | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Set `stop`, and wait for the end of the job."""
+        self.stop.set()
+        self._thread.join()
+
+    def well(self) -> None:
+        """Note that the job works: the count of failures starts again."""
+        if self._trouble is not None:
+            log.warning("the %s works again; it %s", self._name, self._trouble)
+            self._trouble = None
+
+    def trouble(self) -> str:
+        """Return what is wrong and since when, empty if nothing is."""
+        trouble = self._trouble
+        return "" if trouble is None else f"the {self._name} {trouble}"
+
+    def _run(self) -> None:
+        while not self.stop.is_set():
+            try:
+                self._job(self)
+                if self.stop.is_set():
+                    return
+                raise RuntimeError("it ended by itself")
+            except BaseException as error:
+                if self.stop.is_set() and isinstance(error, Exception):
+                    return
+                if not can_be_repeated(error):
+                    self._ending.fatal(error)
+                    return
+                self._trouble = Trouble.after(self._trouble, error)
+                # Errors that the program raises on purpose explain themselves.
+                trace = not isinstance(error, ReconcilerError)
+                log.error("the %s", f"{self._name} {self._trouble}", exc_info=trace)
+            self.stop.wait(self._pause(self._trouble.failures))

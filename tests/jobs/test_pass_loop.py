@@ -1,0 +1,123 @@
+"""The loop of passes: no error ends it but those that no repetition helps, and everybody can see them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import Queue
+
+import pytest
+
+from jobs.runtime.pacing import Cause
+from jobs.runtime.pass_loop import PassLoop
+from jobs.runtime.supervised import Ending
+from tests.support.controlplane.waiting import wait_for
+
+HOUR = 3600.0
+AT_ONCE: Callable[[int], float] = lambda _: 0.0  # noqa: E731
+
+
+class Passes:
+    """Passes that do as they are told: one item of `script` each, then nothing but success."""
+
+    def __init__(self, *script: BaseException | float | None) -> None:
+        self.script = list(script)
+        self.began: Queue[int] = Queue()
+        self.failures: list[tuple[str, int]] = []
+        self.ending = Ending()
+        self.count = 0
+        self.go = threading.Event()
+        self.go.set()
+        self.loop = PassLoop(self.run, HOUR, self.failed, self.ending, AT_ONCE)
+
+    def run(self) -> float | None:
+        self.count += 1
+        self.began.put(self.count)
+        self.go.wait(30)
+        step = self.script.pop(0) if self.script else None
+        if isinstance(step, BaseException):
+            raise step
+        self.loop.good()
+        return step
+
+    def failed(self, error: Exception, failures: int, again: float) -> None:
+        assert again == 0
+        self.failures.append((repr(error), failures))
+
+    def wait(self, number: int) -> None:
+        """Wait until the pass of this number has begun."""
+        while self.began.get(timeout=30) < number:
+            pass
+
+
+def test_an_error_of_a_pass_is_reported_and_the_pass_is_repeated() -> None:
+    passes = Passes(OverflowError("date value out of range"), RecursionError(), UnicodeError("\ud800"))
+    with passes.loop:
+        passes.wait(4)
+        wait_for("readiness", lambda: not passes.loop.unready())
+    assert [(name.partition("(")[0], count) for name, count in passes.failures] == [
+        ("OverflowError", 1),
+        ("RecursionError", 2),
+        ("UnicodeError", 3),
+    ]
+    assert not passes.ending.stop.is_set()
+
+
+def test_while_passes_fail_the_process_is_alive_and_not_ready_and_says_why() -> None:
+    passes = Passes(None, *[ValueError(f"broken {number}") for number in range(100)])
+    passes.loop = PassLoop(passes.run, HOUR, lambda *_: None, passes.ending, lambda _: HOUR)
+    assert passes.loop.unready() == "no pass has succeeded yet"
+    with passes.loop:
+        passes.wait(1)
+        wait_for("readiness", lambda: not passes.loop.unready())
+        passes.loop.wake(Cause("node a"))
+        passes.wait(2)
+        wait_for("the reason", lambda: "ValueError: broken 0" in passes.loop.unready())
+        assert passes.loop.unready().startswith("the pass failed once since 2")
+        assert passes.loop.stuck() == ""
+        # What wakes it does not wait for the pause after a failure.
+        passes.loop.wake(Cause("node b"))
+        passes.wait(3)
+        wait_for("the count", lambda: "failed 2 times" in passes.loop.unready())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), SystemExit(4), KeyboardInterrupt()])
+def test_what_no_repetition_helps_ends_the_process(error: BaseException) -> None:
+    passes = Passes(error)
+    with passes.loop:
+        assert passes.ending.stop.wait(30)
+    assert passes.ending.error is error
+    assert passes.count == 1
+    assert type(error).__name__ in passes.loop.stuck()
+
+
+def test_a_wake_during_a_pass_starts_another_one() -> None:
+    passes = Passes()
+    passes.go.clear()
+    with passes.loop:
+        passes.wait(1)
+        passes.loop.wake(Cause("node a"))
+        passes.go.set()
+        passes.wait(2)
+
+
+def test_the_plan_starts_a_pass_before_the_schedule() -> None:
+    passes = Passes(0.01)
+    with passes.loop:
+        passes.wait(2)
+
+
+def test_leaving_waits_for_the_running_pass_and_starts_no_other() -> None:
+    passes = Passes()
+    passes.go.clear()
+    passes.loop.__enter__()
+    passes.wait(1)
+    passes.loop.wake(Cause("node a"))
+    leaver = threading.Thread(target=passes.loop.__exit__)
+    leaver.start()
+    wait_for("leaving", lambda: passes.loop._leaving)
+    assert leaver.is_alive()
+    passes.go.set()
+    leaver.join(30)
+    assert not leaver.is_alive()
+    assert passes.count == 1

@@ -1,0 +1,132 @@
+"""`serve` in this process, before a server that refuses everything: what it survives, and what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jobs.commands import serve as serving
+from jobs.commands.serve import Serving
+from jobs.runtime.environment import Target
+from jobs.runtime.pass_loop import PassLoop
+from jobs.runtime.supervised import Ending
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.model.plan import Plan
+from tests.support.controlplane.waiting import wait_for
+from tests.support.stub import Answer, Asked, Stub, status
+
+Script = list[BaseException]
+EVERY = timedelta(hours=1)
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """The errors of the first passes; later ones succeed. Pauses after failures are none."""
+    errors: Script = []
+
+    def rehearse(*_: object) -> Plan:
+        if errors:
+            raise errors.pop(0)
+        return Plan(now=datetime.now(UTC), mode="Observe")
+
+    monkeypatch.setattr(serving, "rehearse", rehearse)
+    monkeypatch.setattr(serving, "PassLoop", partial(PassLoop, pause=lambda _: 0.0))
+    return errors
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "settings" / "maintenance.yaml"
+    file.parent.mkdir()
+    file.write_text("mode: Observe\n", encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[Target]:
+    """A server that forbids everything, also the watch of nodes."""
+    server = Stub(refuse)
+    yield Target(str(server.write_kubeconfig(tmp_path / "kubeconfig")), None, "node-maintenance")
+    server.close()
+
+
+def refuse(asked: Asked) -> Answer:
+    return status(403, "Forbidden", f"no {asked.path}")
+
+
+Run = Callable[[], tuple[Serving, Ending]]
+
+
+@pytest.fixture
+def run(config: Path, target: Target) -> Iterator[Run]:
+    connection = Connection(target.kubeconfig)
+    made: list[Serving] = []
+
+    def start() -> tuple[Serving, Ending]:
+        ending = Ending()
+        server = Serving(connection, target, config, EVERY, ending)
+        made.append(server.__enter__())
+        return server, ending
+
+    yield start
+    for server in made:
+        server.__exit__()
+    connection.close()
+
+
+def test_an_error_of_the_program_is_logged_with_its_traceback_and_the_next_pass_goes_on(
+    run: Run, script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script += [OverflowError("date value out of range"), UnicodeEncodeError("utf-8", "\ud800", 0, 1, "lone")]
+    server, ending = run()
+    wait_for("a good pass", lambda: "pass" not in server.unready())
+    assert server.stuck() == ""
+    assert not ending.stop.is_set()
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    failed = [line for line in lines if line["event"] == "pass failed"]
+    assert [line["failures"] for line in failed] == [1, 2]
+    assert failed[0]["because"] == "OverflowError: date value out of range"
+    assert "in rehearse" in failed[0]["traceback"]
+
+
+def test_a_watch_that_does_not_work_is_said_by_readyz(run: Run, script: Script) -> None:
+    server, _ = run()
+    wait_for("a good pass", lambda: "pass" not in server.unready())
+    wait_for("the watch's failure", server.unready)
+    assert server.unready().startswith("the watch of nodes failed ")
+    assert "Forbidden: " in server.unready()
+    assert server.stuck() == ""
+
+
+@pytest.mark.parametrize("error", [MemoryError(), SystemExit(4)])
+def test_what_no_repetition_helps_ends_the_process(run: Run, script: Script, error: BaseException) -> None:
+    script.append(error)
+    _, ending = run()
+    assert ending.stop.wait(30)
+    assert ending.error is error
+
+
+@pytest.mark.parametrize(
+    "content", [b"mode: \xff\xfe", b"mode: " + b"[" * 100_000, b"\x00", b"mode: Enforced\n"]
+)
+def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
+    run: Run, script: Script, config: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, _ = run()
+    wait_for("a good pass", lambda: "pass" not in server.unready())
+    fresh = config.with_name("fresh")
+    fresh.write_bytes(content)
+    fresh.rename(config)
+    said: list[str] = []
+
+    def rejected() -> bool:
+        said.append(capsys.readouterr().out)
+        return "settings rejected; previous ones still apply" in "".join(said)
+
+    wait_for("the rejection", rejected)
+    wait_for("a good pass", lambda: "pass" not in server.unready())
