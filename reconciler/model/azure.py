@@ -65,25 +65,29 @@ class PerformMaintenance:
     vm: Vm
 
 
-_UNIFORM = re.compile(
-    r"^azure:/*subscriptions/([^/]+)/resourcegroups/([^/]+)/providers/microsoft\.compute"
-    r"/virtualmachinescalesets/([^/]+)/virtualmachines/([^/]+)/?$"
-)
-_SINGLE = re.compile(
-    r"^azure:/*subscriptions/([^/]+)/resourcegroups/([^/]+)/providers/microsoft\.compute"
-    r"/virtualmachines/([^/]+)/?$"
-)
+# What Azure allows in a name (learn.microsoft.com, "Naming rules for Azure resources"), casefolded, because
+# names from a providerID become parts of paths. A subscription has the characters and length of a GUID.
+_SUBSCRIPTION = r"([0-9a-z-]{1,36})"
+_GROUP = r"([-\w.()]{0,89}[-\w()])"
+_NAME = r"([0-9a-z_](?:[0-9a-z_.-]{0,78}[0-9a-z_])?)"
+_INSTANCE = r"([0-9]{1,10})"
+_PLACE = rf"azure:/{{1,3}}subscriptions/{_SUBSCRIPTION}/resourcegroups/{_GROUP}/providers/microsoft\.compute"
+_UNIFORM = re.compile(rf"{_PLACE}/virtualmachinescalesets/{_NAME}/virtualmachines/{_INSTANCE}")
+_SINGLE = re.compile(rf"{_PLACE}/virtualmachines/{_NAME}")
+_LONGEST = 512
 
 
 def vm_of(provider_id: str) -> Vm | None:
-    """Return the VM of a Node's providerID, None if it is not Azure's.
+    """Return the VM of a Node's providerID, None if it is not Azure's, or no VM can have it.
 
     A VM of a flexible scale set, of a VirtualMachines pool, of node auto-provisioning, or on its own has
     the same form of providerID, and the same request. Node names are never decoded.
     """
-    text = provider_id.strip().casefold()
-    if uniform := _UNIFORM.match(text):
+    if len(provider_id) > _LONGEST:
+        return None
+    text = provider_id.casefold()
+    if uniform := _UNIFORM.fullmatch(text):
         return Vm(Scope(uniform[1], uniform[2], uniform[3]), uniform[4])
-    if single := _SINGLE.match(text):
+    if single := _SINGLE.fullmatch(text):
         return Vm(Scope(single[1]), f"{single[2]}/{single[3]}")
     return None

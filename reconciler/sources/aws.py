@@ -36,16 +36,17 @@ CODES: Mapping[str, Kind] = {
     "instance-retirement": Kind.TERMINATE,
 }
 
-_PROVIDER_ID = re.compile(r"^aws:///([a-z0-9-]+)/(i-[0-9a-f]+)$", re.IGNORECASE)
+# Of limited length: a region is a part of an address, an instance has 17 digits, or 8 in the older form.
+_PROVIDER_ID = re.compile(r"aws:///([a-z0-9-]{1,40})/(i-[0-9a-f]{1,17})", re.IGNORECASE | re.ASCII)
 # `eu-west-1a`, but also the local zone `us-west-2-lax-1a` and `us-gov-west-1b`: up to the first number.
-_REGION = re.compile(r"^[a-z]+(?:-[a-z]+)+?-\d+", re.IGNORECASE)
+_REGION = re.compile(r"[a-z]{2,8}(?:-[a-z]{1,12}){1,3}?-[0-9]{1,2}", re.IGNORECASE | re.ASCII)
 # AWS lists an event for up to a week after its end, with this as the first word of its description.
 _OVER = re.compile(r"^\s*\[(completed|cancell?ed)\]", re.IGNORECASE)
 
 
 def instance_of(provider_id: str) -> tuple[str, str] | None:
     """Return region and instance of a node's providerID; None where it is no EC2 instance."""
-    found = _PROVIDER_ID.match(provider_id)
+    found = _PROVIDER_ID.fullmatch(provider_id)
     region = _REGION.match(found[1]) if found else None
     return (region[0].casefold(), found[2].casefold()) if found and region else None
 

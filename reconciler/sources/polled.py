@@ -56,6 +56,10 @@ class PolledSource(Source, Generic[S, F]):
     follow: ClassVar[timedelta] = timedelta(minutes=2)
     """How often a scope is queried that has a node which the source follows."""
 
+    most: ClassVar[int] = 128
+    """How many scopes are asked for. Nodes name their scopes, and a node can name one that does not exist, so
+    those with the most nodes come first."""
+
     # What each source says for itself.
 
     @abstractmethod
@@ -122,13 +126,16 @@ class PolledSource(Source, Generic[S, F]):
     def due(
         self, nodes: Iterable[Node], memory: Memory[S, F], now: datetime, *, followed: Collection[str] = ()
     ) -> tuple[S, ...]:
-        """Return the scopes to ask for now, sorted; `followed` are the names of nodes that it follows."""
+        """Return the scopes to ask for now; `followed` are the names of nodes that it follows.
+
+        Those with the most nodes come first. With more than `most` scopes, the rest is never asked for.
+        """
         nodes = tuple(nodes)
         if memory.not_before is not None and now < memory.not_before:
             return ()
         soon = self.scopes(node for node in nodes if node.name in followed)
         return tuple(
-            scope for scope in self.scopes(nodes) if self._is_due(memory.of(scope), now, scope in soon)
+            scope for scope in self._largest(nodes) if self._is_due(memory.of(scope), now, scope in soon)
         )
 
     def _is_due(self, answer: ScopeAnswer[S, F] | None, now: datetime, followed: bool) -> bool:
@@ -159,7 +166,7 @@ class PolledSource(Source, Generic[S, F]):
         not_before = now + patience if patience else None
         fresh = {one.scope: one for one in listings}
         answers = []
-        for scope, names in self.scopes(nodes).items():
+        for scope, names in sorted(self._largest(nodes).items(), key=lambda pair: pair[0]):
             before, told = memory.of(scope), fresh.get(scope)
             if told is not None:
                 answers.append(self._answer(told, before, names, every, now, not_before))
@@ -197,6 +204,12 @@ class PolledSource(Source, Generic[S, F]):
                 found.setdefault(known[0], set()).add(known[1])
         return {scope: found[scope] for scope in sorted(found)}
 
+    def _largest(self, nodes: Iterable[Node]) -> dict[S, set[str]]:
+        found = self.scopes(nodes)
+        # Sorting is stable: scopes of one size stay in their order.
+        order = sorted(found, key=lambda scope: -len(found[scope]))
+        return {scope: found[scope] for scope in order[: self.most]}
+
     def reading(self, node: Node, memory: Memory[S, F], now: datetime) -> Reading | None:
         """Return what the memory says of a node, None where the node has no VM at this service."""
         known = self.locate(node)
@@ -204,6 +217,9 @@ class PolledSource(Source, Generic[S, F]):
             return None
         scope, name = known
         answer = memory.of(scope)
+        if answer is None and len(memory.answers) >= self.most:
+            told = f"{self.describe(scope)} is not queried: {self.most} others have more nodes"
+            return self._unknown(told)
         if answer is None:
             return self._unknown(f"{self.describe(scope)} has not been queried yet")
         if answer.problem:

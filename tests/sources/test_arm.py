@@ -83,6 +83,21 @@ def one(**status: object) -> Planned | None:
         pytest.param("azure:///subscriptions/x", None, id="half a name"),
         pytest.param(SINGLE, None, id="no name"),
         pytest.param("", None, id="none"),
+        pytest.param(SINGLE + "..", None, id="a folder up"),
+        pytest.param(SINGLE + "a%2f..", None, id="an escape"),
+        pytest.param(SINGLE + "a?api-version=1", None, id="a query"),
+        pytest.param(SINGLE + "a\n", None, id="a line break"),
+        pytest.param(SINGLE + "a b", None, id="a space"),
+        pytest.param(SINGLE + "a" * 81, None, id="a long name"),
+        pytest.param(SINGLE + "\ud800", None, id="half a character"),
+        pytest.param(UNIFORM + "x", None, id="an instance that is no number"),
+        pytest.param(UNIFORM + "1" * 11, None, id="an instance too large"),
+        pytest.param(UNIFORM.replace("mc_shop", "..") + "1", None, id="a group that is a folder up"),
+        pytest.param(UNIFORM.replace("mc_shop", "g" * 91) + "1", None, id="a long group"),
+        pytest.param(UNIFORM.replace("mc_shop", "a/b") + "1", None, id="a group in two parts"),
+        pytest.param(UNIFORM.replace(SUB, "a#b") + "1", None, id="no subscription"),
+        pytest.param(UNIFORM.replace(SUB, "0" * 37) + "1", None, id="a long subscription"),
+        pytest.param(UNIFORM.replace("azure://", "azure:" + "/" * 600) + "1", None, id="many slashes"),
     ],
 )
 def test_the_vm_of_a_node_is_told_by_its_provider_id_alone(provider_id: str, vm: Vm | None) -> None:
@@ -94,6 +109,24 @@ def test_a_thousand_nodes_in_five_scale_sets_are_five_lists() -> None:
     nodes = [node(UNIFORM.replace("np", f"np{n % 5}") + str(n), f"n{n}") for n in range(1000)]
 
     assert len(ARM.due(nodes, NONE, NOW)) == 5
+
+
+def test_forged_provider_ids_name_a_limited_number_of_scopes_and_the_true_ones_come_first() -> None:
+    forged = [node(UNIFORM.replace("np", f"a{n}") + "1", f"f{n}") for n in range(3000)]
+    true = [node(UNIFORM + str(n), f"n{n}") for n in range(2)]
+    due = ARM.due([*forged, *true], NONE, NOW)
+
+    assert len(due) == ARM.most
+    assert due[0] == SET
+    listings: list[Listing[Scope, Planned]] = [Listing(scope, seen=frozenset("1")) for scope in due]
+    memory = ARM.remembered(NONE, listings, [*forged, *true], EVERY, NOW)
+    assert len(memory.answers) == ARM.most
+    assert list(memory.answers) == sorted(memory.answers, key=lambda one: one.scope)
+    assert ARM.due([*forged, *true], memory, NOW) == ()
+    left_out = ARM.reading(forged[-1], memory, NOW)
+    assert left_out is not None
+    assert left_out.answer is Said.UNKNOWN
+    assert "128 others have more nodes" in left_out.because
 
 
 def test_a_status_is_read_with_both_windows_and_seven_digits() -> None:

@@ -7,6 +7,7 @@ Nothing sleeps: a later pass queries a region again that failed or throttled.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,9 @@ log = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
 """The timeout between two bytes of an answer, in seconds."""
+
+PATIENCE = 90.0
+"""Seconds for all regions of one pass; a later pass asks for the rest."""
 
 PAGE = 1000
 """Instances per page, the most that EC2 allows; only those with an event count."""
@@ -71,13 +75,23 @@ def for_source(settings: Settings, guard: Guard | None) -> Aws:
 class Aws:
     """EC2 as a SourceClient."""
 
-    def __init__(self, ec2: Ec2) -> None:
-        """Use this factory of clients."""
+    def __init__(self, ec2: Ec2, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Use this factory of clients; `clock` (seconds) is for patience."""
         self._ec2 = ec2
+        self._clock = clock
 
     def ask(self, scopes: Sequence[str]) -> tuple[Listing[str, InstanceEvent], ...]:
         """Query each region once; raises nothing."""
-        return tuple(self._ask(region) for region in scopes)
+        ends = self._clock() + PATIENCE
+        done: list[Listing[str, InstanceEvent]] = []
+        for region in scopes:
+            if self._clock() < ends:
+                done.append(self._ask(region))
+            else:
+                # A node can name a region that does not exist, and each of those takes its time.
+                told = f"EC2 took more than {PATIENCE:g} s for the regions before"
+                done.append(Listing(region, problem=told, asked=False))
+        return tuple(done)
 
     def _ask(self, region: str) -> Listing[str, InstanceEvent]:
         try:

@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 PATIENCE = 90.0
 """Seconds for all lists of one pass. A later pass queries the rest."""
 
+CLIENTS = 16
+"""Kept at most, one for each subscription; nodes name their subscriptions."""
+
 RESERVE = 10
 """With so few calls left of any limit, no more are made. Other clients of the subscription need them."""
 
@@ -48,6 +51,8 @@ def connect(cloud: str = "Public") -> Compute:
         if not known:
             known.append(credential(cloud))
         if subscription not in made:
+            if len(made) >= CLIENTS:
+                made.clear()
             made[subscription] = ComputeManagementClient(
                 known[0], subscription, cloud_setting=cloud_setting(cloud), user_agent=USER_AGENT, **ONCE
             )
@@ -86,14 +91,21 @@ class Arm:
         ends = self._clock() + PATIENCE
         done: list[Listing[Scope, Planned]] = []
         stopped: Listing[Scope, Planned] | None = None
+        # A node can name a subscription of another tenant, where we are nobody: that says nothing of others.
+        nobody: dict[str, str] = {}
         for scope in scopes:
             if stopped is None and self._clock() >= ends:
                 stopped = Listing(scope, problem=f"ARM took more than {PATIENCE:g} s for the lists before")
             if stopped is not None:
                 done.append(Listing(scope, problem=stopped.problem, asked=False))
                 continue
-            listing, goes_on = self._ask(scope, ends)
+            if scope.subscription in nobody:
+                done.append(Listing(scope, problem=nobody[scope.subscription], asked=False))
+                continue
+            listing, status, goes_on = self._ask(scope, ends)
             done.append(listing)
+            if status == 401:
+                nobody[scope.subscription] = listing.problem
             if not goes_on:
                 stopped = listing
         return tuple(done)
@@ -120,8 +132,8 @@ class Arm:
                 retry_after=wish(error, self._wall),
             ) from error
 
-    def _ask(self, scope: Scope, ends: float) -> tuple[Listing[Scope, Planned], bool]:
-        """Return the answer for one scope, and whether to query the next one."""
+    def _ask(self, scope: Scope, ends: float) -> tuple[Listing[Scope, Planned], int, bool]:
+        """Return the answer for one scope, the HTTP status of a failure, and whether to query the next."""
         from azure.core.exceptions import AzureError
 
         spare: list[int] = []
@@ -136,15 +148,15 @@ class Arm:
             log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
             status, wait = status_of(error), wish(error, self._wall)
             told = f"ARM has no answer for the {scope}: {plain(error)}"
-            # A scale set that is deleted or forbidden says nothing about the others. After a connection or
-            # authentication failure, every further request would only take time.
-            silent = isinstance(error, AzureError | TimeoutError) and status in (0, 401)
+            # A scale set that is deleted or forbidden says nothing about the others. After a failure of the
+            # connection, every further request would only take time.
+            silent = isinstance(error, AzureError | TimeoutError) and status == 0
             goes_on = wait is None and status != 429 and not silent
-            return Listing(scope, problem=told, wait=_at_least_some(wait, status)), goes_on
+            return Listing(scope, problem=told, wait=_at_least_some(wait, status)), status, goes_on
         if min(spare, default=RESERVE + 1) <= RESERVE:
             # Not a problem: a later pass queries the rest.
-            return listing, False
-        return listing, True
+            return listing, 0, False
+        return listing, 0, True
 
     @staticmethod
     def _pages(

@@ -153,6 +153,19 @@ def test_who_is_nobody_asks_once(azure: FakeArm) -> None:
     assert len(azure.refusals["/"]) == 8
 
 
+def test_a_subscription_of_another_tenant_stops_no_other(azure: FakeArm) -> None:
+    azure.uniform(1)
+    foreign = [Scope("00000000-0000-0000-0000-000000000000", "g", f"s{number}") for number in range(3)]
+    azure.refuse(NO_TOKEN, "00000000-0000", times=9)
+
+    *refused, ours = asked(azure).ask([*foreign, SET])
+
+    assert ["401" in one.problem for one in refused] == [True] * 3
+    assert [one.asked for one in refused] == [True, False, False]
+    assert ours.seen == {"1"}
+    assert ours.problem == ""
+
+
 def test_where_nobody_answers_one_try_is_enough() -> None:
     with FakeArm() as gone:
         nobody = arm.compute(gone)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.assess import assess
+from reconciler.clients.aws import ec2 as ec2_client
 from reconciler.clients.aws.ec2 import PAGE, Aws, connect
 from reconciler.clients.kubernetes import ledger
 from reconciler.clients.kubernetes.cluster import LEDGER
@@ -321,6 +322,12 @@ def test_an_answer_whose_time_is_over_is_unknown_where_nobody_asks_again() -> No
         ("aws:///us-east-1-wl1-bos-wlz-1/i-0a", ("us-east-1", "i-0a")),
         ("aws:///ap-southeast-2c/I-0A", ("ap-southeast-2", "i-0a")),
         ("aws:///eu-west-1a/0a1b/fargate-ip-10-0-0-1", None),
+        ("aws:///eu-west-1a/i-0a\n", None),
+        ("aws:///eu-west-1a/i-" + "0" * 18, None),
+        ("aws:///evil.example-1a/i-0a", None),
+        ("aws:///eu-" + "w" * 40 + "-1a/i-0a", None),
+        ("aws:///eu-we\u017ft-1a/i-0a", None),
+        ("aws:///eu-west-\u0661a/i-0a", None),
         ("azure:///subscriptions/s/resourceGroups/g", None),
         ("", None),
     ],
@@ -329,6 +336,21 @@ def test_region_and_instance_stand_in_the_provider_id(
     provider_id: str, known: tuple[str, str] | None
 ) -> None:
     assert aws.instance_of(provider_id) == known
+
+
+def test_regions_that_do_not_answer_in_time_leave_the_rest_for_a_later_pass() -> None:
+    seconds = iter([0.0, 1.0, ec2_client.PATIENCE, ec2_client.PATIENCE])
+    tried: list[str] = []
+
+    def slow(region: str) -> Any:
+        tried.append(region)
+        raise CloudError("no such address")
+
+    first, second, third = Aws(slow, clock=lambda: next(seconds)).ask(["xx-a-1", "xx-b-1", "xx-c-1"])
+
+    assert tried == ["xx-a-1"]
+    assert (first.asked, second.asked, third.asked) == (True, False, False)
+    assert "90 s" in second.problem
 
 
 def test_whatever_the_list_holds_it_is_read_without_an_exception() -> None:
