@@ -99,7 +99,9 @@ def bench(session: nox.Session) -> None:
 def lock(session: nox.Session) -> None:
     """Write the lock files again from pyproject.toml."""
     compile_ = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header"]
-    compile_ += ["--python-version", "3.11", "--no-emit-index-url", "pyproject.toml"]
+    compile_ += ["--python-version", "3.11", "--no-emit-index-url"]
+    session.run(*compile_, "--group", "build", "-o", "requirements-build.lock", external=True)
+    compile_ += ["pyproject.toml"]
     session.run(*compile_, "-o", "requirements.lock", external=True)
     session.run(*compile_, "--extra", "aws", "-o", "requirements-aws.lock", external=True)
     session.run(*compile_, "--group", "dev", "-o", "requirements-dev.lock", external=True)
