@@ -26,7 +26,7 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, NotFound
 from reconciler.eviction.filters import Action
 from reconciler.eviction.survey import Survey, survey
-from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase, WaitLimit
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import PodVerdict
 from reconciler.model.selector import LabelSelector
@@ -52,6 +52,7 @@ def _pods(
     pod_selector: LabelSelector | None,
     disable_eviction: bool,
     skip_wait_for_delete_timeout: int,
+    pods_may_wait: timedelta,
     prefix: str,
 ) -> DrainOptions:
     """Return the drain options of the flags. For some flags, 0 or -1 means off."""
@@ -66,6 +67,7 @@ def _pods(
         pod_selector=pod_selector,
         use_delete=disable_eviction,
         prefix=prefix,
+        own_wait=WaitLimit(SystemClock().now(), pods_may_wait),
     )
 
 
@@ -96,6 +98,13 @@ _pod_options = options.as_one(
         default=0,
         show_default=True,
         help="Do not wait for pods that have been terminating for more seconds than this. 0: wait.",
+    ),
+    click.option(
+        "--pods-may-wait",
+        type=options.DURATION,
+        default="1h",
+        show_default=True,
+        help="How long to wait for pods whose label asks for it (wait-completed). 0s: do not wait.",
     ),
     options.prefix,
 )

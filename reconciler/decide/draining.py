@@ -101,7 +101,7 @@ def _go_on(
 ) -> _Step:
     """Return the next step of a drain that is not done: it ends, is tried again, or continues."""
     settings = context.settings
-    order = drain_order(node, record.events, drain.since, settings, context.snapshot)
+    order = drain_order(node, record.events, drain.since, settings, context.snapshot, begun=record.since)
     held = _held_drain(node, context, progress)
     found = _pods_left(node, order.options, context)
     kept = found.kept if found is not None else ()

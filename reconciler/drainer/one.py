@@ -334,6 +334,8 @@ class NodeDrain:
             write = self._escalated(tracked, now)
             if write is None and tracked.judged.group == group and not waiting_for_budgets:
                 write = self._ordinary(tracked, pdbs, now)
+                if tracked.judged.overruled and isinstance(write, Evict | Delete):
+                    self._stages[tracked.pod.uid] = f"{tracked.pod.key} goes: {tracked.judged.overruled}"
             if write is not None:
                 room -= 1
                 tracked.stage = Stage.IN_FLIGHT
@@ -492,6 +494,11 @@ class NodeDrain:
                 else:
                     at = shifted(pod.deleting_until, self.order.options.skip_terminating_after)
                     self._wakes.append(shifted(at, timedelta(seconds=1)))
+            elif tracked.judged.action is Action.WAIT and pod.deleting_until is None:
+                # The order may have another deadline now, and a wait that the pod asked for ends.
+                tracked.judged = self._judge(pod, now)
+                if tracked.judged.until is not None:
+                    self._due(tracked.judged.until, now)
             elif (
                 tracked.stage is Stage.LEAVING
                 and pod.deleting_until is None

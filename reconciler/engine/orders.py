@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
-from reconciler.model.drains import Behavior, DrainOptions, DrainOrder, Escalation, PodRule
+from reconciler.model.drains import Behavior, DrainOptions, DrainOrder, Escalation, PodRule, WaitLimit
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
@@ -64,19 +65,26 @@ def drain_order(
     since: datetime,
     settings: Settings,
     snapshot: Snapshot,
+    *,
+    begun: datetime | None = None,
 ) -> DrainOrder:
-    """Return the order for one node's drain; its deadline is the earliest `not_before` of its events."""
+    """Return the order for one node's drain; its deadline is the earliest `not_before` of its events.
+
+    `since` is when this attempt began, `begun` when the node's maintenance did (UTC; None: the same).
+    """
     escalation = settings.drain.escalation
+    deadline = min((one.not_before for one in events if one.not_before), default=None)
+    own_wait = WaitLimit(begun or since, settings.drain.pods_may_wait, deadline)
     return DrainOrder(
         node=node.name,
         uid=node.uid,
         since=since,
         timeout=settings.drain.timeout,
-        options=drain_options(events, settings, node.labels),
+        options=replace(drain_options(events, settings, node.labels), own_wait=own_wait),
         escalation=Escalation(
             warn_after=escalation.warn_after,
             delete_before_deadline=escalation.delete_before_deadline,
-            deadline=min((one.not_before for one in events if one.not_before), default=None),
+            deadline=deadline,
             force_stuck_after=escalation.force_delete_stuck_after,
         )
         if escalation

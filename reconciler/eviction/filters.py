@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.eviction.order import Tier, tier_of
 from reconciler.eviction.rules import own_word, rule_for
 from reconciler.model.drains import Behavior, DrainOptions
+from reconciler.model.moments import to_text
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 
@@ -43,7 +44,8 @@ class PodDeleteStatus:
     """What a drain does with a pod, and why.
 
     `reasons` are why it stays or what the drain waits for. `warnings` are what is lost with it. Both use the
-    texts of kubectl if there are any. Pods with a lower (`tier`, `order`) go first.
+    texts of kubectl if there are any. Pods with a lower (`tier`, `order`) go first. `until` (UTC) is when the
+    verdict changes by itself. `overruled` says which wish of the pod's author is no longer followed.
     """
 
     pod: Pod
@@ -52,6 +54,8 @@ class PodDeleteStatus:
     warnings: tuple[str, ...] = ()
     tier: Tier = Tier.ORDINARY
     order: int = 0
+    until: datetime | None = None
+    overruled: str = ""
 
     @property
     def goes(self) -> bool:
@@ -83,6 +87,8 @@ class _Word(NamedTuple):
     warns: str = ""
     final: Action | None = None
     because: str = ""
+    until: datetime | None = None
+    overruled: str = ""
 
 
 _FINE = _Word()
@@ -103,10 +109,12 @@ def judge(
     refusals: list[str] = []
     warnings: list[str] = []
     action, because = Action.DELETE if options.use_delete else Action.EVICT, ""
+    until, overruled = None, ""
     for ask in _FILTERS:
         word = ask(pod, around)
         refusals += [word.refuses] if word.refuses else []
         warnings += [word.warns] if word.warns else []
+        until, overruled = until or word.until, overruled or word.overruled
         if word.final is not None:
             action, because = word.final, word.because
             break
@@ -124,6 +132,8 @@ def judge(
         warnings=tuple(warnings),
         tier=tier_of(pod, own_pod),
         order=rule.order if rule is not None else 0,
+        until=until,
+        overruled=overruled,
     )
 
 
@@ -167,18 +177,44 @@ def _mirror(pod: Pod, _: _Circumstances) -> _Word:
     )
 
 
-def _own_word_or_rule(pod: Pod, around: _Circumstances) -> _Word:
+def _own_word(pod: Pod, around: _Circumstances) -> _Word:
+    """Follow the pod's own label. It keeps the drain waiting for a limited time only.
+
+    Everybody who may create pods can write it, so a wait without end would hold the node without end.
+    """
     word = own_word(pod, around.options.prefix)
-    if word is None:
-        rule = rule_for(pod, around.options.rules, around.namespaces)
-        word = (rule.behavior, f"rule {rule.name}") if rule is not None else None
     if word is None:
         return _FINE
     behavior, who = word
     if behavior is Behavior.SKIP:
         return _Word(final=Action.SKIP, because=f"{who} says to skip it")
-    if behavior is Behavior.WAIT_COMPLETED and not pod.finished:
-        return _Word(final=Action.WAIT, because=f"{who} says to wait until it has completed")
+    if pod.finished:
+        return _FINE
+    wish = f"{who} says to wait until it has completed"
+    limit = around.options.own_wait
+    if limit is None:
+        return _Word(final=Action.WAIT, because=wish)
+    until = limit.ends(_grace(pod, around.options))
+    if around.now < until:
+        return _Word(final=Action.WAIT, because=f"{wish}, until {to_text(until)} at most", until=until)
+    over = f"{wish}, but the wait ended at {to_text(until)} ({limit.reason(until)})"
+    return _Word(warns=over, overruled=over)
+
+
+def _grace(pod: Pod, options: DrainOptions) -> timedelta:
+    own = pod.grace_period
+    return own if options.max_grace is None else min(own, options.max_grace)
+
+
+def _rule(pod: Pod, around: _Circumstances) -> _Word:
+    word = own_word(pod, around.options.prefix)
+    rule = rule_for(pod, around.options.rules, around.namespaces)
+    if rule is None or (word is not None and pod.finished):
+        return _FINE
+    if rule.behavior is Behavior.SKIP:
+        return _Word(final=Action.SKIP, because=f"rule {rule.name} says to skip it")
+    if rule.behavior is Behavior.WAIT_COMPLETED and not pod.finished:
+        return _Word(final=Action.WAIT, because=f"rule {rule.name} says to wait until it has completed")
     return _FINE
 
 
@@ -203,7 +239,8 @@ _FILTERS: tuple[_Filter, ...] = (
     _long_terminating,
     _daemonset,
     _mirror,
-    _own_word_or_rule,
+    _own_word,
+    _rule,
     _empty_dir,
     _unmanaged,
 )

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
 
 
@@ -36,6 +37,30 @@ class PodRule:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitLimit:
+    """How long a pod's own label or annotation may keep a drain waiting for it.
+
+    `longest` counts from `since` (UTC), the start of the node's maintenance. `deadline` (UTC) is when the
+    platform takes the node, None where no event has a date.
+    """
+
+    since: datetime
+    longest: timedelta
+    deadline: datetime | None = None
+
+    def ends(self, grace: timedelta) -> datetime:
+        """Return when the wait for a pod ends: early enough for its grace period before the deadline."""
+        limit = shifted(self.since, self.longest)
+        return limit if self.deadline is None else min(limit, shifted(self.deadline, -grace))
+
+    def reason(self, end: datetime) -> str:
+        """Return which limit ends a wait at that moment: `drain.podsMayWait` or the deadline."""
+        if self.deadline is None or end >= shifted(self.since, self.longest):
+            return "drain.podsMayWait"
+        return f"the platform takes the node at {to_text(self.deadline)}"
+
+
+@dataclass(frozen=True, slots=True)
 class DrainOptions:
     """How a drain treats pods; the flags of kubectl with the same meaning are in brackets.
 
@@ -43,7 +68,8 @@ class DrainOptions:
     must not be evicted refuses the whole drain, as with kubectl. `grace` (--grace-period) replaces each pod's
     own, `max_grace` only caps it. `skip_terminating_after` (--skip-wait-for-delete-timeout) ignores pods
     whose deletion is older than that. `gone_daemonsets` are the `namespace/name` of owners that do not exist.
-    Keys under `prefix` on a pod are for the reconciler.
+    Keys under `prefix` on a pod are for the reconciler. `own_wait` limits the wait that such a key asks for;
+    None is no limit.
     """
 
     ignore_daemonsets: bool = True
@@ -58,6 +84,7 @@ class DrainOptions:
     rules: tuple[PodRule, ...] = ()
     gone_daemonsets: frozenset[str] = frozenset()
     prefix: str = DEFAULT_PREFIX
+    own_wait: WaitLimit | None = None
 
 
 @dataclass(frozen=True, slots=True)

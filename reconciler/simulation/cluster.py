@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.maintenance import Maintenance
+from reconciler.model.moments import shifted
 from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
 from reconciler.model.plan import Notice
-from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.simulation.clock import VirtualClock
@@ -288,8 +289,8 @@ class SimulatedCluster:
     def terminate(self, uid: str, grace: int | None, actor: Actor = Actor.CLUSTER) -> None:
         """Delete a pod gracefully; a second deletion can only shorten the first."""
         pod, now = self.pods[uid], self.clock.now()
-        seconds = pod.grace if grace is None else grace
-        until = now + timedelta(seconds=seconds)
+        seconds = grace_seconds(pod.grace if grace is None else grace)
+        until = shifted(now, timedelta(seconds=seconds))
         if not pod.node or seconds == 0:
             # With grace period 0 the API server deletes a pod at once, without its kubelet.
             if uid not in self.finalizers:

@@ -88,6 +88,13 @@ class Drain(Section):
         default=None,
         description="The upper limit for the termination grace period of the pods. Default: no limit.",
     )
+    pods_may_wait: Duration = Field(
+        default=timedelta(hours=1),
+        description="How long the drain waits for pods whose own label or annotation asks for it "
+        "(`wait-completed`), counted from the start of the maintenance of the node. If an event has a date, "
+        "the wait ends earlier, so that the grace period of the pod ends before that date. Then the pod is "
+        "evicted. Rules have no such limit. 0s: the drain does not wait.",
+    )
     skip_pods: tuple[PodSelector, ...] | None = Field(
         default=None, description="Pods that stay on the node, as a list of selectors. Default: none."
     )
