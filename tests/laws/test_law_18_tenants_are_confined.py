@@ -159,8 +159,8 @@ def _outside(world: World) -> list[object]:
 ATTACKED = Hits()
 
 
-@ATTACKED.at_least(20)
-@settings(max_examples=25, deadline=None)
+@ATTACKED.at_least(40)
+@settings(max_examples=40, deadline=None)
 @given(_attacks, st.sampled_from(REQUESTS))
 def test_other_tenants_and_other_nodes_see_nothing_of_a_tenants_pods(attack: Attack, request: str) -> None:
     plain, attacked = _world(request), _world(request)
@@ -177,8 +177,8 @@ def test_other_tenants_and_other_nodes_see_nothing_of_a_tenants_pods(attack: Att
 HELD = Hits()
 
 
-@HELD.at_least(8)
-@settings(max_examples=25, deadline=None)
+@HELD.at_least(10)
+@settings(max_examples=60, deadline=None)
 @given(_pods, st.sampled_from(REQUESTS))
 def test_only_a_budget_or_a_pod_that_does_not_stop_holds_the_node(
     pods: tuple[Pod, ...], request: str
