@@ -71,7 +71,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(commands.main(arguments, prog_name="reconciler", standalone_mode=False) or 0)
     except ReconcilerError as error:
-        click.echo(str(error), err=True)
+        from jobs.runtime.terminal import echo
+
+        echo(str(error), err=True)
         return error.exit_code
     except click.ClickException as error:
         error.show()

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from jobs.options import SETTINGS_FILE
+from jobs.runtime.terminal import echo
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import load_settings
 
@@ -15,5 +16,5 @@ from reconciler.settings.load import load_settings
 @click.argument("file", type=SETTINGS_FILE)
 def command(file: Path) -> int:
     """Print all mistakes in a settings file, or what happens to each kind of event."""
-    click.echo(explain_settings(load_settings(file), str(file)), nl=False)
+    echo(explain_settings(load_settings(file), str(file)), nl=False)
     return 0

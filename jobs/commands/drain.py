@@ -20,6 +20,7 @@ from jobs import options
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.signals import ended_by_signals
+from jobs.runtime.terminal import echo
 from reconciler.claim import ClaimRefused, claim
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
@@ -178,7 +179,7 @@ def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
     if asked.selector is not None:
         nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
         if not nodes:
-            click.echo("no node has these labels", err=True)
+            echo("no node has these labels", err=True)
         return nodes
     nodes, missing = [], False
     for name in dict.fromkeys(asked.names):
@@ -186,7 +187,7 @@ def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
             nodes.append(cluster.node(name, wanted))
         except NotFound:
             missing = True
-            click.echo(f"{name}: there is no such node", err=True)
+            echo(f"{name}: there is no such node", err=True)
     return [] if missing else nodes
 
 
@@ -220,12 +221,12 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
         from reconciler.report.document import as_json
 
         document = {"version": "v1", "dryRun": True, "nodes": [node.name for node in nodes], "pods": pods}
-        click.echo(as_json(document), nl=False)
+        echo(as_json(document), nl=False)
     else:
         for pod in pods:
             because = f": {'; '.join(pod['reasons'])}" if pod["reasons"] else ""
-            click.echo(f"{pod['node']}: {pod['action']} {pod['namespace']}/{pod['name']}{because}")
-        click.echo("dry run: nothing was written")
+            echo(f"{pod['node']}: {pod['action']} {pod['namespace']}/{pod['name']}{because}")
+        echo("dry run: nothing was written")
     return 1 if refused else 0
 
 
@@ -268,17 +269,17 @@ def _claim(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> bo
     who = f"{getpass.getuser()}@{socket.gethostname()}"
     write = claim(node, asked.options.prefix, who, clock.now())
     if isinstance(write, ClaimRefused):
-        click.echo(f"{node.name}: {write.because}", err=True)
+        echo(f"{node.name}: {write.because}", err=True)
         return False
     if write is None:
-        click.echo(f"{node.name}: goes on")
+        echo(f"{node.name}: goes on")
         return True
     try:
         cluster.patch_node(write)
     except ClusterError as error:
-        click.echo(f"{node.name}: {error}", err=True)
+        echo(f"{node.name}: {error}", err=True)
         return False
-    click.echo(f"{node.name}: {'cordoned' if write.unschedulable else 'was cordoned already'}")
+    echo(f"{node.name}: {'cordoned' if write.unschedulable else 'was cordoned already'}")
     return True
 
 
@@ -286,15 +287,15 @@ def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> Dr
     try:
         options, seen = _options(asked, cluster, node)
     except ClusterError as error:
-        click.echo(f"{node.name}: {error}", err=True)
+        echo(f"{node.name}: {error}", err=True)
         return None
     for warning in seen.warnings:
-        click.echo(f"{node.name}: warning: {warning}", err=True)
+        echo(f"{node.name}: warning: {warning}", err=True)
     if seen.refused:
         for blocker in seen.refused:
-            click.echo(f"{node.name}: cannot delete {blocker.pod}: {blocker.because}", err=True)
+            echo(f"{node.name}: cannot delete {blocker.pod}: {blocker.because}", err=True)
         undo = f"reconciler release {node.name} undoes it"
-        click.echo(f"{node.name}: nothing was evicted; it stays cordoned, {undo}", err=True)
+        echo(f"{node.name}: nothing was evicted; it stays cordoned, {undo}", err=True)
         return None
     return DrainOrder(
         node=node.name,
@@ -308,13 +309,13 @@ def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> Dr
 
 def _tell(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped: bool) -> bool:
     if ended.phase in (Phase.DRAINED, Phase.NODE_GONE):
-        click.echo(f"{order.node}: {ended.phase}, {ended.gone} pods gone")
+        echo(f"{order.node}: {ended.phase}, {ended.gone} pods gone")
         return True
     for blocker in ended.blockers:
-        click.echo(f"{order.node}: {blocker.pod}: {blocker.because}", err=True)
+        echo(f"{order.node}: {blocker.pod}: {blocker.because}", err=True)
     what = "stopped" if stopped else f"{ended.phase}{f': {ended.error}' if ended.error else ''}"
     left = f"{ended.total - ended.gone} pods are left"
-    click.echo(
+    echo(
         f"{order.node}: {what}; {left}; the same command goes on, reconciler release {order.node} undoes it",
         err=True,
     )

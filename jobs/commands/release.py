@@ -8,6 +8,7 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
+from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, RecordUnreadable
@@ -50,10 +51,10 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -
         chosen = list(names) or list(nodes)
         results = [_release_one(name, nodes.get(name), cluster, prefix, reset=reset) for name in chosen]
         if not list(names) and not any(line for line, _ in results):
-            click.echo("no node has labels or annotations of the reconciler")
+            echo("no node has labels or annotations of the reconciler")
         for line, ok in results:
             if line:
-                click.echo(line, err=not ok)
+                echo(line, err=not ok)
         return 0 if all(ok for _, ok in results) else 1
     finally:
         connection.close()

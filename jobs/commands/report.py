@@ -10,6 +10,7 @@ import click
 from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.outside import Wiring
+from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
@@ -45,7 +46,7 @@ def report(config: Path, target: Target, *, form: str, out: Path | None) -> int:
         connection.close()
     text = _FORMS[form](to_document(plan, rehearsed=True))
     if out is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         out.write_text(text, encoding="utf-8")
     return 0

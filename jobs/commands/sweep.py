@@ -14,6 +14,7 @@ from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.outside import Wiring
 from jobs.runtime.signals import ended_by_signals
+from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
 from reconciler.model.drains import Phase
@@ -109,11 +110,11 @@ def _merged(before: tuple[Outcome, ...], more: tuple[Outcome, ...]) -> tuple[Out
 
 def _tell(plan: Plan, outcomes: tuple[Outcome, ...], output: str, *, rehearsed: bool) -> None:
     document = to_document(plan, outcomes, rehearsed=rehearsed)
-    click.echo(as_json(document) if output == "json" else as_text(document), nl=False)
+    echo(as_json(document) if output == "json" else as_text(document), nl=False)
 
 
 def _tell_locked(held: LockHeld, output: str) -> None:
     if output == "json":
-        click.echo(as_json({"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}), nl=False)
+        echo(as_json({"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}), nl=False)
     else:
-        click.echo(f"{held}; nothing was done")
+        echo(f"{held}; nothing was done")

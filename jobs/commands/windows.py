@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from jobs import options
+from jobs.runtime.terminal import echo
 from reconciler.errors import SettingsError
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
 from reconciler.settings.load import load_settings
@@ -37,7 +38,7 @@ def windows(file: Path, *, at: str | None, labels: tuple[str, ...], output: str)
         raise SettingsError((f"--at: {error}",)) from error
     chosen = dict(label.partition("=")[::2] for label in labels) if labels else None
     if output == "json":
-        click.echo(json.dumps(windows_as_data(settings, moment, chosen), indent=2))
+        echo(json.dumps(windows_as_data(settings, moment, chosen), indent=2))
     else:
-        click.echo(windows_as_text(settings, moment, chosen), nl=False)
+        echo(windows_as_text(settings, moment, chosen), nl=False)
     return 0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from jobs.runtime.terminal import echo
 from reconciler.model.drains import DrainProgress
+from reconciler.report import safe
 
 
 class Bars:
@@ -22,11 +23,11 @@ class Bars:
         self._tasks: dict[str, TaskID] = {}
         self._told: dict[str, str] = {}
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[waits]}"),
+            TextColumn("{task.fields[waits]}", markup=False),
             console=self._console,
         )
 
@@ -48,13 +49,13 @@ class Bars:
 
     def show(self, progress: DrainProgress) -> None:
         """Show the progress of one drain; called from the drainer's thread."""
-        waits = progress.blockers[0].because if progress.blockers else ""
+        waits = safe.line(progress.blockers[0].because) if progress.blockers else ""
         with self._lock:
             if self._console.is_terminal:
                 self._draw(progress, waits)
             elif waits and self._told.get(progress.node) != waits:
                 self._told[progress.node] = waits
-                print(f"{progress.node}: {progress.blockers[0].pod} {waits}", file=sys.stderr, flush=True)
+                echo(f"{progress.node}: {progress.blockers[0].pod} {waits}", err=True)
 
     def _draw(self, progress: DrainProgress, waits: str) -> None:
         task = self._tasks.get(progress.node)

@@ -13,6 +13,7 @@ from reconciler.clients.kubernetes.paths import core
 from reconciler.errors import ClusterError
 from reconciler.model.moments import to_text
 from reconciler.model.notification import Notification
+from reconciler.report import safe
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class KubernetesEvents:
             "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": notification.uid},
             "type": notice.type.value,
             "reason": notice.reason[:_LONGEST_REASON],
-            "message": notice.message[:_LONGEST_MESSAGE],
+            "message": safe.line(notice.message)[:_LONGEST_MESSAGE],
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "firstTimestamp": now,

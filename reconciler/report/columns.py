@@ -31,6 +31,14 @@ Row = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """A list item of Markdown; `code` is a name of ours that ends it in code type."""
+
+    text: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A column of Markdown's table; `text` makes the cell of the node's document."""
 
@@ -59,7 +67,7 @@ class Column:
     value: Callable[[NodePlan], Any]
     heading: Callable[[Any], str] | None = None
     rows: Callable[[Any, bool], Iterable[Row]] | None = None
-    points: Callable[[Any], Iterable[str]] | None = None
+    points: Callable[[Any], Iterable[Point]] | None = None
     cell: Cell | None = None
     log: LogField | None = None
     place: int = 0
@@ -150,10 +158,10 @@ def _preview_rows(preview: Document | None, _: bool) -> Iterator[Row]:
         yield "room", text
 
 
-def _preview_points(preview: Document | None) -> Iterator[str]:
+def _preview_points(preview: Document | None) -> Iterator[Point]:
     # Markdown is for a ticket or a chat: it names no pod that just goes.
     shown = _preview_rows(preview, True)
-    return (f"{label}: {text}" for label, text in shown if label in ("blocked", "room"))
+    return (Point(f"{label}: {text}") for label, text in shown if label in ("blocked", "room"))
 
 
 COLUMNS = (
@@ -196,14 +204,14 @@ COLUMNS = (
         "transitions",
         lambda plan: [transition_value(step) for step in plan.transitions],
         rows=lambda steps, _: (("because", text) for text in _reasons(steps)),
-        points=lambda steps: (f"because: {text}" for text in _reasons(steps)),
+        points=lambda steps: (Point(f"because: {text}") for text in _reasons(steps)),
         log=LogField("because", lambda plan: [step.because for step in plan.transitions]),
     ),
     Column(
         "holds",
         lambda plan: [hold_value(hold) for hold in plan.holds],
         rows=_hold_rows,
-        points=lambda holds: (f"held: {hold['reason']} (`{hold['check']}`)" for hold in holds),
+        points=lambda holds: (Point(f"held: {hold['reason']}", hold["check"]) for hold in holds),
         log=LogField("holds", lambda plan: [f"{hold.code}: {hold.reason}" for hold in plan.holds]),
     ),
     Column("checks", lambda plan: [check_value(answer) for answer in plan.checks]),
@@ -211,14 +219,14 @@ COLUMNS = (
         "unknown",
         lambda plan: list(plan.unknowns),
         rows=lambda texts, _: (("unknown", text) for text in texts),
-        points=lambda texts: (f"unknown: {text}" for text in texts),
+        points=lambda texts: (Point(f"unknown: {text}") for text in texts),
         log=LogField("unknown", lambda plan: list(plan.unknowns)),
     ),
     Column(
         "kept",
         lambda plan: [blocker_value(blocker) for blocker in plan.draining.kept],
         rows=lambda pods, _: (("kept", text) for text in _kept(pods)),
-        points=lambda pods: (f"kept: {text}" for text in _kept(pods)),
+        points=lambda pods: (Point(f"kept: {text}") for text in _kept(pods)),
         place=LAST,
     ),
     Column("drain", lambda plan: progress_value(plan.draining.progress), rows=_drain_rows),

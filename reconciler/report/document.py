@@ -9,6 +9,7 @@ from reconciler import __version__
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
+from reconciler.report import safe
 from reconciler.report.columns import COLUMNS
 from reconciler.report.values import Document, moment_value
 
@@ -40,9 +41,4 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
 
 def as_json(document: Document) -> str:
     """Return the document as indented JSON with a line's end."""
-    return writable(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def writable(text: str) -> str:
-    """Return the text so that it can be written as UTF-8: a request may hold half a surrogate pair."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return safe.json_text(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE
-from reconciler.report.document import writable
 from reconciler.report.values import Document
 
 
@@ -22,7 +22,7 @@ def as_text(document: Document) -> str:
     failed = [one for one in document["outcomes"] if one["result"] != "done"]
     if failed:
         lines += ["", *(outcome_line(one) for one in failed)]
-    return writable("\n".join(lines) + "\n")
+    return "".join(f"{safe.line(line)}\n" for line in lines)
 
 
 def headline(document: Document) -> str:

@@ -764,4 +764,28 @@ RULES = (
         "if False:",
         "tests/drainer/test_own_waits.py",
     ),
+    Mutant(
+        0,
+        "no text controls a terminal",
+        "reconciler/report/safe.py",
+        "    if text.isprintable():\n        return text\n",
+        "    return text\n",
+        "tests/report/test_safe.py",
+    ),
+    Mutant(
+        0,
+        "no text becomes Markdown",
+        "reconciler/report/safe.py",
+        "    if start is None:\n        return text\n",
+        "    return text\n",
+        "tests/report/test_safe.py",
+    ),
+    Mutant(
+        0,
+        "no address becomes a link",
+        "reconciler/report/safe.py",
+        '    text = _LINK.sub(" ", line(text).strip())\n',
+        "    text = line(text).strip()\n",
+        "tests/report/test_safe.py",
+    ),
 )

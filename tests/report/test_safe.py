@@ -1,0 +1,118 @@
+"""Text from outside in a report: it controls no terminal, and becomes no Markdown of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from reconciler.report import safe
+from reconciler.report.document import as_json, to_document
+from reconciler.report.markdown import as_markdown
+from reconciler.report.text import as_text
+from reconciler.report.values import Document
+from tests.support import builders
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+NASTY = st.text(
+    st.one_of(
+        st.characters(),
+        st.characters(categories=["Cc", "Cf", "Cs", "Zl", "Zp"]),
+        st.sampled_from("\\`*_{}[]()#+-.!<>|~&:/@\n\r\t 1w"),
+    ),
+    max_size=60,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("plain: aks-np_1 (3 of 4)", "plain: aks-np_1 (3 of 4)", id="plain text stays"),
+        pytest.param("\x1b[2Jgone", "\\x1b[2Jgone", id="ESC"),
+        pytest.param("\x9b31mred", "\\x9b31mred", id="C1"),
+        pytest.param("ok\r\nFAILED: all", "ok  FAILED: all", id="line breaks"),
+        pytest.param("a\u2028b\x85c", "a b c", id="line breaks of Unicode"),
+        pytest.param("\u202eevil", "\\u202eevil", id="writing direction"),
+        pytest.param("a\u200bb\u00a0c", "a\\u200bb c", id="width"),
+        pytest.param("half \ud800", "half \\ud800", id="half of a surrogate pair"),
+        pytest.param("Zürich “quoted” →", "Zürich “quoted” →", id="letters of all languages stay"),
+    ],
+)
+def test_a_line_for_a_terminal(text: str, shown: str) -> None:
+    assert safe.line(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("![x](https://evil.example/p.png)", "!\\[x\\](https: //evil.example/p.png)", id="image"),
+        pytest.param("https://evil.example", "https: //evil.example", id="bare link"),
+        pytest.param("www.evil.example", "www. evil.example", id="bare name"),
+        pytest.param("cc @everyone", "cc @ everyone", id="mention"),
+        pytest.param("<script>", "&lt;script>", id="HTML"),
+        pytest.param("# title", "\\# title", id="heading"),
+        pytest.param("1. one", "1\\. one", id="numbered list"),
+        pytest.param("a_b _c_", "a_b \\_c\\_", id="emphasis"),
+        pytest.param("a\n\n```\nb", "a  \\`\\`\\` b", id="code fence"),
+    ],
+)
+def test_a_text_in_markdown(text: str, shown: str) -> None:
+    assert safe.markdown(text) == shown
+
+
+@given(NASTY)
+def test_markdown_shows_any_text_as_it_is(text: str) -> None:
+    tokens = MARKDOWN.parse(safe.markdown(text))
+    inline = [child for token in tokens for child in token.children or ()]
+
+    assert {token.type for token in tokens} <= {"paragraph_open", "inline", "paragraph_close"}
+    assert {child.type for child in inline} <= {"text", "text_special"}
+
+
+@given(NASTY)
+def test_no_text_in_a_report_controls_a_terminal_or_adds_a_line(text: str) -> None:
+    told, harmless = _document(text), _document("harmless")
+
+    assert as_text(told).replace("\n", "").isprintable()
+    assert len(as_text(told).splitlines()) == len(as_text(harmless).splitlines())
+    assert as_markdown(told).replace("\n", "").isprintable()
+    assert len(as_markdown(told).splitlines()) == len(as_markdown(harmless).splitlines())
+
+
+@given(NASTY)
+def test_the_json_has_the_text_itself_and_no_control_character(text: str) -> None:
+    told = _document(text)
+    shown = as_json(told)
+
+    assert shown.replace("\n", "").isprintable()
+    assert json.loads(shown) == told
+
+
+@given(NASTY)
+def test_markdown_of_a_report_has_no_link_image_or_html(text: str) -> None:
+    tokens = MARKDOWN.parse(as_markdown(_document(text)))
+    types = {token.type for token in tokens} | {
+        child.type for token in tokens for child in token.children or ()
+    }
+
+    assert not types & {"link_open", "image", "html_inline", "html_block", "fence", "code_block"}
+    assert "table_open" in types
+
+
+def _document(text: str) -> Document:
+    """A report with the text wherever text from outside can be."""
+    event = builders.signal(description="x")
+    seen = builders.snapshot(builders.node("a"), readings={"a": builders.told(event)})
+    told = to_document(builders.planned(seen), rehearsed=True)
+    node = told["nodes"][0]
+    node["events"][0]["description"] = f"x{text}"
+    node["unknown"] = [f"source: {text}"]
+    node["holds"] = [{"check": "windowOpen", "reason": text, "until": None}]
+    node["kept"] = [{"pod": f"shop/{text}", "because": text, "budget": text}]
+    node["zone"] = node["pool"] = "x" + text
+    told["notes"] = [f"note {text}"]
+    told["outcomes"] = [{"node": "a", "action": "cordon", "result": "failed", "detail": text}]
+    return told
