@@ -477,9 +477,9 @@ MUTANTS = (
     Mutant(
         13,
         "a report can always be written",
-        "reconciler/report/document.py",
-        'return text.encode("utf-8", "backslashreplace").decode("utf-8")',
-        "return text",
+        "reconciler/report/safe.py",
+        'return character.encode("unicode_escape", "surrogatepass").decode("ascii")',
+        "return character",
     ),
     Mutant(
         0,
