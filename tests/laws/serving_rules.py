@@ -10,6 +10,8 @@ _LOOP = "jobs/runtime/pass_loop.py"
 _LOOP_TEST = "tests/jobs/test_pass_loop.py"
 _PACING = "jobs/runtime/pacing.py"
 _PACING_TEST = "tests/jobs/test_pacing.py"
+_WATCHING = "reconciler/clients/kubernetes/watching.py"
+_WATCHING_TEST = "tests/real/clients/test_watching.py"
 _LINE = "jobs/runtime/log_line.py"
 _LOGS_TEST = "tests/jobs/test_logs.py"
 
@@ -129,5 +131,29 @@ SERVING_RULES = (
         "(self._loop.unready(), self._nodes.trouble(), self._files.trouble())",
         "(self._loop.unready(), self._files.trouble())",
         "tests/jobs/test_serving.py",
+    ),
+    Mutant(
+        0,
+        "a watch lists again after a bounded time",
+        _WATCHING,
+        "self._list_at = time.monotonic() + RELIST_EVERY",
+        'self._list_at = float("inf")',
+        _WATCHING_TEST,
+    ),
+    Mutant(
+        0,
+        "an object that cannot be read does not end a watch",
+        _WATCHING,
+        "                        self._skip(event, error)\n",
+        "                        raise\n",
+        _WATCHING_TEST,
+    ),
+    Mutant(
+        0,
+        "an object that cannot be read is listed again",
+        _WATCHING,
+        "            self._list_at = list_at\n",
+        "",
+        _WATCHING_TEST,
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -28,6 +29,15 @@ SILENCE = 100.0
 
 LONGEST = ASK_FOR + 20.0
 """Seconds after which we end a watch ourselves, if the server does not."""
+
+RELIST_EVERY = 600.0
+"""Seconds after which a watch lists its objects again, so that no lost event stays unknown for longer."""
+
+REREAD_AFTER = 30.0
+"""Seconds after an object that could not be read until the objects are listed again."""
+
+SHORTEST = 1.0
+"""Seconds. After a watch that the server ended sooner, there is a pause."""
 
 LONGEST_PAUSE = 5.0
 AT_ONCE = 0.0
@@ -80,7 +90,8 @@ class Watching(Generic[Value]):
     Yields `(True, object)` for each object as listed and as changed, `(False, object)` for each that is gone,
     and None after each list. A watch event shows that an object is gone; after a break that was too long, a
     comparison of two lists does. It reconnects without a limit, and raises what is not an outage (Forbidden,
-    Unauthorized).
+    Unauthorized). It lists again every `RELIST_EVERY` seconds, or a minute later on a watch without events.
+    An object that can't be read is skipped, logged, and listed again after `REREAD_AFTER` seconds.
     """
 
     def __init__(self, connection: Connection, source: Watched[Value]) -> None:
@@ -92,6 +103,7 @@ class Watching(Generic[Value]):
         self._stream: Stream | None = None
         self._known: dict[str, Value] = {}
         self._version = ""
+        self._list_at = 0.0
         self._turn = threading.Lock()
         self._iterator = self._events()
 
@@ -130,30 +142,37 @@ class Watching(Generic[Value]):
 
     def _events(self) -> Generator[tuple[bool, Value] | None]:
         failures = 0
-        listed = False
         while not self._left.is_set():
+            wish = 0.0
             try:
-                if not listed:
+                if time.monotonic() >= self._list_at:
                     yield from self._list()
-                    listed = True
                     yield None
+                began = time.monotonic()
                 for change in self._follow():
                     failures = 0
                     yield change
+                if time.monotonic() - began >= SHORTEST or time.monotonic() >= self._list_at:
+                    failures = 0
+                    continue
             except (Unreachable, TooManyRequests) as error:
-                if self._left.is_set():
-                    return
-                failures += 1
                 log.info("a watch was cut: path=%s error=%s", self._source.path, error)
-                self._left.wait(self._pause(failures, error))
+                wish = error.retry_after or 0.0
             except ClusterError as error:
                 if error.status != GONE:
                     raise
-                listed = False
+                self._list_at = 0.0
+                if not failures:
+                    failures = 1
+                    continue
+            # A server that ends each watch at once is not asked in a loop without a pause.
+            failures += 1
+            self._left.wait(self._pause(failures, wish))
 
     def _list(self) -> Iterator[tuple[bool, Value]]:
         source = self._source
         values, self._version = source.list()
+        self._list_at = time.monotonic() + RELIST_EVERY
         now = {source.uid(value): value for value in values}
         for uid, value in list(self._known.items()):
             if uid not in now:
@@ -185,18 +204,39 @@ class Watching(Generic[Value]):
                 for event in events(stream):
                     if event.type == "ERROR":
                         raise _error(source.path, stream.content_type, event)
-                    value = source.read(stream.content_type, event.object)
-                    self._version = source.version(value)
-                    if event.type == "BOOKMARK":
+                    try:
+                        value = source.read(stream.content_type, event.object)
+                        self._version = source.version(value)
+                    except Exception as error:  # noqa: BLE001 - one object must not end the watch of all
+                        self._skip(event, error)
                         continue
                     gone = event.type == "DELETED"
                     if gone:
                         self._known.pop(source.uid(value), None)
-                    else:
+                    elif event.type != "BOOKMARK":
                         self._known[source.uid(value)] = value
-                    yield not gone, value
+                    if event.type != "BOOKMARK":
+                        yield not gone, value
+                    if time.monotonic() >= self._list_at:
+                        return
             finally:
                 self._hold(None)
+
+    def _skip(self, event: WatchEvent, error: Exception) -> None:
+        """Skip an object that can't be read: it stops no other. All objects are listed again soon."""
+        if isinstance(error, MemoryError):
+            raise error
+        list_at = time.monotonic() + REREAD_AFTER
+        if list_at < self._list_at:
+            # Logged once before each list, because the object may change many times a second.
+            self._list_at = list_at
+            log.warning(
+                "a watch skips an object that can't be read: path=%s event=%s bytes=%d",
+                self._source.path,
+                event.type,
+                len(event.object),
+                exc_info=error,
+            )
 
     def _hold(self, stream: Stream | None) -> bool:
         """Remember the stream that `leave` interrupts; return False if the watch was left in the meantime."""
@@ -204,9 +244,10 @@ class Watching(Generic[Value]):
             self._stream = stream
             return not self._left.is_set()
 
-    def _pause(self, failures: int, error: ClusterError) -> float:
+    def _pause(self, failures: int, wish: float) -> float:
+        """Return the seconds before the next try; `wish` is what the server asks for."""
         backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
-        return max(random.uniform(0.5, 1.0) * backoff, error.retry_after or 0.0)
+        return max(random.uniform(0.5, 1.0) * backoff, wish)
 
 
 def events(stream: Stream) -> Iterator[WatchEvent]:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from reconciler.clients.kubernetes import watching
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.eviction import Evictions
 from reconciler.clients.kubernetes.node_watch import NodeChange, watch_nodes
+from reconciler.clients.kubernetes.watching import Watching
 from reconciler.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed, PodGone
@@ -157,6 +159,69 @@ def test_a_watch_goes_on_where_it_was_cut(stub: StubMaker) -> None:
 
     assert [name_of(change) for change in told] == ["a", "listed", "a", "gone a"]
     assert [asked.query.get("resourceVersion") for asked in server.asked[1:3]] == ["1", "9"]
+
+
+def test_objects_are_listed_again_after_a_bounded_time_so_that_a_lost_event_is_found(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "RELIST_EVERY", 0.0)
+    bookmark = events(("BOOKMARK", {"metadata": {"resourceVersion": "3"}}))
+    script = [
+        pod_list(pod("a", "1"), pod("b", "1")),
+        bookmark,
+        # Between the two lists, a was deleted and b has changed. The watch was told of neither.
+        pod_list(pod("b", "2"), version="4"),
+        Answer(hang=True),
+    ]
+    server, connection = stub(lambda asked: script[asked.number])
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        told = [next(changes) for _ in range(6)]
+        server.closed.set()
+
+    assert [name_of(change) for change in told] == ["a", "b", "listed", "gone a", "b", "listed"]
+
+
+def test_an_object_that_can_not_be_read_stops_no_other_and_is_listed_again(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watching, "REREAD_AFTER", 0.0)
+    broken = {**pod("bad", "4"), "spec": {"nodeName": 7}}
+    script = [
+        pod_list(pod("bad", "1")),
+        events(("MODIFIED", broken), ("ADDED", pod("good", "5")), ("ADDED", pod("other", "6"))),
+        pod_list(pod("bad", "7"), pod("good", "5"), version="8"),
+        Answer(hang=True),
+    ]
+    server, connection = stub(lambda asked: script[asked.number])
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        told = [next(changes) for _ in range(5)]
+        server.closed.set()
+
+    assert [name_of(change) for change in told] == ["bad", "listed", "good", "bad", "listed"]
+    (record,) = [each for each in caplog.records if "skips an object" in each.getMessage()]
+    assert record.exc_info
+
+
+def test_a_server_that_ends_every_watch_at_once_is_asked_with_pauses(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[int] = []
+
+    def pause(_: object, failures: int, wish: float) -> float:
+        pauses.append(failures)
+        return wish
+
+    monkeypatch.setattr(Watching, "_pause", pause)
+    gone = events(("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}))
+    script = [pod_list(), Answer(b""), Answer(b""), gone, pod_list(), gone, pod_list(), Answer(hang=True)]
+    server, connection = stub(lambda asked: script[asked.number])
+    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+        _, thread = follow(changes)
+        wait_for("the last watch", lambda: len(server.asked) == len(script))
+        server.closed.set()
+    thread.join(10)
+
+    assert pauses[:4] == [1, 2, 3, 4]
 
 
 def test_leaving_in_the_middle_ends_the_iterator_and_so_closes_its_connection(stub: StubMaker) -> None:
