@@ -1,1 +1,1 @@
-"""Machine providers: each knows, from a node alone, whether the node's machine is its own."""
+"""Machine providers: each decides from a node alone whether the node's machine is its own."""

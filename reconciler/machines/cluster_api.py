@@ -12,7 +12,7 @@ NAMESPACE = "cluster.x-k8s.io/cluster-namespace"
 
 
 def ref_of(node: Node) -> MachineRef | None:
-    """Return the node's Machine; its namespace is `default` where the node names none."""
+    """Return the node's Machine; its namespace is `default` if the node names none."""
     if not (name := node.annotations.get(MACHINE)):
         return None
     namespace = node.annotations.get(NAMESPACE, "default")

@@ -11,7 +11,7 @@ MACHINE = "machine.openshift.io/machine"
 
 
 def ref_of(node: Node) -> MachineRef | None:
-    """Return the node's Machine; without a namespace in the annotation there can be none of that name."""
+    """Return the node's Machine, None if the annotation has no namespace."""
     if not (named := node.annotations.get(MACHINE)):
         return None
     namespace, _, name = named.rpartition("/")

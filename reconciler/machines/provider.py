@@ -1,4 +1,4 @@
-"""What a machine provider is: its name, and how a node shows that its machine belongs to it."""
+"""A machine provider: its name, and how a node shows that its machine belongs to it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from reconciler.model.node import Node
 
 @dataclass(frozen=True, slots=True)
 class MachineProvider:
-    """One provider. Its client, in `clients/machine_providers.py`, has the same name.
+    """One provider.
 
-    `name` stands in reports. `annotations` are the keys that `ref_of` reads on a node. `ref_of` returns the
-    machine behind a node, or None where the machine is not this provider's; it asks nobody.
+    Its client, in `clients/machine_providers.py`, has the same name. Reports show `name`. `annotations` are
+    the keys that `ref_of` reads on a node. `ref_of` returns the machine of a node, or None if the machine is
+    not this provider's; it sends no request.
     """
 
     name: str

@@ -9,14 +9,14 @@ from reconciler.machines.openshift import OPENSHIFT
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 
-# The first one that knows the node has its machine. AKS is last: a node that another provider made in Azure
-# may be in an agent pool's shape, too.
+# The first provider that knows the node owns its machine. AKS is last, because a node of another provider
+# in Azure may look like one of an agent pool.
 PROVIDERS = (KARPENTER, OPENSHIFT, CLUSTER_API, AKS)
 
 ANNOTATIONS = frozenset().union(*(provider.annotations for provider in PROVIDERS))
-"""The annotations by which a node names its machine."""
+"""The annotations in which a node names its machine."""
 
 
 def machine_of(node: Node) -> MachineRef | None:
-    """Return the machine behind a node; None where no provider knows the node."""
+    """Return the machine of a node; None if no provider knows the node."""
     return next((ref for one in PROVIDERS if (ref := one.ref_of(node)) is not None), None)

@@ -33,7 +33,7 @@ class KubernetesEvents:
         guard: Guard | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Use this connection; `guard` raises LockLost where the lock is not ours.
+        """Use this connection; `guard` raises LockLost if the lock is not ours.
 
         Without a guard nothing can be written. `wall` (Unix time, seconds) gives the Event's time.
         """
@@ -49,7 +49,7 @@ class KubernetesEvents:
         body = {
             "apiVersion": "v1",
             "kind": "Event",
-            # Events of cluster-wide objects live in "default", as the kubelet's own do.
+            # Events of cluster-wide objects are in the namespace "default", like those of the kubelet.
             "metadata": {"generateName": f"{node}.", "namespace": "default"},
             "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": notification.uid},
             "type": notice.type.value,

@@ -16,7 +16,7 @@ from reconciler.settings.schema import Settings
 log = logging.getLogger(__name__)
 
 NotifierFactory = Callable[[Connection, Settings, Guard | None], Notifier | None]
-"""Makes a notifier, or returns None where the settings do not switch it on."""
+"""Creates a notifier, or returns None if the settings do not enable it."""
 
 
 def _kubernetes_events(connection: Connection, settings: Settings, guard: Guard | None) -> Notifier:
@@ -30,7 +30,7 @@ NOTIFIERS: Mapping[str, NotifierFactory] = {
 
 
 class AllNotifiers:
-    """Gives each notification to every notifier; one notifier's failure harms nothing else."""
+    """Gives each notification to every notifier; a failure of one notifier does not affect the others."""
 
     def __init__(self, notifiers: Mapping[str, Notifier]) -> None:
         """Use these notifiers, by name, in this order."""
@@ -48,6 +48,6 @@ class AllNotifiers:
 
 
 def notifiers(connection: Connection, settings: Settings, guard: Guard | None) -> AllNotifiers:
-    """Return the notifiers that the settings switch on."""
+    """Return the notifiers that the settings enable."""
     made = {name: make(connection, settings, guard) for name, make in NOTIFIERS.items()}
     return AllNotifiers({name: notifier for name, notifier in made.items() if notifier is not None})

@@ -47,19 +47,19 @@ class DrainsafeAnnotations:
         return node.annotations.get(DRAINSAFE_OWNER) == prefix and DRAINSAFE_STATE in node.annotations
 
     def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-        """Return what changes in the annotations."""
+        """Return the changes of the annotations."""
         return NodeSigns(changes(node, standing, showing.prefix, wanted=self.sign in showing.signs))
 
     def removed(self, node: Node, prefix: str) -> NodeSigns:
-        """Return what removes our annotations."""
+        """Return the changes that remove our annotations."""
         ours = node.annotations.get(DRAINSAFE_OWNER) == prefix
         return NodeSigns(dict.fromkeys(sorted(DRAINSAFE_KEYS & node.annotations.keys())) if ours else {})
 
 
 def changes(node: Node, standing: Standing, owner: str, *, wanted: bool) -> Mapping[str, str | None]:
-    """Return what changes in drainsafe's annotations; None removes one.
+    """Return the changes of drainsafe's annotations; None removes one.
 
-    They are ours where the owner annotation names us. Another owner's annotations are left alone, unless its
+    They are ours if the owner annotation names us. Another owner's annotations are left alone, unless its
     node is back in service.
     """
     have = {key: node.annotations[key] for key in DRAINSAFE_KEYS if key in node.annotations}
@@ -80,9 +80,9 @@ def changes(node: Node, standing: Standing, owner: str, *, wanted: bool) -> Mapp
 
 
 def value_of(standing: Standing, before: str | None) -> Drainsafe:
-    """Return the value for a node with a case, never an earlier one than `before`.
+    """Return the value for a node with a case, never one that comes before `before`.
 
-    The one step back is a drain that a new event has started again: a node that is being drained is not
+    The only step back is a drain that a new event has started again: a node that is being drained is not
     drained.
     """
     now = _value_now(standing)

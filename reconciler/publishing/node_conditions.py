@@ -1,4 +1,4 @@
-"""The node conditions of KEP-5683, which are a write to the node's status."""
+"""The node conditions of KEP-5683, a write to the node's status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.publishing.standing import Standing
 from reconciler.settings.sections.others import Sign
 
 OUR_REASONS = "NodeMaintenance"
-"""The prefix of the reason of each of our conditions: the API knows no owner of a condition."""
+"""The prefix of the reason of each of our conditions, because the API has no owner of a condition."""
 
 
 class LifecycleConditions:
@@ -25,27 +25,27 @@ class LifecycleConditions:
     conditions = frozenset(LIFECYCLE)
 
     def bears(self, node: Node, prefix: str) -> bool:
-        """Whether the node has a condition of ours; conditions know no prefix."""
+        """Whether the node has a condition of ours. Conditions do not have the prefix of an installation."""
         del prefix
         return any(_is_ours(node.condition(kind)) for kind in LIFECYCLE)
 
     def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-        """Return what changes in the conditions."""
+        """Return the changes of the conditions."""
         write = changes(node, standing, showing.now, wanted=self.sign in showing.signs)
         return NodeSigns(writes=(write,) if write is not None else ())
 
     def removed(self, node: Node, prefix: str) -> NodeSigns:
-        """Return what removes our conditions."""
+        """Return the changes that remove our conditions."""
         del prefix
         kinds = tuple(kind for kind in LIFECYCLE if _is_ours(node.condition(kind)))
         return NodeSigns(writes=(ConditionsWrite(node.name, node.uid, gone=kinds),) if kinds else ())
 
 
 def changes(node: Node, standing: Standing, now: datetime, *, wanted: bool) -> ConditionsWrite | None:
-    """Return what changes in the node's lifecycle conditions, None where all are as they should be.
+    """Return the changes of the node's lifecycle conditions, None if there are none.
 
-    A node with a case has all four, a node without one has none of ours. A condition that another tool says
-    is True belongs to that tool.
+    A node with a case has all four, a node without a case has none of ours. A condition that another tool has
+    set to True belongs to that tool.
     """
     target = _lifecycle(node, standing) if wanted and standing.open else {}
     put: list[Condition] = []
@@ -119,7 +119,7 @@ def _in_progress(standing: Standing, told: str, before: Condition | None) -> Con
     if standing.case.unknown:
         return _say(IN_PROGRESS, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
     if before is not None and _is_ours(before) and before.status == "True":
-        # The event has gone; the node still has to prove that it is healthy.
+        # The event is gone; the node must still prove that it is healthy.
         return _say(IN_PROGRESS, "True", "Settling", f"gone: {told}")
     return _say(IN_PROGRESS, "False", "Gone", f"gone: {told}")
 

@@ -1,7 +1,7 @@
 """NodeMaintenance objects: what `kubectl get nodemaintenances` shows of a plan.
 
 The objects depend only on the plan and on the objects that exist. Words that change with the clock are not
-compared, so a pass that has nothing new to show writes nothing.
+compared, so a pass with nothing new to show writes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reconciler.settings.sections.others import Sign
 _LONGEST_NODE = 240
 _LONGEST_TEXT = 1024
 _DONE = frozenset({Stage.CORDONED, Stage.DRAINING, Stage.DRAINED, Stage.STARTED, Stage.SETTLING})
-"""After one of these stages the maintenance was done; before them the event only went away."""
+"""A case that ends after one of these stages had its maintenance. Before them, the event only disappeared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,14 @@ class NodeMaintenances:
     objects = "NodeMaintenance objects"
 
     def read(self, reader: ClusterReader, prefix: str) -> tuple[Maintenance, ...] | None:
-        """Return the objects of this prefix, None where the CRD is not installed; raises ClusterError."""
+        """Return the objects of this prefix, None if the CRD is not installed; raises ClusterError."""
         return reader.maintenances(prefix)
 
     def changes(self, existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
         """Return what to write, and when time alone changes an object.
 
-        An object whose event no source reports any more has ended, unless a source of its node can't be read.
+        The maintenance of an object has ended when no source reports its event, unless a source of its node
+        can't be read.
         """
         now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
         left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
@@ -106,7 +107,7 @@ def _find(left: Mapping[str, Maintenance], node: Node, event: KnownEvent) -> Mai
     for one in left.values():
         if one.uid == node.uid and one.finished is None and one.event.tells_of(event):
             return one
-    # The same event again, after it had gone: its object is used again.
+    # The same event exists again after it was gone: its object is used again.
     return left.get(_name(node, event))
 
 
@@ -186,7 +187,7 @@ def _stage(live: _Live, plan: NodePlan) -> Stage:
 
 def _why(live: _Live, plan: NodePlan, stage: Stage) -> tuple[str, str]:
     if stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.SETTLING, Stage.UNREADABLE):
-        # What a running drain waits for changes with each look at its pods.
+        # What a running drain waits for changes whenever its pods are read.
         holds = [hold for hold in plan.holds if hold.code != HoldCode.DRAIN]
         return ",".join(dict.fromkeys(hold.code for hold in holds)), "; ".join(hold.reason for hold in holds)
     judged = live.judged

@@ -1,4 +1,4 @@
-"""What a publisher is: it shows other tools where a case stands, and decides nothing."""
+"""A publisher shows the state of cases to other tools, and decides nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reconciler.settings.sections.others import Sign
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """Which signs the settings switch on, under which prefix, at which moment (aware, UTC)."""
+    """Which signs the settings enable, under which prefix, at which moment (aware, UTC)."""
 
     signs: tuple[Sign, ...]
     prefix: str
@@ -27,7 +27,7 @@ class Showing:
 
 @dataclass(frozen=True, slots=True)
 class NodeSigns:
-    """What changes on one node: annotations, which join the node's own patch, and writes of their own.
+    """The changes on one node: annotations, which become part of the node's patch, and separate writes.
 
     None as an annotation's value removes it.
     """
@@ -37,9 +37,10 @@ class NodeSigns:
 
 
 class NodePublisher(Protocol):
-    """Shows a case on the node itself. It removes its signs once the settings switch it off.
+    """Shows a case on the node itself.
 
-    `annotations` and `conditions` are what it reads on every node, also while it is switched off.
+    It removes its signs when the settings disable it. `annotations` and `conditions` are what it reads on
+    every node, even while it is disabled.
     """
 
     @property
@@ -58,15 +59,15 @@ class NodePublisher(Protocol):
         """Whether the node has a sign of this installation, which may have to change."""
 
     def signs(self, node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-        """Return what changes on the node; nothing where all is as it should be."""
+        """Return the changes on the node, nothing if there are none."""
 
     def removed(self, node: Node, prefix: str) -> NodeSigns:
-        """Return what removes every sign of this installation."""
+        """Return the changes that remove every sign of this installation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What a publisher of objects looks at: the plans, the nodes by name, and the moment (aware, UTC)."""
+    """The input of a publisher of objects: the plans, the nodes by name, and the moment (aware, UTC)."""
 
     plans: tuple[NodePlan, ...]
     nodes: Mapping[str, Node]
@@ -83,7 +84,7 @@ class ObjectChanges:
 
 
 class ObjectPublisher(Protocol):
-    """Shows cases as objects of their own. They are read only while the settings switch it on."""
+    """Shows cases as separate objects. They are read only while the settings enable it."""
 
     @property
     def sign(self) -> Sign:
@@ -91,13 +92,10 @@ class ObjectPublisher(Protocol):
 
     @property
     def objects(self) -> str:
-        """Its objects' name in messages, in the plural."""
+        """The name of its objects in messages, in the plural."""
 
     def read(self, reader: ClusterReader, prefix: str) -> Sequence[Any] | None:
-        """Return this installation's objects, None where the cluster has no such kind.
-
-        Raises ClusterError.
-        """
+        """Return this installation's objects, None if the cluster has no such kind. Raises ClusterError."""
 
     def changes(self, existing: Sequence[Any], fleet: Fleet) -> ObjectChanges:
         """Return what to write so that the objects agree with the plans."""

@@ -28,28 +28,31 @@ AS_OBJECTS: tuple[ObjectPublisher, ...] = (NodeMaintenances(),)
 
 ANNOTATIONS = frozenset[str]().union(*(one.annotations for one in ON_NODES))
 CONDITIONS = frozenset[str]().union(*(one.conditions for one in ON_NODES))
-"""What publishers read of a node. Signs of ours are removed once they are no longer published."""
+"""The annotations and conditions that publishers read.
+
+Our signs are removed when they are no longer published.
+"""
 
 
 def bears_signs(node: Node, prefix: str) -> bool:
-    """Whether the node has a sign of ours, which may have to change although the node has no event."""
+    """Whether the node has a sign of ours, which may have to change even if the node has no event."""
     return any(one.bears(node, prefix) for one in ON_NODES)
 
 
 def node_signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
-    """Return what changes in all signs on a node."""
+    """Return the changes of all signs on a node."""
     return _joined([one.signs(node, standing, showing) for one in ON_NODES])
 
 
 def removed_signs(node: Node, prefix: str) -> NodeSigns:
-    """Return what removes every sign of ours from a node."""
+    """Return the changes that remove all our signs from a node."""
     return _joined([one.removed(node, prefix) for one in ON_NODES])
 
 
 def read_objects(
     reader: ClusterReader, settings: Settings
 ) -> tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]:
-    """Return the published objects by sign, and in words what can't be read.
+    """Return the published objects by sign, and a message for each kind that can't be read.
 
     They only show something, so no pass fails because of them.
     """
@@ -69,7 +72,7 @@ def read_objects(
 
 
 def object_changes(published: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
-    """Return what changes in the objects that were read."""
+    """Return the changes of the objects that were read."""
     found = [one.changes(published[one.sign], fleet) for one in AS_OBJECTS if one.sign in published]
     return ObjectChanges(
         tuple(write for one in found for write in one.writes),

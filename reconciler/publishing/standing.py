@@ -1,4 +1,4 @@
-"""Where a node stands after a pass, as publishers show it."""
+"""The state of a node after a pass, for publishers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from reconciler.model.record import CaseRecord, State
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A node after a pass: its record, its case's events, its holds, and whether its drain goes on now."""
+    """A node after a pass:
+
+    its record, the events of its case, its holds, and whether its drain continues now.
+    """
 
     state: State
     record: CaseRecord
@@ -27,13 +30,16 @@ class Standing:
 
     @property
     def drained(self) -> bool:
-        """Whether every pod that had to go has gone."""
+        """Whether all pods that had to go are gone."""
         drain = self.record.drain
         return self.state is State.IN_MAINTENANCE and drain is not None and drain.done is not None
 
     @property
     def started(self) -> bool:
-        """Whether the maintenance itself has begun. One whose source reports no start begins once drained."""
+        """Whether the maintenance itself has begun.
+
+        If its source reports no start, it begins when the node is drained.
+        """
         events = [one.event for one in self.case.present]
         if any(event.status is Status.STARTED and not event.condition for event in events):
             return True

@@ -115,7 +115,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
         )
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
-        """Return what ARM says of the node, each plan with what the settings make of it."""
+        """Return what ARM reports about the node, with the settings that apply to each plan."""
         section = self.section(context.settings)
         return tuple(_with_settings(reading, section) for reading in super().read(node, context))
 
@@ -124,16 +124,16 @@ class ArmPlans(PolledSource[Scope, Planned]):
         return record.self_service
 
     def write_scope(self, scope: Scope) -> list[str]:
-        """Return its parts."""
+        """Return the parts of the scope."""
         return [scope.subscription, scope.group, scope.scale_set]
 
     def read_scope(self, document: list[str]) -> Scope:
-        """Read its parts."""
+        """Parse the parts of a scope."""
         subscription, group, scale_set = (str(part) for part in document)
         return Scope(subscription, group, scale_set)
 
     def write_fact(self, fact: Planned) -> dict[str, object]:
-        """Return what is known of the plan."""
+        """Return the plan as JSON."""
         told = {
             "offered": fact.offered or None,
             "offerStart": to_text(fact.offer_start) if fact.offer_start else None,
@@ -145,7 +145,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
         return {key: value for key, value in told.items() if value is not None}
 
     def read_fact(self, document: dict[str, Any]) -> Planned:
-        """Read what is known of the plan."""
+        """Parse the plan."""
         return Planned(
             offered=document.get("offered", False) is True,
             offer_start=moment_in(document, "offerStart"),
@@ -156,7 +156,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
         )
 
     def upgraded(self, document: Any) -> Any:
-        """Read the form of version 0.1, which called `found` and `of` by names of its own."""
+        """Convert the form of version 0.1, which had other names for `found` and `of`."""
         answers = [
             {
                 **answer,

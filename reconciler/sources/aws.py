@@ -28,7 +28,7 @@ CODES: Mapping[str, Kind] = {
     # The instance, or its host, restarts; its disks stay.
     "instance-reboot": Kind.REBOOT,
     "system-reboot": Kind.REBOOT,
-    # Of network or of power. The latter reboots the instance, and the event does not say which it is.
+    # Network or power. The latter reboots the instance, and the event does not say which one it is.
     "system-maintenance": Kind.REBOOT,
     # Stopped, and on another host when it is started again: the instance store is lost.
     "instance-stop": Kind.REDEPLOY,
@@ -45,14 +45,14 @@ _OVER = re.compile(r"^\s*\[(completed|cancell?ed)\]", re.IGNORECASE)
 
 
 def instance_of(provider_id: str) -> tuple[str, str] | None:
-    """Return region and instance of a node's providerID; None where it is no EC2 instance."""
+    """Return region and instance of a node's providerID; None if it is no EC2 instance."""
     found = _PROVIDER_ID.fullmatch(provider_id)
     region = _REGION.match(found[1]) if found else None
     return (region[0].casefold(), found[2].casefold()) if found and region else None
 
 
 def listing(region: str, statuses: Iterable[Mapping[str, object]]) -> Listing[str, InstanceEvent]:
-    """Return what DescribeInstanceStatus says (the items of its InstanceStatuses), but for what is over."""
+    """Return the events in an answer of DescribeInstanceStatus (its InstanceStatuses) that are not over."""
     found: list[tuple[str, InstanceEvent]] = []
     for status in statuses:
         instance = str(status.get("InstanceId") or "").casefold()
@@ -79,7 +79,7 @@ def _event(event: Mapping[str, object]) -> InstanceEvent:
 
 
 def _moment(value: object) -> tuple[datetime | None, bool]:
-    """Return the moment in whole seconds, and whether there was one that can't be read."""
+    """Return the moment in whole seconds, and whether it can't be read."""
     if value is None or value == "":
         return None, False
     try:
@@ -102,7 +102,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         return settings.sources.aws
 
     def locate(self, node: Node) -> tuple[str, str] | None:
-        """Return region and instance, None where the node is no EC2 instance."""
+        """Return region and instance, None if the node is no EC2 instance."""
         return instance_of(node.provider_id)
 
     def describe(self, scope: str) -> str:
@@ -122,11 +122,11 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         return scope
 
     def read_scope(self, document: object) -> str:
-        """Read the region."""
+        """Parse the region."""
         return str(document)
 
     def write_fact(self, fact: InstanceEvent) -> dict[str, object]:
-        """Return what is known of the event."""
+        """Return the event as JSON."""
         told = {
             "id": fact.id,
             "code": fact.code,
@@ -139,7 +139,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         return {key: value for key, value in told.items() if value}
 
     def read_fact(self, document: dict[str, Any]) -> InstanceEvent:
-        """Read what is known of the event."""
+        """Parse the event."""
         return InstanceEvent(
             id=str(document.get("id", "")),
             code=str(document.get("code", "")),
@@ -151,7 +151,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         )
 
     def upgraded(self, document: Any) -> Any:
-        """Read the form of version 0.1: a list of regions, the instance inside of each event."""
+        """Convert the form of version 0.1: a list of regions, with the instance inside of each event."""
         if not isinstance(document, list):
             return document
         answers = [

@@ -27,7 +27,7 @@ _KINDS = {
     "spotrebalancerecommendation": Kind.REBALANCE,
 }
 
-# The one thing that tells a live migration from another freeze: IMDS has no field for it.
+# Only these words distinguish a live migration from another freeze: IMDS has no field for it.
 _LIVE_MIGRATION = "memory-preserving live migration"
 
 _SCALE_SET_VM = re.compile(r"/virtualMachineScaleSets/([^/]+)/virtualMachines/([^/]+)/?$", re.IGNORECASE)
@@ -35,7 +35,7 @@ _VM = re.compile(r"/virtualMachines/([^/]+)/?$", re.IGNORECASE)
 
 
 def vm_name(provider_id: str) -> str | None:
-    """Return the name by which IMDS calls the VM of a Node's providerID; None if it is not Azure's."""
+    """Return the name in IMDS of the VM of a Node's providerID; None if it is not Azure's."""
     if not provider_id.casefold().startswith("azure:"):
         return None
     if uniform := _SCALE_SET_VM.search(provider_id):
@@ -56,10 +56,10 @@ def document(body: bytes | str) -> dict[str, object]:
 
 
 def signals(document: Mapping[str, object], vm: str) -> tuple[Signal, ...]:
-    """Return what the document says about one VM.
+    """Return the signals of the document for one VM.
 
-    An event that does not say which VM it is about, or that can't be read at all, is an `Unknown` signal of
-    every VM that sees it: it can't be ruled out. SourceError if there is no list of events.
+    An event that does not name its VM, or can't be read at all, is an `Unknown` signal for every VM that sees
+    it, because it can't be ruled out. SourceError if there is no list of events.
     """
     return tuple(_signal(event, vm) for event in _concerning(document, vm))
 
@@ -67,8 +67,8 @@ def signals(document: Mapping[str, object], vm: str) -> tuple[Signal, ...]:
 def to_annotation(document: Mapping[str, object], vm: str) -> str:
     """Return the published form: this VM's events as IMDS gave them, the same text for the same events.
 
-    `DocumentIncarnation` is left out, and the events are in an order of our own: both change while the
-    events of this VM don't. Events that do not fit into the annotation are left out, and `more` counts them.
+    It has no `DocumentIncarnation`, and the events are sorted, because both change while the events of this
+    VM do not. Events that do not fit into the annotation are left out, and `more` counts them.
     """
     events = sorted(_concerning(document, vm), key=_text)
     text = _text({"version": VERSION, "vm": vm, "events": events})
@@ -117,7 +117,7 @@ def to_acknowledgement(ids: Iterable[str]) -> str:
 
 
 def from_acknowledgement(text: str | None) -> tuple[str, ...]:
-    """Read the annotation: the ids of events to be started; none where there is none, or it is broken."""
+    """Parse the annotation: the IDs of events to start; none if there is no annotation, or it is broken."""
     try:
         value = limits.loads(text or "[]")
     except ValueError:
@@ -128,7 +128,7 @@ def from_acknowledgement(text: str | None) -> tuple[str, ...]:
 def to_be_started(document: Mapping[str, object], vm: str, ids: Iterable[str]) -> tuple[str, ...]:
     """Return the IDs that IMDS still has as scheduled for this VM, in the spelling of IMDS.
 
-    An event that does not say which VM it is about is none of them.
+    An event that does not name its VM is none of them.
     """
     wanted = {one.casefold() for one in ids}
     found = (
@@ -156,7 +156,7 @@ def _concerning(document: Mapping[str, object], vm: str) -> Iterator[object]:
 
 
 def _names(event: object, vm: str) -> bool | None:
-    """Say whether the event names the VM; None where that can't be told."""
+    """Return whether the event names the VM; None if that is unknown."""
     if not isinstance(event, dict):
         return None
     resources = event.get("Resources")
@@ -230,7 +230,7 @@ def _initiator(value: object) -> Initiator | None:
 
 
 def _date(value: object) -> tuple[datetime | None, bool]:
-    """Return the moment, and whether there was one that can't be read."""
+    """Return the moment, and whether it can't be read."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None, False
     if not isinstance(value, str):

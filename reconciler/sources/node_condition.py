@@ -1,7 +1,7 @@
-"""Node conditions as a source: what AKS's node-problem-detector reports, and those the settings name.
+"""Node conditions as a source: those of AKS's node-problem-detector, and those that the settings name.
 
-AKS documents `VMEventScheduled` (azure-aks-docs, node-problem-detector.md); `PreemptionScheduled` is newer;
-the five `…Scheduled` conditions are of 2022 (Azure/AKS#2062). Each condition is a source of its own, so
+AKS documents `VMEventScheduled` (azure-aks-docs, node-problem-detector.md). `PreemptionScheduled` is newer.
+The five `…Scheduled` conditions are from 2022 (Azure/AKS#2062). Each condition is a source of its own, so
 that one that is Unknown is not hidden by another that is True.
 """
 
@@ -78,11 +78,11 @@ class NamedConditions(Source):
     name = "conditions"
 
     def enabled(self, settings: Settings) -> bool:
-        """Whether the settings name any."""
+        """Whether the settings name any conditions."""
         return bool(settings.condition_types())
 
     def reading_names(self, settings: Settings) -> Collection[str]:
-        """Return a name for each named condition, but for AKS's: without those, AKS's source decides."""
+        """Return a name for each named condition, except AKS's own: AKS's source decides on those."""
         return [PREFIX + one for one in settings.condition_types() - CONDITIONS]
 
     def wants(self, settings: Settings) -> Wants:
@@ -95,7 +95,7 @@ class NamedConditions(Source):
 
 
 def parse_message(source: str, message: str) -> Signal:
-    """Read a condition's message into a signal; what can't be read becomes one of kind Unknown."""
+    """Parse a condition's message into a signal; an unreadable message becomes one of kind Unknown."""
     text = " ".join(limits.text(message, limits.MESSAGE).split())
     head = _HEAD.match(text)
     if head is None:
@@ -151,7 +151,7 @@ def _description(rest: str) -> str:
 
 
 def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...]:
-    """Return what AKS's own conditions say of a node, one reading per condition.
+    """Return what AKS's own conditions report about a node, one reading per condition.
 
     Without `VMEventScheduled` node-problem-detector does not run on the node: unknown, and not installed.
     """
@@ -178,7 +178,7 @@ def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
         return Reading(source, Answer.UNKNOWN, because=because)
     if condition.status == "True":
         signal = parse_message(source, condition.message)
-        # With several events in force the condition carries one, and not always the nearest.
+        # If there are several events, the condition shows only one, and not always the next one.
         return Reading(
             source,
             Answer.EVENT,
@@ -197,7 +197,7 @@ def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
 
 
 def read_named(node: Node, types: Iterable[str]) -> tuple[Reading, ...]:
-    """Return what the conditions that the settings name say of a node; absent ones say nothing.
+    """Return what the named conditions report about a node; an absent condition reports nothing.
 
     They have no age: the kubelet and node-problem-detector write heartbeats at very different intervals.
     """

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 
 class PolledSection(Protocol):
-    """What the settings' section of every polled source holds; `every` is how often its service is asked."""
+    """The section of the settings that every polled source has; `every` is the interval of its queries."""
 
     @property
     def enabled(self) -> bool: ...
@@ -51,16 +51,19 @@ class PolledSource(Source, Generic[S, F]):
     """How soon a scope is queried again after a failure, unless the service asks for a longer pause."""
 
     complete: ClassVar[bool] = True
-    """Whether an answer contains every VM. If so, a missing VM is unknown; else it has no event."""
+    """Whether an answer contains every VM.
+
+    If so, a missing VM is unknown. If not, a missing VM has no event.
+    """
 
     follow: ClassVar[timedelta] = timedelta(minutes=2)
     """How often a scope is queried that has a node which the source follows."""
 
     most: ClassVar[int] = 128
-    """How many scopes are asked for. Nodes name their scopes, and a node can name one that does not exist, so
-    those with the most nodes come first."""
+    """The largest number of scopes to query. Nodes name their scopes, and a node can name one that does not
+    exist, so those with the most nodes come first."""
 
-    # What each source says for itself.
+    # What each source defines.
 
     @abstractmethod
     def section(self, settings: Settings) -> PolledSection:
@@ -72,7 +75,7 @@ class PolledSource(Source, Generic[S, F]):
 
     @abstractmethod
     def signals(self, name: str, facts: Sequence[F], now: datetime) -> tuple[Signal, ...]:
-        """Return what the facts about this VM mean now; nothing where they mean no event."""
+        """Return the signals of the facts about this VM at `now`; none if there is no event."""
 
     @abstractmethod
     def write_scope(self, scope: S) -> Any:
@@ -80,7 +83,7 @@ class PolledSource(Source, Generic[S, F]):
 
     @abstractmethod
     def read_scope(self, document: Any) -> S:
-        """Read `write_scope`; may raise what a broken document makes Python raise."""
+        """Parse the result of `write_scope`. A broken document may raise any error of Python's parsing."""
 
     @abstractmethod
     def write_fact(self, fact: F) -> Json:
@@ -88,34 +91,34 @@ class PolledSource(Source, Generic[S, F]):
 
     @abstractmethod
     def read_fact(self, document: Json) -> F:
-        """Read `write_fact`; may raise what a broken document makes Python raise."""
+        """Parse the result of `write_fact`. A broken document may raise any error of Python's parsing."""
 
     def describe(self, scope: S) -> str:
         """Return the scope in words for people."""
         return str(scope)
 
     def follows(self, record: Record) -> bool:
-        """Whether something runs on a node with this record for which the service is asked more often."""
+        """Whether a node with this record is the reason to query the service more often."""
         del record
         return False
 
     def moments(self, fact: F) -> Iterable[datetime | None]:
-        """Yield the moments at which a fact comes to mean something else."""
+        """Yield the moments at which the meaning of a fact changes."""
         del fact
         return ()
 
     def upgraded(self, document: Any) -> Any:
-        """Return a memory's JSON in today's form, from a form that an earlier version wrote."""
+        """Return the JSON of a memory in the current form, from the form of an earlier version."""
         return document
 
     # A source.
 
     def enabled(self, settings: Settings) -> bool:
-        """Whether the settings switch it on."""
+        """Whether the settings enable it."""
         return self.section(settings).enabled
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
-        """Return what the answers in force say of a managed node."""
+        """Return what the valid answers report about a managed node."""
         if not context.settings.manages(node.labels):
             return ()
         found = self.reading(node, context.memories.get(self.name, Memory()), context.now)
@@ -126,9 +129,9 @@ class PolledSource(Source, Generic[S, F]):
     def due(
         self, nodes: Iterable[Node], memory: Memory[S, F], now: datetime, *, followed: Collection[str] = ()
     ) -> tuple[S, ...]:
-        """Return the scopes to ask for now; `followed` are the names of nodes that it follows.
+        """Return the scopes to query now; `followed` are the names of nodes that it follows.
 
-        Those with the most nodes come first. With more than `most` scopes, the rest is never asked for.
+        Those with the most nodes come first. With more than `most` scopes, the rest is never queried.
         """
         nodes = tuple(nodes)
         if memory.not_before is not None and now < memory.not_before:
@@ -141,7 +144,7 @@ class PolledSource(Source, Generic[S, F]):
     def _is_due(self, answer: ScopeAnswer[S, F] | None, now: datetime, followed: bool) -> bool:
         if answer is None or now >= answer.again:
             return True
-        # The clock was ahead when this was written: the answer would otherwise stay in force for too long.
+        # The clock was ahead when this was written: the answer would otherwise be valid for too long.
         if answer.asked > now + SPARE:
             return True
         return followed and not answer.problem and now >= answer.asked + self.follow
@@ -154,9 +157,9 @@ class PolledSource(Source, Generic[S, F]):
         every: timedelta,
         now: datetime,
     ) -> Memory[S, F]:
-        """Return what is in force after these answers; without any, the same memory.
+        """Return the memory with these answers; without any, the same memory.
 
-        Scopes without a node of ours are forgotten, and so are VMs that are no nodes of ours.
+        Scopes without a managed node are removed, and so are VMs that are no managed nodes.
         """
         if not listings:
             return memory
@@ -197,7 +200,7 @@ class PolledSource(Source, Generic[S, F]):
         return ScopeAnswer(scope, now, now + every, ours, unseen)
 
     def scopes(self, nodes: Iterable[Node]) -> dict[S, set[str]]:
-        """Return the scopes that answer for these nodes, sorted, each with the names of their VMs."""
+        """Return the scopes of these nodes, sorted, each with the names of their VMs."""
         found: dict[S, set[str]] = {}
         for node in nodes:
             if (known := self.locate(node)) is not None:
@@ -211,7 +214,7 @@ class PolledSource(Source, Generic[S, F]):
         return {scope: found[scope] for scope in order[: self.most]}
 
     def reading(self, node: Node, memory: Memory[S, F], now: datetime) -> Reading | None:
-        """Return what the memory says of a node, None where the node has no VM at this service."""
+        """Return what the memory contains about a node, None if the node has no VM at this service."""
         known = self.locate(node)
         if known is None:
             return None
@@ -237,7 +240,7 @@ class PolledSource(Source, Generic[S, F]):
         return Reading(self.name, Answer.UNKNOWN, because=because)
 
     def changes(self, memory: Memory[S, F], now: datetime) -> Iterator[datetime]:
-        """Yield the moments after `now` at which what it says may change by time alone."""
+        """Yield the moments after `now` at which its readings may change by time alone."""
         for answer in memory.answers:
             again = max(answer.again, memory.not_before or answer.again)
             of_facts = (moment for _, fact in answer.found for moment in self.moments(fact))
@@ -246,9 +249,9 @@ class PolledSource(Source, Generic[S, F]):
     # The memory as text.
 
     def dump(self, memory: Memory[S, F]) -> str:
-        """Return the memory as text, the same for the same memory; empty for an empty one.
+        """Return the memory as text, empty for an empty memory. Equal memories give equal texts.
 
-        VMs with the same fact share an entry, because a wave of maintenance is of many VMs.
+        VMs with the same fact share an entry, because a maintenance often affects many VMs.
         """
         if memory == Memory():
             return ""
@@ -258,7 +261,7 @@ class PolledSource(Source, Generic[S, F]):
         return _text(document)
 
     def load(self, text: str) -> Memory[S, F]:
-        """Read `dump`, or what an earlier version wrote; SourceError where it can't be read."""
+        """Parse the result of `dump`, also that of an earlier version; SourceError if it can't be read."""
         if not text:
             return Memory()
         try:
@@ -300,7 +303,7 @@ class PolledSource(Source, Generic[S, F]):
         )
 
     def in_order(self, found: Iterable[tuple[str, F]]) -> tuple[tuple[str, F], ...]:
-        """Return the facts in the order in which a memory holds them: by VM, then as text."""
+        """Return the facts in the order of a memory: by VM, then as text."""
         return tuple(sorted(found, key=lambda pair: (pair[0], _text(self.write_fact(pair[1])))))
 
 
@@ -309,6 +312,6 @@ def _text(document: Json) -> str:
 
 
 def moment_in(document: Json, key: str) -> datetime | None:
-    """Return the moment under this key, None where there is none; ValueError where it can't be read."""
+    """Return the moment with this key, None if there is none; ValueError if it can't be read."""
     text = document.get(key)
     return from_text(text) if text else None

@@ -1,6 +1,6 @@
-"""What the node agent published of IMDS, as a source: the annotation `<prefix>/imds`, and the agent's health.
+"""The events of IMDS that the node agent published, as a source: the annotation `<prefix>/imds`.
 
-The node has no heartbeat of the agent, so the readiness of its pod says whether it works. Without the
+The agent writes no heartbeat to the node, so the readiness of its pod shows whether it works. Without the
 DaemonSet, an annotation is used, because the agent may run in another way.
 """
 
@@ -32,17 +32,17 @@ class PublishedEvents(Source):
         return settings.sources.imds.enabled
 
     def wants(self, settings: Settings) -> Wants:
-        """Return that the agents' state matters; the annotation is one of ours."""
+        """Return the state of the agents; the annotation is one of ours and always read."""
         del settings
         return Wants(agents=True)
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
-        """Return what IMDS said, or why that is unknown."""
+        """Return what IMDS reported, or why that is unknown."""
         return (read(node, context.settings.keys.prefix, context.agents),)
 
 
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
-    """Return what IMDS said of the node's VM when its agent last published."""
+    """Return what IMDS reported about the node's VM when its agent last published."""
     text = node.annotations.get(OwnKeys(prefix).imds)
     if agents.problem:
         return Reading(

@@ -1,4 +1,4 @@
-"""All sources, and the questions that concern all of them. A new source is one line here."""
+"""All sources, and functions over all of them. To add a source, add a line here."""
 
 from __future__ import annotations
 
@@ -24,35 +24,36 @@ SOURCES: tuple[Source, ...] = (
     ArmPlans(),
     Ec2Events(),
 )
-"""In the order in which a node's readings are told."""
+"""In the order of a node's readings in reports."""
 
 CLIENTS: Mapping[str, str] = {"arm": "azure.arm", "aws": "aws.ec2"}
-"""For each polled source the module below `reconciler.clients` whose `for_source` makes its client.
+"""For each polled source, the module below `reconciler.clients` whose `for_source` creates its client.
 
-It is text because sources must not import clients, and because a client loads only where its source is on.
+It is text because sources must not import clients, and because a client is loaded only if its source is
+enabled.
 """
 
 
 def switched_on(settings: Settings) -> tuple[Source, ...]:
-    """Return the sources that the settings switch on."""
+    """Return the sources that the settings enable."""
     return tuple(source for source in SOURCES if source.enabled(settings))
 
 
 def polled() -> tuple[PolledSource[Any, Any], ...]:
-    """Return the sources that ask a service, switched on or not."""
+    """Return the polled sources, enabled or not."""
     return tuple(source for source in SOURCES if isinstance(source, PolledSource))
 
 
 def reading_names(settings: Settings) -> frozenset[str]:
-    """Return the names that readings of the switched-on sources can have."""
+    """Return the names that readings of the enabled sources can have."""
     return frozenset(name for source in switched_on(settings) for name in source.reading_names(settings))
 
 
 def wants(settings: Settings) -> Wants:
-    """Return what all sources together want read.
+    """Return what all sources together read.
 
-    What a source wants of nodes is read also while it is switched off, so that switching it changes no
-    watch; what needs a request of its own is read only for sources that are on.
+    Parts of nodes are read even while a source is disabled, so that enabling it changes no watch. What needs
+    a separate request is read only for enabled sources.
     """
     of_nodes = [source.wants(settings) for source in SOURCES]
     on = [source.wants(settings) for source in switched_on(settings)]
@@ -66,7 +67,7 @@ def wants(settings: Settings) -> Wants:
 
 
 def changes(memories: Mapping[str, AnyMemory], now: datetime) -> Iterable[datetime]:
-    """Yield the moments after `now` at which what the polled sources say may change by time alone."""
+    """Yield the moments after `now` at which readings of polled sources may change by time alone."""
     for source in polled():
         if source.name in memories:
             yield from source.changes(memories[source.name], now)

@@ -20,7 +20,7 @@ from reconciler.sources.source import Source, SourceContext
 SOURCE = REQUEST
 KEYS = ("kind", "notBefore", "duration", "id", "reason")
 _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
-# Digits and unit of a duration. More digits are a mistake, and do not fit into a `timedelta`.
+# The digits and the unit of a duration. More digits are a mistake, and do not fit into a `timedelta`.
 _LONGEST = 9
 _NONE = Reading(SOURCE, Answer.NO_EVENT)
 

@@ -1,7 +1,7 @@
-"""What a source of maintenance is: one object, and a line in registry.py.
+"""A source of maintenance: one object, and a line in registry.py.
 
-A source reads one node at a time and returns readings. One that has to ask a service of its own is a
-PolledSource, see polled.py.
+A source reads one node at a time and returns readings. A source that queries a service is a PolledSource, see
+polled.py.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from reconciler.settings.schema import Settings
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a source has the pass read from the API server.
+    """What a source needs from the API server.
 
-    Of each node: the conditions of these types, the annotations and labels of these keys. Annotations under
-    our own prefix are always read. `agents` asks for the state of the node agent's DaemonSet, `remediator`
-    for AKS's remediator-config.
+    For each node: the conditions of these types, and the annotations and labels with these keys.
+    Annotations under our own prefix are always read. `agents` means the state of the node agent's
+    DaemonSet, `remediator` AKS's remediator-config.
     """
 
     conditions: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Wants:
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """What a source may look at beside the node; `now` is aware, UTC. `memories` are by the source's name."""
+    """What a source may read besides the node; `now` is aware, UTC. `memories` are by the source's name."""
 
     settings: Settings
     now: datetime
@@ -46,34 +46,34 @@ class SourceContext:
 
 
 class Source(Protocol):
-    """One source; it keeps no state and reads no clock. A subclass inherits what most sources answer."""
+    """One source. It has no state and reads no clock. A subclass inherits defaults that fit most sources."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name by which settings, records and reports know it; it is never changed."""
+        """Its name in settings, records and reports, which never changes."""
 
     @abstractmethod
     def enabled(self, settings: Settings) -> bool:
-        """Whether the settings switch it on. One that is off reads nothing, and no case waits for it."""
+        """Whether the settings enable it. A disabled source reads nothing, and no case waits for it."""
 
     def reading_names(self, settings: Settings) -> Collection[str]:
-        """Return every `Reading.source` that it can return: its own name, or a name per thing it reads.
+        """Return every `Reading.source` that it can return: its own name, or several names.
 
-        When an event on record came from one of these names and there is no reading of that name, the event
+        If an event on record came from one of these names and there is no reading with that name, the event
         counts as unknown, not as over.
         """
         del settings
         return (self.name,)
 
     def wants(self, settings: Settings) -> Wants:
-        """Return what it has the pass read, whether it is switched on or not."""
+        """Return what it needs from the API server, enabled or not."""
         del settings
         return Wants()
 
     @abstractmethod
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
-        """Return what it says of a node; nothing where the node is none of its affair.
+        """Return its readings of a node, none if it has nothing to do with the node.
 
-        Raises nothing: data that can't be read is a reading that is unknown, with the reason.
+        Raises nothing: unreadable data becomes an unknown reading with the reason.
         """
