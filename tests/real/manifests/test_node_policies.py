@@ -13,6 +13,7 @@ from tests.support.controlplane.api import Api, ApiError, Object
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import pod
 
 POOL = Pool("np")
 OWN, OTHER, NEW = POOL.node_name(1), POOL.node_name(2), POOL.node_name(3)
@@ -184,6 +185,29 @@ def test_a_kubelet_may_not_touch_another_node_at_all(node: Api) -> None:
         with pytest.raises(ApiError) as error:
             node.patch("nodes", OTHER, body)
         assert error.value.status == 403
+
+
+@pytest.fixture
+def own_pod(guarded: ControlPlane) -> Iterator[str]:
+    """A pod on the kubelet's own node."""
+    guarded.api.create("pods", pod("web", node_name=OWN, annotations={f"{PREFIX}/drain": "skip"}))
+    yield "web"
+    guarded.api.delete("pods", "web", grace=0)
+
+
+@pytest.mark.parametrize("text", ["wait-completed", None])
+def test_a_kubelet_may_not_write_our_keys_on_its_pods(node: Api, own_pod: str, text: str | None) -> None:
+    for key in ("drain", "restart"):
+        if text is None and key == "restart":
+            continue  # there is none to remove
+        with pytest.raises(ApiError, match=KEYS):
+            node.patch("pods", own_pod, annotation(key, text), subresource="status")
+
+
+def test_a_kubelet_may_report_the_status_of_its_pods(node: Api, own_pod: str) -> None:
+    status: Object = {"conditions": [{"type": "Ready", "status": "True"}]}
+    node.patch("pods", own_pod, {"status": status}, kind="strategic", subresource="status")
+    node.patch("pods", own_pod, {"metadata": {"annotations": {"another": "x"}}}, subresource="status")
 
 
 def test_a_node_that_makes_the_evaluation_expensive_is_refused(node: Api) -> None:
