@@ -18,6 +18,8 @@ def replace_due(situation: Situation) -> CheckResult:
         return failed("no event replaces the machine", holds=False)
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
+    if situation.twin and not situation.control_plane:
+        return failed(f"it is not replaced: node {situation.twin} has the same providerID")
     machine = situation.machine
     if machine is not None and machine.problem and not situation.control_plane:
         reason = f"it can't be replaced: {machine.problem}"

@@ -28,7 +28,7 @@ def self_service_due(situation: Situation) -> CheckResult:
     """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
     refusal, until = why_not_due(situation)
     if refusal:
-        return failed(refusal, until, holds=False)
+        return failed(refusal, until, holds=refusal == _twin(situation))
     return passed("Azure allows us to start it, and the node is drained", holds=False)
 
 
@@ -44,6 +44,8 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
         return "the node's providerID is not Azure's", None
     if record.drain is None or record.drain.done is None:
         return "the node is not drained yet", None
+    if situation.twin:
+        return _twin(situation), None
     asked = record.self_service
     if asked is None:
         return "", None
@@ -55,6 +57,10 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
     if now < again:
         return f"Azure was asked at {to_text(asked.asked)}", again
     return "", None
+
+
+def _twin(situation: Situation) -> str:
+    return f"Azure is not asked: node {situation.twin} has the same providerID"
 
 
 def has_booted(situation: Situation, asked: SelfService) -> bool:

@@ -34,6 +34,8 @@ def why_no_surge(situation: Situation) -> str:
         return "no event replaces the machine"
     if situation.control_plane:
         return "control-plane nodes are never replaced"
+    if situation.twin:
+        return f"node {situation.twin} has the same providerID"
     machine = situation.machine
     if machine is None or machine.problem or machine.pool is None:
         return "no machine provider can create another machine"

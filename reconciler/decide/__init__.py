@@ -18,6 +18,7 @@ from reconciler.decide.telling import (
     strays,
     worth_telling,
 )
+from reconciler.decide.twins import twins_of
 from reconciler.engine.budget import count_places, still_missing
 from reconciler.model.assessment import Assessment
 from reconciler.model.keys import OwnKeys
@@ -32,7 +33,10 @@ from reconciler.sources.registry import changes, reading_names
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
     """Return the plan; the same snapshot, settings and `now` (aware, UTC) give the same plan."""
-    context = PassContext(snapshot, settings, now, reading_names(settings))
+    # Needed only where a pass may do something to a VM.
+    changes_vms = bool(snapshot.machines) or settings.sources.arm.self_service
+    twins = twins_of(snapshot.nodes) if changes_vms else {}
+    context = PassContext(snapshot, settings, now, reading_names(settings), twins)
     fleet = [node for node in snapshot.nodes if settings.in_fleet(node.labels)]
     ours_or_theirs = [
         node

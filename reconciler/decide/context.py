@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.keys import OwnKeys
@@ -14,13 +15,15 @@ from reconciler.settings.schema import Settings
 class PassContext:
     """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
 
-    `reading_names` are those of the enabled sources: no case waits for another source.
+    `reading_names` are those of the enabled sources: no case waits for another source. `twins` are the nodes
+    that have one VM with another node, each with that node's name.
     """
 
     snapshot: Snapshot
     settings: Settings
     now: datetime
     reading_names: frozenset[str] = frozenset()
+    twins: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def second(self) -> datetime:

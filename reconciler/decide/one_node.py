@@ -98,6 +98,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         acknowledgements=progress.acknowledgements.get(node.name, ()),
         machine=machine,
         before_us=before_us if before_us != node.name else "",
+        twin=context.twins.get(node.name, ""),
     )
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
     action = walked.effects.machine

@@ -32,7 +32,8 @@ class Situation:
     `judged` are the node's events without dismissed ones. `waiting_nodes` counts the other nodes that still
     wait for a drain (our own node goes last). `acknowledgements` are the events that should start early.
     `machine` is the node's machine, None if it was not read. `before_us` names another node of the same
-    pool that is being replaced, empty if there is none.
+    pool that is being replaced, empty if there is none. `twin` names another node with the same providerID,
+    empty if there is none: a VM that two nodes claim is not changed.
     """
 
     node: Node
@@ -50,6 +51,7 @@ class Situation:
     acknowledgements: tuple[Acknowledgement, ...] = ()
     machine: Machine | None = None
     before_us: str = ""
+    twin: str = ""
 
     @property
     def to_acknowledge(self) -> tuple[Acknowledgement, ...]:

@@ -51,6 +51,13 @@ def test_why_it_is_not_due_holds_the_node(owner: Machine | None, words: str, ver
     assert (answer.verdict, answer.holds) == (verdict, True)
 
 
+def test_where_another_node_has_the_same_vm_none_is_replaced_and_the_hold_names_it() -> None:
+    answer = ask("replaceDue", replace(to_be_replaced(machine()), twin="b"))
+
+    assert (answer.verdict, answer.holds) == (Verdict.FAILED, True)
+    assert answer.reason == "it is not replaced: node b has the same providerID"
+
+
 @pytest.mark.parametrize(
     ("asked", "verdict"),
     [

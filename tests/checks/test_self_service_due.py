@@ -99,6 +99,14 @@ def test_a_node_that_is_not_empty_or_not_azures_is_left() -> None:
     assert "not Azure's" in ask("selfServiceDue", foreign).reason
 
 
+def test_where_another_node_has_the_same_vm_nothing_is_started_and_the_hold_names_it() -> None:
+    one = situation(azure_node(), judged_plan(), chosen=TAKEN, held=drained())
+    answer = ask("selfServiceDue", replace(one, twin="b"))
+
+    assert (answer.verdict, answer.holds) == (Verdict.FAILED, True)
+    assert "node b has the same providerID" in answer.reason
+
+
 def test_by_default_nothing_is_started() -> None:
     event = judged_plan(ASKED_FOR, not_before=NOW + minutes(60))
     answer = ask("selfServiceDue", situation(azure_node(), event, chosen=ASKED_FOR, held=drained()))

@@ -82,6 +82,13 @@ def test_when_a_pool_is_asked_for_one_more(situation: Situation, due: bool) -> N
     assert not answer.holds
 
 
+def test_no_pool_is_asked_for_a_vm_that_two_nodes_claim() -> None:
+    one = to_be_replaced(machine(), chosen=SURGES, state=BEFORE)
+
+    assert ask("surgeDue", one).verdict is Verdict.PASSED
+    assert ask("surgeDue", replace(one, twin="b")).verdict is Verdict.FAILED
+
+
 @pytest.mark.parametrize(
     ("ago", "shows", "due"), [(1, 3, False), (2, 3, True), (2, 4, False)], ids=["soon", "in vain", "raised"]
 )

@@ -526,8 +526,8 @@ MUTANTS = (
         0,
         "a source that is taken out is waited for by nobody",
         "reconciler/decide/__init__.py",
-        "PassContext(snapshot, settings, now, reading_names(settings))",
-        'PassContext(snapshot, settings, now, frozenset({"tickets"}))',
+        "PassContext(snapshot, settings, now, reading_names(settings), twins)",
+        'PassContext(snapshot, settings, now, frozenset({"tickets"}), twins)',
         "tests/sources/test_registry.py",
     ),
     Mutant(

@@ -85,4 +85,28 @@ POOL_RULES = (
         "status in (0, 401)\n",
         "tests/clients/azure/test_arm.py",
     ),
+    Mutant(
+        0,
+        "a VM that two nodes claim is not replaced",
+        "reconciler/checks/replace_due.py",
+        "    if situation.twin and not situation.control_plane:\n",
+        "    if False:\n",
+        "tests/decide/test_twins.py",
+    ),
+    Mutant(
+        0,
+        "no pool grows for a VM that two nodes claim",
+        "reconciler/checks/surge_due.py",
+        "    if situation.twin:\n",
+        "    if False:\n",
+        "tests/decide/test_twins.py",
+    ),
+    Mutant(
+        0,
+        "the maintenance of a VM that two nodes claim is not started",
+        "reconciler/checks/self_service_due.py",
+        "    if situation.twin:\n",
+        "    if False:\n",
+        "tests/checks/test_self_service_due.py",
+    ),
 )
