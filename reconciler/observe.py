@@ -24,7 +24,7 @@ from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
 from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
-from reconciler.sources.source import SourceContext
+from reconciler.sources.source import SourceContext, Wants
 
 _UNREACHABLE_AT_MOST = 3
 """Pod lists without an answer after which a pass asks for no more: each takes the whole time for retries."""
@@ -48,8 +48,8 @@ def observe(
     providers are queried only for nodes that may be replaced.
     """
     reader = outside.reader
-    nodes = reader.nodes(wanted(settings, capacity=capacity))
     needed = sources.wants(settings)
+    nodes = reader.nodes(_wanted(needed, settings, capacity=capacity))
     agents = _agents(reader) if needed.agents else Agents()
     remediator = _remediator(reader) if needed.remediator else Remediator()
     records, node_problems = _records(nodes, settings.keys.prefix)
@@ -96,7 +96,10 @@ def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
 
     A preview needs all labels, because any of them may matter for a pod's placement.
     """
-    of_sources = sources.wants(settings)
+    return _wanted(sources.wants(settings), settings, capacity=capacity)
+
+
+def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
     return Wanted(
         # Our signs are read even if they are no longer published, because they are then removed.
         conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS,
@@ -224,6 +227,8 @@ def _machines(
     settings: Settings,
 ) -> Mapping[str, Machine]:
     """Return the machines of the nodes that an event replaces, and of those whose replacement has started."""
+    if reader is None:
+        return {}
     wanted = settings.replaces()
     refs: list[MachineRef] = []
     for node in nodes:
@@ -237,7 +242,7 @@ def _machines(
                 continue
             if ref is not None:
                 refs.append(ref)
-    if reader is None or not refs:
+    if not refs:
         return {}
     try:
         return {machine.ref.node: machine for machine in reader.machines(refs)}

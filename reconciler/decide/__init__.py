@@ -63,7 +63,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     for one in sorted(queue, key=lambda one: not in_hand(one.record)):
         progress.plans.append(decide_safely(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
-    progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
+    if asked:
+        progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
     order = {one.node.name: position for position, one in enumerate(queue)}
     plans = (
         *sorted((plan for plan in progress.plans if worth_telling(plan)), key=lambda plan: order[plan.node]),

@@ -129,6 +129,8 @@ def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
 
 def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:
     """Return the record without the dismissed events that are no longer reported."""
+    if not record.dismissed:
+        return record
     kept = tuple(
         known
         for known in record.dismissed

@@ -98,8 +98,9 @@ def node_patch(
     if shown != wanted:
         labels[keys.state] = wanted
     annotations: dict[str, str | None] = dict(signs)
-    text = None if record.empty else to_annotation(record)
-    if text != _recorded(one, keys.record):
+    recorded = _recorded(one, keys.record)
+    text = None if record.empty else recorded if record == one.record else to_annotation(record)
+    if text != recorded:
         annotations[keys.record] = text
     unschedulable = walked.effects.unschedulable
     if unschedulable == node.unschedulable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reconciler.checks.cordon_adopted import is_adoptable
 from reconciler.decide.context import PassContext
@@ -39,11 +39,13 @@ class Seen:
     unreadable: str = ""
     profile: str = DEFAULT
     problem: str = ""
+    case: CaseRecord = field(init=False)
+    """The profile's data about the node, and its claims."""
 
-    @property
-    def case(self) -> CaseRecord:
-        """The profile's data about the node, and its claims."""
-        return self.record.case(self.profile) if self.record is not None else CaseRecord()
+    def __post_init__(self) -> None:
+        """Take the profile's view of the record, which is read many times in a pass."""
+        case = self.record.case(self.profile) if self.record is not None else CaseRecord()
+        object.__setattr__(self, "case", case)
 
     @property
     def state(self) -> State:

@@ -47,8 +47,9 @@ def walk(
     taken: list[Transition] = []
     answers: dict[str, CheckAnswer] = {}
     left: set[State] = set()
+    given: dict[str, CheckAnswer] = {}
     while situation.state not in left:
-        given: dict[str, CheckAnswer] = {}
+        given = {}
         step = _first_open(profile, situation, _asker(situation, checks, given))
         answers |= given
         if step is None:
@@ -66,10 +67,11 @@ def walk(
         for name in chain:
             effects = triggers[name](situation, effects)
         taken.append(Transition(profile.name, situation.state, step.next, because or step.text))
-        situation = _after(situation, step, effects)
+        situation, given = _after(situation, step, effects), {}
         if step.next is State.OPERATIONAL:
             break
-    holds = _holds(profile, situation, _asker(situation, checks, {}))
+    # The answers to the last question still hold where no step followed.
+    holds = _holds(profile, situation, _asker(situation, checks, given))
     return Walk(situation.state, effects, tuple(taken), tuple(answers.values()), holds)
 
 

@@ -56,7 +56,7 @@ def wants(settings: Settings) -> Wants:
     a separate request is read only for enabled sources.
     """
     of_nodes = [source.wants(settings) for source in SOURCES]
-    on = [source.wants(settings) for source in switched_on(settings)]
+    on = [each for source, each in zip(SOURCES, of_nodes, strict=True) if source.enabled(settings)]
     return Wants(
         conditions=frozenset().union(*(one.conditions for one in of_nodes)),
         annotations=frozenset().union(*(one.annotations for one in of_nodes)),

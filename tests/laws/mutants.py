@@ -266,7 +266,7 @@ MUTANTS = (
         8,
         "the record is written when it changed",
         "reconciler/decide/planned.py",
-        "if text != _recorded(one, keys.record):",
+        "if text != recorded:",
         "if text:",
     ),
     Mutant(

@@ -423,6 +423,14 @@ RULES = (
     ),
     Mutant(
         0,
+        "a step asks every check again",
+        "reconciler/engine/state_machine.py",
+        "situation, given = _after(situation, step, effects), {}",
+        "situation = _after(situation, step, effects)",
+        "tests/decide/test_acknowledging.py",
+    ),
+    Mutant(
+        0,
         "AlwaysAllow lets unready pods go",
         "reconciler/eviction/budgets.py",
         "budget.unhealthy_always or ",

@@ -45,8 +45,9 @@ class Meaning(Section):
 
     def over(self, below: EventPolicy) -> EventPolicy:
         """Return the policy `below`, with the keys that are set here replaced."""
-        given = {name: getattr(self, name) for name in type(self).model_fields if name not in ("for_",)}
-        return replace(below, **{name: value for name, value in given.items() if value is not None})
+        given = {name: getattr(self, name) for name in self.model_fields_set if name != "for_"}
+        changed = {name: value for name, value in given.items() if value is not None}
+        return replace(below, **changed) if changed else below
 
 
 class EventMeaning(Meaning):
