@@ -40,7 +40,7 @@ def said(capsys: pytest.CaptureFixture[str], message: str) -> list[dict[str, str
     return [line for line in lines if line["message"] == message]
 
 
-def test_told_by_its_node_the_agent_tells_azure_once_and_publishes_that_it_has_started(
+def test_the_agent_acknowledges_the_event_in_its_nodes_annotation_once_and_publishes_its_start(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
     imds.tell(REBOOT, OTHERS)
@@ -68,7 +68,7 @@ def test_with_once_it_acknowledges_too(imds: FakeImds, api: FakeNodeApi, start_a
     assert imds.acknowledged == ["A"]
 
 
-def test_with_once_a_refusal_is_told_by_the_exit_code(
+def test_with_once_the_exit_code_shows_a_refusal(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
     imds.tell(REBOOT)
@@ -129,7 +129,7 @@ def test_what_it_has_acknowledged_is_no_reason_to_look(monkeypatch: pytest.Monke
         assert world.looks == looks
 
 
-def test_a_word_that_comes_later_is_heard_without_the_long_wait(
+def test_a_later_annotation_is_read_without_the_long_wait(
     forgetful: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "LISTEN", 0.0)
@@ -166,7 +166,7 @@ def test_the_node_is_read_once_more_right_before(forgetful: World) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "[]", '["B"]', "A"])
-def test_what_was_taken_back_meanwhile_is_not_posted(forgetful: World, text: str | None) -> None:
+def test_what_was_removed_meanwhile_is_not_posted(forgetful: World, text: str | None) -> None:
     forgetful.api.say('["A"]')
     forgetful.step()
     forgetful.api.say(text)

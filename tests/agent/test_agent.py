@@ -196,7 +196,7 @@ def test_a_failed_write_is_tried_again_though_the_events_stay_and_until_then_the
     assert len(api.writes) == 1
 
 
-def test_what_a_lost_answer_left_behind_is_taken_back(
+def test_what_a_lost_answer_left_behind_is_removed(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
     """The write was done, its answer was lost, the event has gone: memory alone would say 'as published'."""
@@ -211,7 +211,7 @@ def test_what_a_lost_answer_left_behind_is_taken_back(
     api.wait_for_events()
 
 
-def test_an_annotation_that_somebody_took_away_is_published_again(
+def test_an_annotation_that_someone_removed_is_published_again(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
     imds.tell(event(VM, event_id="A"))
@@ -364,7 +364,7 @@ def test_once_says_by_its_exit_code_what_failed(
         (["--node", "a", "--listen", "x"], "--listen"),
     ],
 )
-def test_a_wrong_command_line_is_told_of_and_ends_with_2(
+def test_a_wrong_command_line_is_reported_and_ends_with_2(
     tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
     with AgentProcess(tmp_path, *arguments) as agent:
@@ -372,7 +372,7 @@ def test_a_wrong_command_line_is_told_of_and_ends_with_2(
         assert complaint in agent.errors.read_text(encoding="utf-8")
 
 
-def test_a_port_that_is_taken_is_told_of(start_agent: StartAgent, api: FakeNodeApi) -> None:
+def test_a_port_that_is_taken_is_reported(start_agent: StartAgent, api: FakeNodeApi) -> None:
     agent = start_agent("--listen", api.address.removeprefix("http://"))
 
     assert agent.process.wait(20) == 1

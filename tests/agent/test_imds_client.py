@@ -60,7 +60,7 @@ def test_a_date_in_retry_after_is_read(imds: FakeImds) -> None:
     assert caught.value.retry_after == 0
 
 
-def test_nobody_there_is_an_error() -> None:
+def test_no_answer_is_an_error() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # taken, and not listening
         with pytest.raises(ImdsError, match="no answer from IMDS"):

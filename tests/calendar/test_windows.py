@@ -206,7 +206,7 @@ def test_windows_that_fill_each_others_gaps_have_no_end() -> None:
         pytest.param("2026-12-25T12:00", True, id="and when it comes back"),
     ],
 )
-def test_a_time_that_is_not_allowed_on_some_nodes_is_told_only_while_it_lasts(
+def test_a_time_that_is_not_allowed_on_some_nodes_is_reported_only_while_it_lasts(
     now: str, is_told: bool
 ) -> None:
     freeze = "{name: billing, schedule: '0 0 25 * *', duration: 1d, nodeSelector: {agentpool: batch}}"
@@ -259,7 +259,7 @@ def test_each_window_is_meant_in_its_own_zone() -> None:
     assert answer.because == "window a is open until Mon 2026-11-23 02:00 CET (Europe/Berlin)"
 
 
-def test_about_no_node_in_particular_every_selectors_windows_are_told_of() -> None:
+def test_without_a_node_the_windows_of_every_selector_are_listed() -> None:
     openness = calendar(EXAMPLE).at(at("2026-11-23T23:00"), None)
     openings = calendar(EXAMPLE).openings(at("2026-11-23T23:00"), None)
 

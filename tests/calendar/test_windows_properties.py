@@ -193,7 +193,7 @@ def test_a_calendar_says_what_its_rules_say_one_by_one(
 
 @unhurried
 @given(calendars(), nodes, moments, zones)
-def test_the_zone_in_which_now_is_told_changes_nothing(
+def test_the_time_zone_of_now_changes_nothing(
     calendar: Calendar, labels: dict[str, str], now: datetime, zone: ZoneInfo
 ) -> None:
     elsewhere = now.astimezone(zone)

@@ -79,7 +79,7 @@ TOLD = replace(DRAINED, acknowledged=("A1",))
         ),
     ],
 )
-def test_an_event_may_start_once_nothing_speaks_against_it(
+def test_an_event_may_start_once_nothing_prevents_it(
     held: CaseRecord, given: tuple[Acknowledgement, ...], verdict: Verdict, reason: str, *, holds: bool
 ) -> None:
     answer = ask("acknowledgeDue", replace(situation(held=held), acknowledgements=given))

@@ -38,7 +38,7 @@ def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
     assert not answer.holds
 
 
-def test_while_nobody_can_tell_it_stays() -> None:
+def test_while_it_is_unknown_the_node_stays() -> None:
     case = CaseView((LATER,), ("imds reported Reboot and can't be read now",))
 
     assert ask("plannedForLater", situation(azure_node(), LATER, case=case)).verdict is Verdict.FAILED

@@ -84,7 +84,7 @@ def test_each_attempt_waits_longer() -> None:
     assert answer.until == NOW + minutes(1)
 
 
-def test_before_the_drain_is_over_and_where_nothing_asks_for_it_nobody_waits() -> None:
+def test_before_the_drain_is_done_and_without_replace_nothing_waits() -> None:
     going = builders.record(drain=DrainRecord(NOW))
     undrained = ask("replaceDue", to_be_replaced(machine(), held=going))
     unasked = ask("replaceDue", to_be_replaced(machine(), chosen=settings()))

@@ -79,7 +79,7 @@ def test_each_is_asked_once_about_its_own_and_the_answers_are_in_order(connectio
     assert (agents.did, claims.did, sets.did) == (["machines a c"], ["machines b"], ["machines d"])
 
 
-def test_who_is_not_needed_is_not_made_and_who_is_made_is_kept(connection: Connection) -> None:
+def test_a_client_is_created_only_if_needed_and_then_kept(connection: Connection) -> None:
     claims = Asked(karpenter.NAME)
     ours = providers(connection, claims)
 

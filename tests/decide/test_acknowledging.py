@@ -117,7 +117,7 @@ def refusal(plan: Plan, name: str = "a") -> str:
     return hold.reason.removeprefix("event A1 is not acknowledged: ")
 
 
-def test_when_every_vm_is_a_drained_node_each_of_them_is_told_so() -> None:
+def test_when_every_vm_is_a_drained_node_the_event_is_acknowledged_on_each() -> None:
     plan = two()
 
     for name in ("a", "b"):
@@ -257,7 +257,7 @@ def test_a_node_whose_agent_can_not_be_heard_keeps_the_others_waiting() -> None:
     assert refusal(plan) == "node b has not reported it yet"
 
 
-def test_a_node_of_which_there_is_nothing_to_tell_keeps_the_others_waiting() -> None:
+def test_a_node_without_a_plan_keeps_the_others_waiting() -> None:
     plan = planned(
         snapshot(drained("a", 1), on_vm(builders.node("b"), 2), readings={"a": told(reboot())}),
         settings(WANTED),
@@ -335,7 +335,7 @@ def test_a_providers_id_may_be_in_any_case() -> None:
     assert given(plan_of(two(replace(loud, provider_id=loud.provider_id.upper())))) == ["A1"]
 
 
-def test_an_id_that_is_spelled_anew_is_acknowledged_once_the_record_has_it_so() -> None:
+def test_an_id_with_a_new_spelling_is_acknowledged_once_the_record_has_it() -> None:
     seen = two(None, reboot(event_id="a1"))
     after = plan_of(seen, "b").record
 
@@ -395,7 +395,7 @@ def test_what_is_no_name_is_no_node() -> None:
 
 
 @pytest.mark.parametrize("silent", ["a", "b"])
-def test_an_event_that_does_not_say_to_one_of_them_whom_it_is_about_may_be_about_anybody(silent: str) -> None:
+def test_an_event_that_one_report_shows_without_its_vms_may_be_about_any_vm(silent: str) -> None:
     vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
     # Another source says what it is, by the same id.
     clear = replace(reboot(), source="condition:VMEventScheduled", resources=())
@@ -406,7 +406,7 @@ def test_an_event_that_does_not_say_to_one_of_them_whom_it_is_about_may_be_about
     assert refusal(plan, "b") == refusal(plan)
 
 
-def test_an_event_that_names_nobody_at_all_is_not_acknowledged() -> None:
+def test_an_event_that_names_no_vm_is_not_acknowledged() -> None:
     vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
     held = record(events=(known(Kind.UNKNOWN, ids=("A1",)),))
     seen = snapshot(drained("a", 1, held), readings={"a": told(vague)})
@@ -423,7 +423,7 @@ def test_an_event_without_an_id_can_not_be_acknowledged() -> None:
     assert "acknowledgeDue" not in builders.codes(plan_of(plan))
 
 
-def test_an_event_that_is_told_of_twice_is_acknowledged_once() -> None:
+def test_an_event_that_is_reported_twice_is_acknowledged_once() -> None:
     same = reboot(vm_name(1))
     seen = snapshot(drained("a", 1), readings={"a": told(same, replace(same, description="again"))})
     plan = plan_of(planned(seen, settings(WANTED)))
@@ -432,7 +432,7 @@ def test_an_event_that_is_told_of_twice_is_acknowledged_once() -> None:
     assert written(plan) == ("A1",)
 
 
-def test_only_the_first_three_reasons_are_told_and_the_others_counted() -> None:
+def test_only_the_first_three_reasons_are_listed_and_the_others_counted() -> None:
     others = [vm_name(number) for number in (5, 6, 7, 8)]
     four = planned(
         snapshot(drained("a", 1), readings={"a": told(reboot(vm_name(1), *others))}), settings(WANTED)
@@ -472,7 +472,7 @@ def test_several_events_that_may_start_are_one_annotation_in_order() -> None:
     assert len(plan.todo.notices) == 1
 
 
-def test_what_a_second_event_drains_anew_is_taken_back_from_every_node_at_once() -> None:
+def test_when_a_second_event_drains_again_the_acknowledgement_is_removed_from_every_node_at_once() -> None:
     told_a, told_b = (acknowledged_before(name, number) for name, number in (("a", 1), ("b", 2)))
     second = signal(Kind.PREEMPT, source="request")
     plan = two(told_b, reboot(), second, a=told_a)
@@ -497,7 +497,7 @@ def pair(*, unschedulable: bool | None = None) -> tuple[Node, Node]:
     return acknowledged_before("a", 1), acknowledged_before("b", 2, unschedulable=unschedulable)
 
 
-def test_a_pass_at_rest_says_it_again_to_nobody() -> None:
+def test_a_converged_pass_sends_no_notice_again() -> None:
     a, b = pair()
     plan = two(b, a=a)
 
@@ -507,7 +507,7 @@ def test_a_pass_at_rest_says_it_again_to_nobody() -> None:
         assert plan_of(plan, name).transitions == ()
 
 
-def test_it_is_taken_back_from_all_as_soon_as_one_is_opened_and_stays_on_record() -> None:
+def test_it_is_removed_from_all_as_soon_as_one_is_uncordoned_and_stays_on_record() -> None:
     a, b = pair(unschedulable=False)
     plan = two(b, a=a)
     one = plan_of(plan, "a")
@@ -524,7 +524,7 @@ def test_it_is_taken_back_from_all_as_soon_as_one_is_opened_and_stays_on_record(
     assert written(other) == ()
 
 
-def test_what_was_taken_back_is_given_again_when_it_may_be_and_not_told_again() -> None:
+def test_a_removed_acknowledgement_is_given_again_when_allowed_and_not_reported_again() -> None:
     held = replace(record(events=(A1,)), acknowledged=("A1",))
     plan = two(drained("b", 2, held), a=drained("a", 1, held))
 
@@ -534,7 +534,7 @@ def test_what_was_taken_back_is_given_again_when_it_may_be_and_not_told_again() 
 
 
 @pytest.mark.parametrize("off", ["the wish", "the source"])
-def test_it_is_taken_back_where_the_settings_want_it_no_more(off: str) -> None:
+def test_it_is_removed_when_the_settings_no_longer_want_it(off: str) -> None:
     nodes = pair()
     if off == "the wish":
         seen = snapshot(*nodes, readings={"a": told(reboot()), "b": told(reboot())})
@@ -557,7 +557,7 @@ def test_it_is_taken_back_where_the_settings_want_it_no_more(off: str) -> None:
         pytest.param((reboot(status=Status.STARTED),), id="started"),
     ],
 )
-def test_it_is_taken_back_once_the_event_has_started_or_gone(said: tuple[Signal, ...]) -> None:
+def test_it_is_removed_once_the_event_has_started_or_gone(said: tuple[Signal, ...]) -> None:
     a, b = pair()
     plan = planned(snapshot(a, b, readings={"a": told(*said), "b": told(*said)}), settings(WANTED))
 
@@ -569,7 +569,7 @@ def test_it_is_taken_back_once_the_event_has_started_or_gone(said: tuple[Signal,
         assert written(one) == ("A1",)
 
 
-def test_what_somebody_else_wrote_there_is_put_right() -> None:
+def test_what_another_client_wrote_there_is_corrected() -> None:
     forged = {ACKNOWLEDGE: '["Z9"]'}
     drained_only = drained("a", 1, annotations=forged)
     waiting = on_vm(builders.node("b", annotations=forged), 2)
@@ -582,7 +582,7 @@ def test_what_somebody_else_wrote_there_is_put_right() -> None:
 
 
 @pytest.mark.parametrize("reset", [False, True])
-def test_who_releases_a_node_takes_the_word_back(reset: bool) -> None:
+def test_a_release_removes_the_acknowledgement(reset: bool) -> None:
     node, _ = pair()
     text = "{" if reset else node.annotations[RECORD]
     write = release(replace(node, annotations={**node.annotations, RECORD: text}), PREFIX, reset=reset)
@@ -636,7 +636,7 @@ def test_another_prefix_is_another_annotation() -> None:
         pytest.param({"text": "{"}, "", id="a record that can't be read"),
     ],
 )
-def test_from_a_node_that_may_not_be_touched_the_word_alone_is_taken_back(
+def test_on_a_node_that_must_not_be_changed_only_the_acknowledgement_is_removed(
     change: dict[str, Any], text: str
 ) -> None:
     held = record(events=(A1,))

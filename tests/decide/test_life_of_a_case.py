@@ -107,7 +107,7 @@ def test_where_nothing_holds_it_a_node_goes_from_operational_to_its_drain_in_one
     assert (plan.todo.drain.uid, plan.todo.drain.since) == ("uid-a", NOW)
 
 
-def test_nothing_is_planned_where_nothing_is_told() -> None:
+def test_without_events_nothing_is_planned() -> None:
     assert planned(snapshot(node(), node("b", unschedulable=True))).nodes == ()
 
 
@@ -172,7 +172,7 @@ def test_an_adopted_node_is_drained_only_when_its_window_opens() -> None:
     assert _kept(history.cluster).drain is not None
 
 
-def test_a_new_event_that_comes_together_with_somebodys_uncordon_is_not_dismissed_with_the_old_one() -> None:
+def test_a_new_event_that_comes_together_with_a_persons_uncordon_is_not_dismissed_with_the_old_one() -> None:
     history = _history(node(annotations={IMDS: builders.published(REBOOT)}), node("b"))
     history.until_still()
     new = {"EventId": "B2", "EventType": "Redeploy", "EventStatus": "Scheduled"}
@@ -195,14 +195,14 @@ def test_a_condition_that_shows_another_event_may_hide_the_one_that_the_case_is_
     assert "can't be read now" in hold.reason
 
 
-def test_a_node_that_the_settings_let_go_of_in_mid_case_is_told_of() -> None:
+def test_a_node_that_the_settings_no_longer_select_in_mid_case_is_reported() -> None:
     chosen = builders.settings("nodeSelector: {agentpool: other}")
     plan = plan_of(planned(snapshot(held_node(record(events=(known(),)))), chosen))
 
     assert (codes(plan), plan.acts) == ({"lookedAfter"}, False)
 
 
-def test_somebodys_uncordon_stops_us_until_a_new_event() -> None:
+def test_a_persons_uncordon_stops_us_until_a_new_event() -> None:
     history = _history(node(annotations={IMDS: builders.published(REBOOT)}), node("b"))
     history.until_still()
     history.cluster.cordon("a", on=False)
@@ -331,7 +331,7 @@ def test_a_new_event_of_another_kind_lets_more_go_and_drains_again() -> None:
     assert _written(plan).drain == DrainRecord(NOW)
 
 
-def test_a_node_created_anew_under_its_name_is_not_the_one_in_the_record() -> None:
+def test_a_node_created_again_under_its_name_is_not_the_one_in_the_record() -> None:
     old = held_node(record(), uid="uid-old")
     fresh = replace(old, uid="uid-new", unschedulable=False)
     seen = snapshot(fresh, node("b"), drains=_running(uid="uid-old"))
@@ -449,7 +449,7 @@ def test_a_node_that_the_settings_do_not_select_is_not_there() -> None:
     assert [one.node for one in plan.nodes] == ["a"]
 
 
-def test_a_node_that_somebody_drains_by_hand_is_left_to_them_and_holds_a_place() -> None:
+def test_a_node_that_a_person_drains_by_hand_is_left_alone_and_holds_a_place() -> None:
     claimed = held_node(record(), claimed_by="alice")
     seen = snapshot(claimed, node("b"), readings={name: told(signal()) for name in "ab"})
     plan = planned(seen, builders.settings("budget: {maxUnavailable: 1}"))
@@ -458,7 +458,7 @@ def test_a_node_that_somebody_drains_by_hand_is_left_to_them_and_holds_a_place()
     assert "a (drained by hand by alice)" in plan_of(plan, "b").holds[0].reason
 
 
-def test_a_drain_that_takes_too_long_is_told_with_what_blocks_it_and_tried_again() -> None:
+def test_a_drain_that_takes_too_long_is_reported_with_what_blocks_it_and_tried_again() -> None:
     blocker = Blocker("shop/web-1", "its budget shop/web allows none", "shop/web")
     seen = snapshot(
         _draining(since=minutes(30)),
@@ -513,7 +513,7 @@ def test_a_clock_that_is_off_starts_nothing() -> None:
     assert codes(plan_of(planned(seen))) == {"clockTrusted"}
 
 
-def test_the_remediator_and_karpenter_are_told_of_once_for_the_cluster() -> None:
+def test_the_remediator_and_karpenter_are_reported_once_for_the_cluster() -> None:
     seen = snapshot(
         node(labels={"karpenter.sh/nodepool": "np"}),
         node("b", taints=("remediator.kubernetes.azure.com/unschedulable",)),

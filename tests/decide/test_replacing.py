@@ -107,7 +107,7 @@ def test_nothing_is_asked_before_the_last_pod_has_gone() -> None:
     assert [type(one) for one in fleet.machines.asked] == [Remove]
 
 
-def test_by_default_nothing_is_replaced_nor_anybody_asked() -> None:
+def test_by_default_nothing_is_replaced_and_no_provider_is_queried() -> None:
     fleet = Fleet("a", text="budget: {maxUnavailable: 1}")
     fleet.machines.out_of_order = "was asked"
     fleet.ask("a")
@@ -117,7 +117,7 @@ def test_by_default_nothing_is_replaced_nor_anybody_asked() -> None:
     assert not any("was asked" in hold.reason for hold in plan_of(plan).holds)
 
 
-def test_the_record_says_so_before_anybody_is_asked() -> None:
+def test_the_request_is_recorded_before_it_is_sent() -> None:
     fleet = Fleet("a")
     fleet.ask("a")
     fleet.settle()
@@ -223,7 +223,7 @@ def test_a_machine_that_nothing_would_bring_back_stays() -> None:
     assert fleet.machines.asked == []
 
 
-def test_a_node_that_nobody_owns_stays() -> None:
+def test_a_node_without_a_machine_provider_stays() -> None:
     fleet = Fleet("a", "b")
     fleet.cluster.annotate("a", openshift.MACHINE, None)
     fleet.ask("a")
@@ -231,7 +231,7 @@ def test_a_node_that_nobody_owns_stays() -> None:
     assert "the node does not name a machine provider" in fleet.reasons()["replaceDue"]
 
 
-def test_a_maker_that_can_t_be_asked_is_unknown_and_said() -> None:
+def test_a_machine_provider_that_can_t_be_read_is_unknown_and_reported() -> None:
     fleet = Fleet("a", "b")
     fleet.machines.out_of_order = "machines.machine.openshift.io is forbidden"
     fleet.ask("a")
@@ -451,7 +451,7 @@ def test_without_the_ledger_no_machine_goes_and_with_it_the_next_pass_deletes_it
     assert [type(one) for one in fleet.machines.asked] == [Remove]
 
 
-def test_a_process_that_asks_nobody_leaves_it_to_another() -> None:
+def test_a_process_without_machine_providers_leaves_the_request_to_another() -> None:
     fleet = Fleet("a", "b")
     fleet.ask("a")
     fleet.look()

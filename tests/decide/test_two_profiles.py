@@ -117,7 +117,7 @@ def test_a_node_is_in_maintenance_for_one_profile_at_a_time() -> None:
     assert plan.todo.write.labels == {}
 
 
-def test_somebodys_uncordon_ends_one_case_and_not_what_the_other_remembers() -> None:
+def test_a_persons_uncordon_ends_one_case_and_keeps_the_data_of_the_other() -> None:
     plan = of(held_node(shared(record()), unschedulable=False), asks=True)
 
     left = written(plan)
@@ -133,7 +133,7 @@ def test_somebodys_uncordon_ends_one_case_and_not_what_the_other_remembers() -> 
     st.sampled_from((told(), told(), told(signal()), told(signal(not_before=NOW + minutes(60))))),
     st.integers(0, 60),
 )
-def test_whatever_happens_in_one_profile_the_other_keeps_its_part_and_its_claims(
+def test_a_change_in_one_profile_keeps_the_other_profiles_data_and_claims(
     mine: CaseRecord, other: CaseRecord, closed: bool, readings: tuple[Reading, ...], later: int
 ) -> None:
     before = remembered(mine).with_case("patching", other, NOW)
@@ -185,7 +185,7 @@ def test_a_drain_by_hand_claims_cordon_and_drain_beside_a_waiting_case(closed: b
     assert found.profiles == held.profiles
 
 
-def test_nobody_drains_by_hand_what_any_profile_has_in_maintenance() -> None:
+def test_a_node_in_maintenance_for_any_profile_can_not_be_drained_by_hand() -> None:
     elsewhere = CaseRecord(State.IN_MAINTENANCE, NOW, cordon=Cordon.OURS, drain=DrainRecord(NOW))
     answer = claim(held_node(shared(CaseRecord(), elsewhere)), PREFIX, "ann", NOW)
 

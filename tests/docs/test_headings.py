@@ -62,7 +62,7 @@ def test_every_command_has_its_heading(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_option_of_a_command_is_told_of_in_the_docs(name: str) -> None:
+def test_every_option_of_a_command_is_documented(name: str) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
     command = commands.get_command(click.Context(commands), name)
     assert command is not None

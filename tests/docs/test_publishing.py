@@ -32,7 +32,7 @@ def test_every_annotation_condition_and_column_has_its_heading() -> None:
     assert ANNOTATIONS | CONDITIONS | columns <= headings("publishing.md")
 
 
-def test_every_value_and_every_state_is_told_of() -> None:
+def test_every_value_and_every_state_is_documented() -> None:
     page = written("publishing.md")
     words = definition()["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["state"]
     states = re.findall(r"[A-Z]\w+", words["description"])

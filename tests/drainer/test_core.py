@@ -330,7 +330,7 @@ def test_watches_that_break_are_opened_again() -> None:
     assert drive.run()["a"].phase is Phase.DRAINED
 
 
-def test_what_goes_while_nobody_watches_is_noticed() -> None:
+def test_what_is_deleted_without_a_watch_is_noticed() -> None:
     scene = _scene(terminates_in=20)
     scene.deployment("web", "a", 3)
     drive = Drive(scene)
@@ -402,7 +402,7 @@ def test_before_the_deadline_minus_the_pods_grace_it_is_deleted_where_that_is_al
         pytest.param(Unreachable("connection reset"), True, id="perhaps done"),
     ],
 )
-def test_a_stage_that_was_refused_is_not_told_as_taken(error: ReconcilerError, told: bool) -> None:
+def test_a_stage_that_was_refused_is_not_reported_as_taken(error: ReconcilerError, told: bool) -> None:
     scene = _scene(terminates_in=1000)
     scene.deployment("web", "a", grace=60)
     scene.add_budget("web", max_unavailable=0)
@@ -467,7 +467,7 @@ def test_a_singleton_is_restarted_so_that_its_new_pod_is_there_first() -> None:
     assert not scene.overdrawn
 
 
-def test_a_singleton_is_not_restarted_unless_somebody_allows_it() -> None:
+def test_a_singleton_is_not_restarted_unless_the_settings_or_its_label_allow_it() -> None:
     scene = _scene()
     scene.deployment("web", "a")
     scene.add_budget("web", max_unavailable=0)
@@ -478,7 +478,7 @@ def test_a_singleton_is_not_restarted_unless_somebody_allows_it() -> None:
     assert not scene.restarts
 
 
-def test_a_singleton_that_does_not_fit_is_told_of_with_the_reason() -> None:
+def test_a_singleton_that_can_not_be_restarted_is_reported_with_the_reason() -> None:
     scene = _scene()
     scene.restart_refusal = "maxSurge is 0"
     pod = scene.deployment("web", "a")[0]

@@ -100,7 +100,7 @@ def test_no_budget_is_overdrawn_and_no_pod_of_another_uid_is_touched(story: Stor
 
 @settings(max_examples=60, deadline=None)
 @given(_STORIES)
-def test_drained_is_empty_and_whatever_is_left_otherwise_is_named(story: Story) -> None:
+def test_a_drained_node_is_empty_and_otherwise_the_remaining_pods_are_named(story: Story) -> None:
     scene, _, progress = _play(story)
     left = {pod.key for pod in scene.there("a")}
 

@@ -44,7 +44,7 @@ def test_a_percentage_rounds_as_karpenters_does(case: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_who_holds_a_place(one: Node, holds: str) -> None:
+def test_which_nodes_hold_a_place(one: Node, holds: str) -> None:
     places = _places("{maxUnavailable: 1}", one, node("b"))
 
     assert dict(places.holders) == ({"a": holds} if holds else {})

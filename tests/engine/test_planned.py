@@ -87,14 +87,14 @@ def test_near_azures_own_window_the_deadline_rule_is_back() -> None:
     assert "deadline" in judged.timing
 
 
-def test_a_plan_without_a_date_is_told_of_and_asks_for_nothing() -> None:
+def test_a_plan_without_a_date_is_reported_and_requires_nothing() -> None:
     judged = judged_plan(ASKED_FOR, not_before=None)
 
     assert not judged.asks
     assert "its time is unknown" in judged.because
 
 
-def test_kinds_that_are_let_pass_and_karpenters_nodes_are_as_ever() -> None:
+def test_ignored_kinds_and_karpenters_nodes_are_judged_as_without_a_plan() -> None:
     assert not judged_plan(taken("events: {Redeploy: {drain: false}}")).asks
 
 
@@ -102,7 +102,7 @@ def signal(source: str, not_before: datetime | None, plan: PlatformPlan | None =
     return Signal(source, Kind.REDEPLOY, Status.SCHEDULED, not_before=not_before, plan=plan)
 
 
-def test_what_somebody_else_tells_of_too_is_at_hand_and_no_plan_any_more() -> None:
+def test_a_plan_that_another_source_reports_as_an_event_is_imminent() -> None:
     (alone,) = join("a", [signal("arm", START, plan=OFFER)])
     (joined,) = join("a", [signal("arm", START, plan=OFFER), signal("imds", START)])
     (started,) = join("a", [signal("arm", START, plan=OFFER), signal("imds", None)])

@@ -142,7 +142,7 @@ def test_waiting_for_a_pod_ends_as_kubectls_does(case: dict[str, Any]) -> None:
         pytest.param(-20, False, id="its grace is not over"),
     ],
 )
-def test_a_pod_long_terminating_is_let_be(age: float, skipped: bool) -> None:
+def test_a_pod_that_is_terminating_for_long_is_skipped(age: float, skipped: bool) -> None:
     pod = Pod("a", "b", "u", "n", owner=Owner("Job", "j"), deleting_until=START - timedelta(seconds=age))
     options = DrainOptions(skip_terminating_after=timedelta(seconds=10))
     assert (judge(pod, options, now=START).action == "skip") == skipped

@@ -191,7 +191,7 @@ def test_what_runs_there_already_takes_its_room() -> None:
     assert not room([ROOMY], [replace(there, phase="Succeeded"), WEB], [WEB])
 
 
-def test_what_cannot_be_told_is_said() -> None:
+def test_what_is_not_known_is_reported() -> None:
     told = room([ROOMY], [], [replace(WEB, placement=Placement(topology=True), claims=("data",))])
 
     assert any("topology" in text for text in told)

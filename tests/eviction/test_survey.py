@@ -174,7 +174,7 @@ def test_the_same_pods_in_any_order_give_the_same_survey(
 
 
 @given(_PODS, _OPTIONS)
-def test_whatever_stays_or_is_waited_for_has_a_reason(pod: Pod, options: DrainOptions) -> None:
+def test_every_pod_that_stays_or_is_waited_for_has_a_reason(pod: Pod, options: DrainOptions) -> None:
     judged = judge(pod, options, now=START)
 
     assert judged.goes or judged.reasons

@@ -74,7 +74,7 @@ def test_answers(server: HealthServer, checks: Checks) -> None:
     assert ask(server, "/readyz", "DELETE") == (405, "only GET")
 
 
-def test_five_hundred_silent_clients_stop_nobody_and_cost_neither_threads_nor_files(
+def test_five_hundred_silent_clients_stop_no_one_and_cost_neither_threads_nor_files(
     server: HealthServer,
 ) -> None:
     threads, files = threading.active_count(), open_files()

@@ -36,7 +36,7 @@ UNDONE = Hits()
 @UNDONE.at_least(40)
 @settings(max_examples=200)
 @given(strategies.worlds(more=strategies.ending_nodes), strategies.policies(), st.integers(0, 14))
-def test_whatever_is_written_on_the_nodes_an_uncordon_undoes_what_the_record_calls_ours(
+def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours(
     world: World, policy: Settings, later: int
 ) -> None:
     before = dict(world.cluster.nodes)
@@ -62,7 +62,7 @@ UNCORDONS = Hits()
     strategies.policies(mode="Enforce"),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=14),
 )
-def test_over_any_history_nobody_elses_cordon_is_undone(
+def test_over_any_history_no_foreign_cordon_is_undone(
     policy: Settings, steps: list[tuple[Step, timedelta]]
 ) -> None:
     history = History(small_world(), policy)

@@ -86,7 +86,7 @@ HELD = Hits()
 @HELD.at_least(25)
 @settings(max_examples=150)
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
-def test_a_node_that_the_budget_holds_is_told_who_has_the_place(world: World, policy: Settings) -> None:
+def test_the_hold_of_the_budget_names_the_nodes_that_hold_the_places(world: World, policy: Settings) -> None:
     plan, _ = look(world, policy)
 
     for node in plan.nodes:

@@ -140,7 +140,7 @@ def _request_garbled(world: World) -> None:
         pytest.param("request", _request_garbled, id="the request can't be parsed any more"),
     ],
 )
-def test_a_source_that_told_of_the_event_and_is_silent_now_holds_the_uncordon_for_ever(
+def test_a_source_that_reported_the_event_and_is_silent_now_always_holds_the_uncordon(
     told_by: str, goes_silent: Callable[[World], None]
 ) -> None:
     history = History(world_of([builders.node("n0", conditions=(builders.quiet(),))]), builders.settings())
@@ -231,7 +231,7 @@ def _throttled(listed: ListedVms) -> None:
         pytest.param(_throttled, id="it asks for patience with everything"),
     ],
 )
-def test_a_cloud_that_told_of_the_event_and_is_silent_now_holds_the_uncordon(
+def test_a_cloud_that_reported_the_event_and_is_silent_now_holds_the_uncordon(
     goes_silent: Callable[[ListedVms], None],
 ) -> None:
     history, listed = _planned_by_arm()
@@ -244,7 +244,7 @@ def test_a_cloud_that_told_of_the_event_and_is_silent_now_holds_the_uncordon(
     assert "eventsGone" in builders.codes(builders.plan_of(plan, "n0"))
 
 
-def test_a_cloud_that_tells_of_no_event_any_more_lets_the_node_go() -> None:
+def test_when_a_cloud_no_longer_reports_the_event_the_node_is_uncordoned() -> None:
     history, listed = _planned_by_arm()
     listed.statuses[SCALE_SET]["0"] = {}
     for _ in range(5):

@@ -173,7 +173,7 @@ def test_a_node_that_has_only_just_become_ready_settles_though_the_event_has_lon
     assert not _pass_after(history, 0.1)
 
 
-def test_an_event_that_comes_back_and_goes_settles_anew() -> None:
+def test_an_event_that_comes_back_and_goes_settles_again() -> None:
     history = _waiting_for_its_uncordon()
     assert _pass_after(history, 1)
     _happen(history.world, "imds started", history.now)

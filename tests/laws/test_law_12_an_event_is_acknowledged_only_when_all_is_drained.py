@@ -271,7 +271,7 @@ ACKNOWLEDGED = Hits()
         max_size=8,
     ),
 )
-def test_over_any_history_what_is_acknowledged_is_drained_and_taken_back_by_the_next_pass(
+def test_over_any_history_what_is_acknowledged_is_drained_and_removed_by_the_next_pass(
     policy: Settings, first: Happening, steps: Steps
 ) -> None:
     history = three_nodes(policy)
@@ -304,7 +304,7 @@ def drained(*instances: int, policy: str = TRUSTING, kind: str = "Reboot") -> Az
     st.sampled_from(("maxUnavailable: 100%", "maxUnavailable: 1", "maxUnavailable: 2")),
     st.sampled_from(("", "publish: [drainsafe]", "drain: {maxConcurrentNodes: 1}")),
 )
-def test_an_event_of_drained_nodes_is_acknowledged_on_each_of_them_and_told_of_once(
+def test_an_event_of_drained_nodes_is_acknowledged_on_each_of_them_and_reported_once(
     instances: set[int], kind: str, budget: str, more: str
 ) -> None:
     """All that fits the budget: an event of more nodes waits for ever, since none of them comes back."""
@@ -388,7 +388,7 @@ AMISS = {
 
 
 @pytest.mark.parametrize("what", AMISS)
-def test_it_is_taken_back_from_every_node_by_the_next_pass(what: str) -> None:
+def test_it_is_removed_from_every_node_by_the_next_pass(what: str) -> None:
     history = drained(0, 1)
     AMISS[what](history)
     history.go_on()
@@ -504,7 +504,7 @@ def test_over_any_days_at_imds_only_what_the_node_names_is_started_and_once(
 
 @settings(max_examples=60)
 @given(st.lists(days, min_size=1, max_size=3), st.none() | st.just('["Z"]') | garbage)
-def test_over_any_days_at_imds_without_a_word_on_the_node_nothing_is_ever_started(
+def test_over_any_days_at_imds_without_an_annotation_nothing_is_ever_started(
     world: World, course: list[list[Event]], text: str | None
 ) -> None:
     world.begin()
@@ -516,7 +516,9 @@ def test_over_any_days_at_imds_without_a_word_on_the_node_nothing_is_ever_starte
     assert world.posts == 0
 
 
-def test_what_is_told_once_is_posted_once_though_imds_goes_on_to_call_it_scheduled(world: World) -> None:
+def test_an_acknowledgement_is_posted_once_even_if_imds_still_shows_the_event_as_scheduled(
+    world: World,
+) -> None:
     world.begin()
     world.imds.tell(event(VM, event_id="A"))
     world.api.say('["A"]')
@@ -534,7 +536,7 @@ def test_what_has_started_is_not_posted(world: World) -> None:
     assert world.posts == 0
 
 
-def test_what_is_taken_back_before_it_is_posted_is_not_posted(forgetful_world: World) -> None:
+def test_what_is_removed_before_it_is_posted_is_not_posted(forgetful_world: World) -> None:
     """The agent has seen the word, and knows of no event yet; the word has gone when the event comes."""
     forgetful_world.api.say('["A"]')
     forgetful_world.step()

@@ -69,7 +69,7 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
 
 @settings(max_examples=100)
 @given(strategies.worlds(most=3), strategies.policies(), st.text(max_size=60))
-def test_a_message_that_nobody_can_read_stops_nothing(world: World, policy: Settings, message: str) -> None:
+def test_an_unreadable_message_stops_nothing(world: World, policy: Settings, message: str) -> None:
     world.cluster.add_node(builders.node("z", conditions=(builders.condition(MAIN, "True", message),)))
     plan, _ = look(world, policy)
 
@@ -87,7 +87,7 @@ REFUSED = Hits()
     st.sampled_from(("n0", "n1")),
     st.sampled_from((Conflict, NotFound, Forbidden, Unreachable, Rejected)),
 )
-def test_a_write_that_fails_is_told_and_the_others_are_made(
+def test_a_failed_write_is_reported_and_the_others_are_made(
     world: World, policy: Settings, name: str, failure: type[ClusterError]
 ) -> None:
     def fail(write: Call) -> None:

@@ -84,7 +84,7 @@ def test_what_is_no_record_is_unreadable_and_nothing_else(text: str) -> None:
 
 @settings(deadline=None)
 @given(strategies.records("uid-a"), st.data())
-def test_a_record_that_somebody_edited_is_read_or_refused_and_never_breaks_the_pass(
+def test_a_record_that_a_person_edited_is_read_or_refused_and_never_breaks_the_pass(
     record: Record, data: st.DataObject
 ) -> None:
     document = json.loads(to_annotation(record))
@@ -111,13 +111,13 @@ def test_a_record_that_somebody_edited_is_read_or_refused_and_never_breaks_the_p
         pytest.param(True, "its version is True", id="a boolean is no number"),
     ],
 )
-def test_a_version_that_is_not_ours_is_unreadable_whatever_else_is_in_it(version: object, said: str) -> None:
+def test_an_unknown_version_is_unreadable_with_any_content(version: object, said: str) -> None:
     document = {**json.loads(to_annotation(remembered(builders.record()))), "version": version}
     with pytest.raises(RecordUnreadable, match=said):
         from_annotation(json.dumps(document), "uid-a")
 
 
-def test_keys_of_a_later_program_of_the_same_version_are_let_be() -> None:
+def test_keys_of_a_later_program_of_the_same_version_are_ignored() -> None:
     document = {**json.loads(to_annotation(remembered(builders.record()))), "colour": "green"}
 
     assert from_annotation(json.dumps(document), "uid-a") == remembered(builders.record())

@@ -46,7 +46,7 @@ def test_a_notifier_that_fails_is_logged_and_the_next_one_is_asked(caplog: pytes
     assert "the webhook hangs" in caplog.text
 
 
-def test_a_lost_lock_ends_the_pass_whoever_notices_it() -> None:
+def test_a_lost_lock_ends_the_pass_in_any_notifier() -> None:
     second = Remembering()
     notifier = AllNotifiers({"events": Remembering(LockLost("not renewed")), "second": second})
 

@@ -89,7 +89,7 @@ def test_drainsafes_value_says_where_the_case_stands(stands: Standing, value: st
     assert value_of(stands, None).value == value
 
 
-def test_the_value_never_goes_back_save_for_a_drain_begun_anew() -> None:
+def test_the_value_never_goes_back_except_for_a_drain_that_starts_again() -> None:
     closed_again = standing(State.REQUIRED, "windowOpen")
     held = standing(drain=UNDONE)
     gone = replace(standing(drain=DONE), case=CaseView())
@@ -150,7 +150,7 @@ def test_the_conditions_are_true_to_the_state(stands: Standing, true: set[str]) 
     assert all(one.transition == NOW for one in write.put)
 
 
-def test_what_an_unreadable_source_told_of_is_neither_planned_nor_gone() -> None:
+def test_what_an_unreadable_source_reported_is_neither_planned_nor_gone() -> None:
     blind = replace(standing(drain=DONE), case=CaseView(unknown=("imds reported Reboot and can't be read",)))
     write = lifecycle(builders.node(), blind, NOW, wanted=True)
 
@@ -172,7 +172,7 @@ def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
     assert {one.type: one.status for one in never_begun.put}[IN_PROGRESS] == "False"
 
 
-def test_a_condition_that_somebody_else_says_is_true_is_theirs() -> None:
+def test_a_condition_that_another_tool_sets_to_true_belongs_to_that_tool() -> None:
     theirs = Condition(DRAINED, "True", "KarpenterDrained")
     write = lifecycle(builders.node(conditions=(theirs,)), standing(), NOW, wanted=True)
     no_case = Standing(State.OPERATIONAL, CaseRecord(), CaseView())

@@ -48,7 +48,7 @@ def test_what_failed_is_said() -> None:
     assert "cordon: done" not in text
 
 
-def test_nodes_of_which_only_silence_is_told_share_a_line() -> None:
+def test_nodes_with_only_unknown_sources_share_a_line() -> None:
     assert "unknown: imds: its agent is not ready: hushed, silent" in as_text(document())
 
 

@@ -83,7 +83,7 @@ Budget
 """
 
 
-def test_check_config_tells_what_will_happen_to_each_kind_of_event_and_per_override() -> None:
+def test_check_config_prints_what_happens_for_each_kind_of_event_and_override() -> None:
     assert explain_settings(parse_settings(FULL, "f"), "policy.yaml") == WORDS
 
 
@@ -109,7 +109,7 @@ def test_an_empty_file_reports_only() -> None:
         ),
     ],
 )
-def test_overrides_by_expressions_are_told_of_too(selector: str, said: str) -> None:
+def test_overrides_by_expressions_are_printed_too(selector: str, said: str) -> None:
     settings = parse_settings(
         f"overrides: [{{nodeSelector: {selector}, events: {{Freeze: {{drain: true}}}}}}]", "f"
     )

@@ -15,7 +15,7 @@ def mistakes(text: str) -> tuple[str, ...]:
     return raised.value.mistakes
 
 
-def test_every_mistake_is_told_at_once_in_the_files_order() -> None:
+def test_all_mistakes_are_reported_at_once_in_the_files_order() -> None:
     text = """\
 mode: enforce
 timeZone: Europe/Berlinn
@@ -247,7 +247,7 @@ def test_a_second_document_is_refused_with_what_to_do() -> None:
     assert "keep the one that you" in line
 
 
-def test_a_file_is_read_and_its_path_told(tmp_path: Path) -> None:
+def test_a_file_is_read_and_its_path_reported(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_bytes(b"\xef\xbb\xbfmode: Finish\r\n")
     assert load_settings(path).mode == "Finish"

@@ -176,7 +176,7 @@ def test_an_override_can_take_a_condition_out() -> None:
     assert not policy.drain
 
 
-def test_who_treats_a_users_own_event_as_the_platforms() -> None:
+def test_which_settings_treat_a_users_own_event_as_the_platforms() -> None:
     settings = parse_settings(OVERRIDES, "f")
 
     assert settings.user_initiated({}) is UserInitiated.REPORT

@@ -30,7 +30,7 @@ def test_a_stale_resource_version_is_forgiven_where_nothing_of_ours_has_changed(
     assert there.cluster.nodes[name(0)].unschedulable
 
 
-def test_a_stale_write_fails_where_somebody_changed_what_is_ours_or_the_cordon() -> None:
+def test_a_stale_write_fails_if_our_keys_or_the_cordon_have_changed() -> None:
     there = world(3)
     one, two, three = (there.cluster.nodes[name(instance)] for instance in range(3))
     there.cluster.annotate(one.name, "node-maintenance.dev/record", "other")

@@ -139,7 +139,7 @@ def test_pods_of_a_node_that_was_away_are_ready_again_after_their_start() -> Non
     assert pods_of(there, "web")[0].ready
 
 
-def test_a_node_made_anew_under_its_name_has_another_uid_and_nothing_of_ours() -> None:
+def test_a_node_created_again_under_its_name_has_another_uid_and_none_of_our_keys() -> None:
     there = world(1)
     there.cluster.cordon(name(0))
     there.cluster.annotate(name(0), "node-maintenance.dev/record", "{}")

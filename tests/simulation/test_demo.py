@@ -56,7 +56,7 @@ def played() -> tuple[int, str]:
     return play()
 
 
-def test_every_story_happens_and_is_told_in_its_order(played: tuple[int, str]) -> None:
+def test_every_story_happens_and_is_printed_in_order(played: tuple[int, str]) -> None:
     code, text = played
 
     assert code == 0

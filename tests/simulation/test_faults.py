@@ -76,7 +76,9 @@ def test_a_stale_write_conflicts_where_our_own_keys_have_changed() -> None:
         there.api.patch_node(node_write(seen, PREFIX, unschedulable=True))
 
 
-def test_the_ledger_conflicts_while_somebody_keeps_writing_it_and_its_last_start_never_moves_back() -> None:
+def test_the_ledger_conflicts_while_another_client_keeps_writing_it_and_its_last_start_never_moves_back() -> (
+    None
+):
     there = world(1)
     there.api.write_ledger(Ledger(START))
     there.cluster.ledger_contended = True
@@ -170,7 +172,7 @@ def test_a_pod_with_a_finalizer_stays() -> None:
     assert pod.uid in there.cluster.pods
 
 
-def test_whoever_is_killed_leaves_what_was_written() -> None:
+def test_a_killed_process_leaves_what_was_written() -> None:
     there = world(1)
 
     def kill(call: Call) -> None:

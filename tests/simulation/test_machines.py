@@ -75,7 +75,7 @@ def test_a_pool_that_was_changed_since_it_was_seen_is_not_raised() -> None:
         machines.scale_up(ScaleUp("a", seen, 3))
 
 
-def test_where_nobody_answers_nothing_is_done() -> None:
+def test_without_an_answer_nothing_is_done() -> None:
     _, machines = pool_of_two()
     machines.refuse = True
     with pytest.raises(Unreachable):

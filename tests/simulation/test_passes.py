@@ -71,7 +71,7 @@ def test_two_runs_write_the_same_log() -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", range(1, 9))
-def test_whoever_is_killed_around_any_write_is_followed_by_one_who_finishes(number: int, after: bool) -> None:
+def test_after_a_kill_around_any_write_the_next_process_finishes(number: int, after: bool) -> None:
     there = with_reboot()
     audit = Audit(there, SETTINGS)
     killed = []

@@ -36,7 +36,7 @@ def signals(there: World) -> tuple[Signal, ...]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_sources_read_what_the_platform_tells(kind: Kind) -> None:
+def test_the_sources_read_what_the_platform_reports(kind: Kind) -> None:
     there, told = world(1), event(kind)
     there.platform.announce(told)
 
@@ -60,7 +60,7 @@ def test_a_started_event_is_told_without_a_date_until_it_is_over() -> None:
 @pytest.mark.parametrize(
     ("told", "count"), [(Told.CONDITION, (1, 0)), (Told.AGENT, (0, 1)), (Told.BOTH, (1, 1))]
 )
-def test_an_event_is_told_by_whom_it_is_to_be_told(told: Told, count: tuple[int, int]) -> None:
+def test_an_event_is_reported_only_by_the_sources_that_it_names(told: Told, count: tuple[int, int]) -> None:
     there = world(1)
     there.platform.announce(event(Kind.REBOOT, told))
 
@@ -98,7 +98,7 @@ def test_a_preempted_node_vanishes_with_its_pods() -> None:
     assert {pod.node for pod in there.cluster.pods.values()} == {name(1)}
 
 
-def test_an_event_taken_back_is_told_no_more_and_nothing_happens() -> None:
+def test_a_cancelled_event_is_no_longer_reported_and_nothing_happens() -> None:
     there, told = world(1), event(Kind.REBOOT)
     there.platform.announce(told)
     there.platform.cancel(told)
@@ -116,7 +116,7 @@ def test_a_failure_strikes_without_notice() -> None:
     assert not there.cluster.nodes[name(0)].ready
 
 
-def test_a_vm_made_anew_has_nothing_to_do_with_the_old_one_s_events() -> None:
+def test_a_recreated_vm_has_none_of_the_old_one_s_events() -> None:
     there = world(1)
     there.platform.announce(event(Kind.REBOOT))
     there.cluster.recreate_node(name(0))
@@ -127,7 +127,7 @@ def test_a_vm_made_anew_has_nothing_to_do_with_the_old_one_s_events() -> None:
     assert there.cluster.nodes[name(0)].condition(node_condition.MAIN) is None
 
 
-def test_of_several_events_the_condition_tells_one_and_the_agent_all() -> None:
+def test_of_several_events_the_condition_shows_one_and_the_agent_all() -> None:
     """The detector sorts dates as text, so that a Thursday comes before the Wednesday that precedes it."""
     there = world(1)
     there.platform.announce(event(Kind.REBOOT, minutes=60))
@@ -184,7 +184,7 @@ def test_an_acknowledged_event_starts_early_on_all_its_vms() -> None:
     ]
 
 
-def test_what_is_taken_back_before_the_agent_looks_does_not_start() -> None:
+def test_what_is_removed_before_the_agent_reads_it_does_not_start() -> None:
     there, *_ = of_two_vms()
     acknowledge(there, 0, "A1")
     there.cluster.annotate(name(0), OwnKeys(PREFIX).acknowledge, None)
@@ -193,7 +193,7 @@ def test_what_is_taken_back_before_the_agent_looks_does_not_start() -> None:
     assert not there.log.of(Actor.PLATFORM, "Reboot started")
 
 
-def test_nobody_starts_what_the_annotation_does_not_name() -> None:
+def test_an_event_that_the_annotation_does_not_name_is_not_started() -> None:
     there, *_ = of_two_vms()
     acknowledge(there, 0, "B2")
     acknowledge(there, 2, "A1")

@@ -46,7 +46,7 @@ def test_a_clock_names_the_day_where_it_is_another_one(moment: datetime, shown: 
     assert STORY.clock(moment) == shown
 
 
-def test_what_waits_for_a_window_is_told_from_the_events_and_the_calendar() -> None:
+def test_what_waits_for_a_window_is_derived_from_the_events_and_the_calendar() -> None:
     closed = "no maintenance window is open; "
     waits = f"{closed}waits for night, which opens at 23:00, before the deadline 23:45"
     starts = f"{closed}no window opens before the deadline, so it starts at 13:45"
@@ -64,7 +64,7 @@ def test_a_start_says_which_window_or_which_deadline_and_what_that_overrules() -
     assert STORY.start(soon(1440, LATE), {}, LATE) == "window night is open until 06:00"
 
 
-def test_why_a_node_is_still_cordoned_is_told_in_one_sentence_and_its_events_come_first() -> None:
+def test_one_sentence_says_why_a_node_is_still_cordoned_and_its_events_come_first() -> None:
     holds = (events_gone.hold("a", "still there: Reboot Scheduled"), node_ready.hold("a", "it is NotReady"))
     both = replace(HELD, holds=holds, events=(judged(event()),))
     unready = replace(HELD, holds=holds[1:])
@@ -85,7 +85,7 @@ def test_a_node_that_settles_says_since_when_and_until_when() -> None:
     assert STORY.end(NOW) == "the events have been gone since 13:00"
 
 
-def test_the_same_pods_and_the_same_budget_are_the_same_news_whatever_the_counts() -> None:
+def test_the_same_pods_and_budget_are_the_same_news_with_any_counts() -> None:
     def blocked(pod: str, healthy: int) -> NodePlan:
         reason = f"{pod}: waits for PDB p: needs 8 healthy, has {healthy}"
         progress = DrainProgress("a", "uid-a", Phase.RUNNING, blockers=(Blocker(pod, reason),))
@@ -100,7 +100,7 @@ def test_the_same_pods_and_the_same_budget_are_the_same_news_whatever_the_counts
     assert len({STORY.standing(one, {}, NOW)[0].key for one in full}) == 1
 
 
-def test_an_event_that_asks_for_nothing_is_told_while_the_node_is_in_service() -> None:
+def test_an_event_that_requires_nothing_is_reported_while_the_node_is_in_service() -> None:
     quiet = judged(event(condition="Odd"))
     served = replace(REQUIRED, after=State.OPERATIONAL, events=(quiet,))
 

@@ -100,7 +100,7 @@ def one(**status: object) -> Planned | None:
         pytest.param(UNIFORM.replace("azure://", "azure:" + "/" * 600) + "1", None, id="many slashes"),
     ],
 )
-def test_the_vm_of_a_node_is_told_by_its_provider_id_alone(provider_id: str, vm: Vm | None) -> None:
+def test_the_vm_of_a_node_is_found_by_its_provider_id_alone(provider_id: str, vm: Vm | None) -> None:
     assert vm_of(provider_id) == vm
     assert (ARM.reading(node(provider_id), NONE, NOW) is None) == (vm is None)
 
@@ -202,7 +202,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_whatever_azure_answers_the_pass_goes_on(status: object, view: object) -> None:
+def test_the_pass_continues_with_any_answer_of_azure(status: object, view: object) -> None:
     documents: list[dict[str, object]] = [
         {"instanceId": "1", "properties": {"instanceView": {"maintenanceRedeployStatus": status}}},
         {"instanceId": view, "properties": view},
@@ -365,7 +365,7 @@ def test_only_a_node_whose_maintenance_we_started_is_followed(asked: SelfService
     assert ARM.follows(Record("uid").with_case("default", case, NOW)) is (asked is not None)
 
 
-def test_an_answer_from_a_clock_that_was_ahead_silences_nobody() -> None:
+def test_an_answer_from_a_clock_that_was_ahead_does_not_stop_queries() -> None:
     memory = ask(NONE, GOOD, at=NOW + DAY)
 
     assert ARM.due([node(UNIFORM + "7")], memory, NOW) == (SET,)
@@ -400,7 +400,7 @@ def test_what_is_remembered_comes_back() -> None:
 
 
 @given(st.text() | json_values.map(str))
-def test_a_memory_that_nobody_can_read_is_none(text: str) -> None:
+def test_an_unreadable_memory_is_an_empty_one(text: str) -> None:
     assert set(ledger.from_data({"arm": text}).memories) <= {"arm"}
 
 

@@ -148,7 +148,7 @@ def test_statuses(text: object, not_before: str, status: Status) -> None:
     assert one(EventStatus=text, NotBefore=not_before).status is status
 
 
-def test_an_unknown_status_is_told_of() -> None:
+def test_an_unknown_status_is_reported() -> None:
     assert '"Paused"' in one(EventStatus="Paused").description
 
 
@@ -165,7 +165,7 @@ def test_an_unknown_status_is_told_of() -> None:
         pytest.param(["aks-np-12345678-vmss"], False, id="nor its scale set"),
     ],
 )
-def test_whom_an_event_names(resources: object, *, ours: bool) -> None:
+def test_which_vms_an_event_names(resources: object, *, ours: bool) -> None:
     found = imds.signals({"Events": [{"EventId": "a", "EventType": "Reboot", "Resources": resources}]}, VM)
 
     assert [signal.kind for signal in found] == ([Kind.REBOOT] if ours else [])
@@ -211,7 +211,7 @@ def test_what_is_no_name_stays_among_those_that_are(resources: object, named: tu
 
 
 @pytest.mark.parametrize("resources", [..., None, [], {"vm": VM}, 7])
-def test_who_names_nobody_names_nobody(resources: object) -> None:
+def test_resources_without_a_name_name_no_vm(resources: object) -> None:
     assert one(Resources=resources).resources == ()
 
 
@@ -250,7 +250,7 @@ def test_a_document_without_a_list_of_events_is_refused_and_not_taken_for_none(b
         ("", None),
     ],
 )
-def test_a_provider_id_tells_the_name_that_imds_uses(provider_id: str, name: str | None) -> None:
+def test_a_provider_id_contains_the_name_that_imds_uses(provider_id: str, name: str | None) -> None:
     assert imds.vm_name(provider_id) == name
 
 

@@ -182,7 +182,7 @@ def test_a_failed_query_of_imds_is_unknown_and_says_why() -> None:
     )
 
 
-def test_a_relative_that_tells_is_not_hidden_by_the_main_one_that_is_unknown() -> None:
+def test_a_condition_that_reports_is_not_hidden_by_the_main_one_that_is_unknown() -> None:
     both = (
         builders.condition(MAIN, "Unknown", "killed"),
         builders.condition("RebootScheduled", "True", "Reboot Started."),
@@ -206,7 +206,7 @@ def test_without_the_condition_nothing_is_installed_there(labels: dict[str, str]
     assert (answer.answer, answer.installed, answer.because) == (Answer.UNKNOWN, False, because)
 
 
-def test_the_heartbeat_is_told_so_that_an_old_answer_can_be_called_unknown() -> None:
+def test_the_heartbeat_is_kept_so_that_an_old_answer_can_become_unknown() -> None:
     (answer,) = read(builders.node(conditions=(builders.quiet(at=NOW),)))
 
     assert answer.as_of == NOW

@@ -169,7 +169,7 @@ def test_a_simple_source_that_falls_silent_ends_its_event(register: Register) ->
     assert not there.cluster.nodes[name(0)].unschedulable
 
 
-def test_an_event_of_a_source_that_was_taken_out_waits_for_nobody(
+def test_an_event_of_a_removed_source_waits_for_no_source(
     monkeypatch: pytest.MonkeyPatch, register: Register
 ) -> None:
     there = world(3)

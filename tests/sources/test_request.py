@@ -71,7 +71,7 @@ def test_a_request_that_can_not_be_read_is_an_unknown_event_that_says_what_to_ch
 
 @settings(deadline=None)
 @given(strategies.garbage)
-def test_no_text_whatever_breaks_the_reading(text: str) -> None:
+def test_no_text_breaks_the_reading(text: str) -> None:
     answer = read(builders.node(annotations={REQUEST: text}), PREFIX)
 
     assert answer.answer is Answer.EVENT

@@ -52,7 +52,7 @@ def test_every_node_is_cordoned_before_the_first_is_drained() -> None:
     assert sorted(world.drainer.orders) == ["a", "b"]
 
 
-def test_the_ledger_is_written_before_the_start_that_it_speaks_of() -> None:
+def test_the_ledger_is_written_before_the_start_that_it_records() -> None:
     world = _asking("a", "b")
     _act(world, SPACED)
 
@@ -74,7 +74,7 @@ def test_the_ledger_is_written_before_the_start_that_it_speaks_of() -> None:
         pytest.param(Unreachable("no"), Result.FAILED, id="the server is away"),
     ],
 )
-def test_a_node_that_could_not_be_written_is_not_drained_and_not_told_of(
+def test_a_node_that_could_not_be_written_is_not_drained_and_gets_no_event(
     error: ClusterError, result: Result
 ) -> None:
     world = _asking("a", "b")
@@ -116,7 +116,7 @@ def test_a_node_changed_since_it_was_seen_is_left_to_the_next_pass() -> None:
     assert {one.result for one in outcomes} == {Result.LATER}
 
 
-def test_a_node_that_somebody_else_wrote_in_what_is_not_ours_is_written_all_the_same() -> None:
+def test_a_node_whose_foreign_keys_have_changed_is_still_written() -> None:
     world = _asking("a", "b")
     world.api.before_write = lambda write: (
         world.cluster.annotate(write.node, "example.com/x", "y") if write.what == "patch_node" else None
@@ -158,7 +158,7 @@ def test_nothing_to_write_has_no_name() -> None:
     assert outcome_name(NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)) == ""
 
 
-def test_people_are_told_after_every_drain_has_begun() -> None:
+def test_notices_are_sent_after_every_drain_has_begun() -> None:
     world = _asking("a", "b")
     begun: list[list[str]] = []
     world.api.before_write = lambda write: (
@@ -169,7 +169,7 @@ def test_people_are_told_after_every_drain_has_begun() -> None:
     assert begun == [["a", "b"], ["a", "b"]]
 
 
-def test_people_are_told_after_other_tools_were_shown() -> None:
+def test_notices_are_sent_after_publications() -> None:
     world = _asking("a")
     _act(world, f"{TWO}\npublish: [node-conditions]")
 

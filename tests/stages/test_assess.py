@@ -69,7 +69,7 @@ def test_two_signals_are_one_event_or_two(one: Signal, two: Signal, together: bo
     assert join("a", (one, two)) == join("a", (two, one))
 
 
-def test_the_most_careful_word_wins_and_the_difference_is_shown() -> None:
+def test_the_most_careful_report_wins_and_the_difference_is_shown() -> None:
     (event,) = join(
         "a",
         (

@@ -10,7 +10,7 @@ from reconciler.triggers.acknowledge import acknowledge
 from tests.support.builders import record, situation
 
 
-def test_what_may_start_is_written_down_and_told() -> None:
+def test_what_may_start_is_recorded_and_reported() -> None:
     held = replace(record(), acknowledged=("A1",))
     given = (Acknowledgement("A1"), Acknowledgement("B2"), Acknowledgement("C3", "a VM is no node"))
     effects = acknowledge(replace(situation(held=held), acknowledgements=given), Effects(held))

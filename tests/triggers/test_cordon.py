@@ -16,7 +16,7 @@ def test_an_open_node_is_closed_and_the_cordon_is_ours() -> None:
     assert [notice.message for notice in effects.notices] == ["cordoned: Reboot requires a drain"]
 
 
-def test_a_cordon_that_was_there_before_is_foreign_and_nothing_is_written_or_told() -> None:
+def test_an_existing_cordon_is_foreign_and_nothing_is_written_or_reported() -> None:
     effects = cordon(situation(node(unschedulable=True)), Effects(CaseRecord()))
 
     assert effects.unschedulable is None

@@ -14,7 +14,7 @@ from tests.support.planning import azure_node, drained
 
 
 @pytest.mark.parametrize(("cordon", "written"), [(Cordon.OURS, False), (Cordon.FOREIGN, None)])
-def test_our_cordon_is_undone_and_the_event_let_be(cordon: Cordon, written: bool | None) -> None:
+def test_our_cordon_is_undone_and_the_event_ignored(cordon: Cordon, written: bool | None) -> None:
     held = replace(drained(SelfService(NOW, 3, "boot-1")), cordon=cordon)
     effects = give_up(situation(azure_node(), held=held), Effects(held))
 

@@ -21,7 +21,7 @@ from tests.support.replacing import machine, to_be_replaced
         pytest.param(machine(), Replacement(NOW, 4, 1), "", id="and its own deleted"),
     ],
 )
-def test_what_is_left_is_told_of(owner: Machine | None, asked: Replacement | None, told: str) -> None:
+def test_what_is_left_is_reported(owner: Machine | None, asked: Replacement | None, told: str) -> None:
     situation = to_be_replaced(owner, asked=asked)
     effects = leave_surge(situation, Effects(situation.record))
 

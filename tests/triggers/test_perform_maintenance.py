@@ -30,7 +30,7 @@ def test_a_second_attempt_keeps_the_boot_of_the_first() -> None:
     assert "attempt 2" in effects.notices[0].message
 
 
-def test_a_vm_that_nobody_knows_is_left() -> None:
+def test_an_unknown_vm_is_left() -> None:
     node = replace(azure_node(), provider_id="")
     before = Effects(drained())
 

@@ -57,7 +57,7 @@ def pool_of(machine: Machine) -> Pool:
 # What is seen.
 
 
-def test_a_machine_is_told_with_its_pool(azure: FakeAgentPools, pools: AgentPools) -> None:
+def test_a_machine_is_read_with_its_pool(azure: FakeAgentPools, pools: AgentPools) -> None:
     first, *_ = azure.pool("np", 3)
 
     (found,) = pools.machines([ref(first)])
@@ -78,7 +78,7 @@ def test_each_pool_is_asked_for_once_and_the_order_is_kept(azure: FakeAgentPools
     assert azure.requests == ["GET np", "GET np/machines", "GET sys", "GET sys/machines"]
 
 
-def test_nobody_asked_is_nothing_asked(azure: FakeAgentPools, pools: AgentPools) -> None:
+def test_without_machines_nothing_is_requested(azure: FakeAgentPools, pools: AgentPools) -> None:
     assert pools.machines([]) == ()
     assert azure.requests == []
 
@@ -159,7 +159,7 @@ def test_one_pool_that_fails_leaves_the_others_alone(
     assert pool_of(second).wanted == 3
 
 
-def test_a_pool_that_is_not_there_is_told_in_words(pools: AgentPools) -> None:
+def test_a_missing_pool_is_reported_in_words(pools: AgentPools) -> None:
     (found,) = pools.machines([ref("a", "gone")])
 
     assert "agent pool gone: 404" in found.problem
@@ -195,7 +195,7 @@ def test_what_the_next_pool_would_hear_as_well_is_not_asked_for(
     assert azure.requests == ["GET np"]
 
 
-def test_where_nobody_answers_one_try_is_enough() -> None:
+def test_without_an_answer_one_try_is_enough() -> None:
     with FakeAgentPools() as gone:
         nobody = gone.pipeline()
 
@@ -418,7 +418,7 @@ def test_a_second_delete_while_the_first_is_under_way_deletes_no_other(azure: Fa
     assert azure.pools["np"].names == others
 
 
-def test_a_bad_request_of_another_kind_is_told(azure: FakeAgentPools, pools: AgentPools) -> None:
+def test_a_bad_request_of_another_kind_is_reported(azure: FakeAgentPools, pools: AgentPools) -> None:
     first, *_ = azure.pool("np", 4)
     azure.refuse(Refusal(400, "InvalidParameter", "The last system node may not go."), "POST")
 
@@ -426,7 +426,7 @@ def test_a_bad_request_of_another_kind_is_told(azure: FakeAgentPools, pools: Age
         pools.remove(Remove(first, seen(pools, first)))
 
 
-def test_a_pool_that_has_gone_meanwhile_is_told(azure: FakeAgentPools, pools: AgentPools) -> None:
+def test_a_pool_that_was_deleted_meanwhile_is_reported(azure: FakeAgentPools, pools: AgentPools) -> None:
     first, *_ = azure.pool("np", 4)
     machine = seen(pools, first)
     del azure.pools["np"]
@@ -476,7 +476,7 @@ def test_a_node_that_is_in_no_such_pool_gets_nothing(
     assert azure.writes == []
 
 
-def test_a_listed_machine_is_known_by_its_vm_in_whatever_case(
+def test_a_listed_machine_is_found_by_its_vm_without_regard_to_case(
     azure: FakeAgentPools, pools: AgentPools
 ) -> None:
     azure.pool("np", 3)
@@ -543,7 +543,7 @@ def test_a_refused_deletion_counts_as_done_only_if_the_machine_is_gone(
     assert AKS_NODE in azure.pools["np"].names
 
 
-def test_a_machine_that_somebody_else_deletes_meanwhile_is_gone(
+def test_a_machine_that_another_client_deletes_meanwhile_is_gone(
     azure: FakeAgentPools, pools: AgentPools
 ) -> None:
     azure.pool("np", 4)
@@ -578,7 +578,7 @@ def test_a_lost_lock_writes_nothing(azure: FakeAgentPools) -> None:
     assert azure.writes == []
 
 
-def test_who_holds_no_lock_writes_nothing(azure: FakeAgentPools) -> None:
+def test_without_the_lock_nothing_is_written(azure: FakeAgentPools) -> None:
     pools = AgentPools(CLUSTER, azure.pipeline())
     first, *_ = azure.pool("np", 4)
 
@@ -586,7 +586,7 @@ def test_who_holds_no_lock_writes_nothing(azure: FakeAgentPools) -> None:
         pools.remove(Remove(first, seen(pools, first)))
 
 
-def test_azure_hears_who_asks(azure: FakeAgentPools, pools: AgentPools) -> None:
+def test_a_request_names_the_program_to_azure(azure: FakeAgentPools, pools: AgentPools) -> None:
     azure.pool("np")
     pools.machines([ref("a")])
 
@@ -613,7 +613,7 @@ def test_each_cloud_has_its_own_address(cloud: str, address: str, monkeypatch: p
     assert pipeline() is pipeline()
 
 
-def test_a_workload_identity_that_lacks_a_part_is_told_and_nothing_raised(
+def test_an_incomplete_workload_identity_is_reported_and_nothing_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/nowhere")

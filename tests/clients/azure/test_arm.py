@@ -117,7 +117,7 @@ def test_one_scale_set_that_fails_leaves_the_others_alone(azure: FakeArm, refusa
     assert second.seen == {"1"}
 
 
-def test_a_scale_set_that_is_gone_is_told_so(azure: FakeArm) -> None:
+def test_a_scale_set_that_is_gone_is_reported_as_such(azure: FakeArm) -> None:
     azure.uniform(1)
     azure.delete(SCALE_SET)
 
@@ -143,7 +143,7 @@ def test_a_failure_in_the_second_page_is_no_half_answer(azure: FakeArm) -> None:
     assert listing.seen == frozenset()
 
 
-def test_who_is_nobody_asks_once(azure: FakeArm) -> None:
+def test_after_a_401_no_other_scope_is_queried(azure: FakeArm) -> None:
     azure.refuse(NO_TOKEN, times=9)
 
     first, second = asked(azure).ask([SET, OTHER])
@@ -166,7 +166,7 @@ def test_a_subscription_of_another_tenant_stops_no_other(azure: FakeArm) -> None
     assert ours.problem == ""
 
 
-def test_where_nobody_answers_one_try_is_enough() -> None:
+def test_without_an_answer_one_try_is_enough() -> None:
     with FakeArm() as gone:
         nobody = arm.compute(gone)
 
@@ -237,12 +237,12 @@ def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None
     assert azure.performed == []
 
 
-def test_who_holds_no_lock_starts_nothing(azure: FakeArm) -> None:
+def test_without_the_lock_nothing_is_started(azure: FakeArm) -> None:
     with pytest.raises(RuntimeError, match="made for reading"):
         Arm(arm.compute(azure)).perform_maintenance(PerformMaintenance("a", Vm(SET, "2")))
 
 
-def test_azure_hears_who_asks(azure: FakeArm) -> None:
+def test_a_request_names_the_program_to_azure(azure: FakeArm) -> None:
     azure.uniform(1)
 
     asked(azure).ask([SET])
@@ -270,7 +270,7 @@ def test_each_cloud_has_its_own_address(cloud: str, monkeypatch: pytest.MonkeyPa
     assert type(made._config.credential).__name__ == "WorkloadIdentityCredential"
 
 
-def test_a_workload_identity_that_lacks_a_part_is_told_and_nothing_raised(
+def test_an_incomplete_workload_identity_is_reported_and_nothing_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/nowhere")

@@ -68,7 +68,7 @@ def test_each_refusal_becomes_one_of_our_errors(
     assert (caught.value.status, caught.value.reason) == (code, "Why")
 
 
-def test_a_refusal_tells_its_causes_and_when_to_come_again(stub: StubMaker) -> None:
+def test_a_refusal_contains_its_causes_and_the_wait(stub: StubMaker) -> None:
     cause = {"reason": "DisruptionBudget", "message": "The disruption budget web needs 3 healthy pods"}
     document = {"kind": "Status", "reason": "TooManyRequests", "details": {"causes": [cause]}}
     _, connection = stub(lambda _: json_answer(document, 429, Retry_After="10"))
@@ -79,7 +79,7 @@ def test_a_refusal_tells_its_causes_and_when_to_come_again(stub: StubMaker) -> N
     assert (caught.value.reason, caught.value.retry_after) == ("DisruptionBudget", 10)
 
 
-def test_a_refusal_that_is_no_status_is_still_told(stub: StubMaker) -> None:
+def test_a_refusal_that_is_no_status_is_still_reported(stub: StubMaker) -> None:
     _, connection = stub(lambda _: Answer(b"<h1>go away</h1>", 403, "text/html"))
 
     with pytest.raises(Forbidden, match="go away"):
@@ -142,7 +142,7 @@ def test_a_refusal_is_not_asked_again(stub: StubMaker) -> None:
     assert len(server.asked) == 1
 
 
-def test_the_skew_is_told_from_the_date_header(cluster: ControlPlane) -> None:
+def test_the_skew_is_measured_by_the_date_header(cluster: ControlPlane) -> None:
     ahead = Connection(str(cluster.kubeconfig), wall=lambda: time.time() + 90)
     assert ahead.skew is None
     ahead.send(Request("GET", ApiPath("version")))
@@ -200,7 +200,7 @@ def test_credentials_that_were_renewed_on_disk_are_read_after_a_401(tmp_path: Pa
         ),
     ],
 )
-def test_a_broken_kubeconfig_is_told_with_its_name(tmp_path: Path, text: str, words: str) -> None:
+def test_a_broken_kubeconfig_is_reported_with_its_name(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "config"
     path.write_text(text, encoding="utf-8")
 
@@ -209,7 +209,7 @@ def test_a_broken_kubeconfig_is_told_with_its_name(tmp_path: Path, text: str, wo
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_kubeconfig_is_told(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Unauthorized, match="there is no kubeconfig file"):
         Connection(str(tmp_path / "config"))
 
@@ -234,7 +234,7 @@ def test_inside_a_cluster_behind_a_proxy_the_official_package_uses_the_service_a
     assert access.authorization() == "bearer mounted"
 
 
-def test_an_unknown_context_is_told(tmp_path: Path) -> None:
+def test_an_unknown_context_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {"token": "t"})), encoding="utf-8")
 
@@ -242,7 +242,7 @@ def test_an_unknown_context_is_told(tmp_path: Path) -> None:
         Connection(str(path), "elsewhere")
 
 
-def test_no_credentials_at_all_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
@@ -280,7 +280,7 @@ def test_a_credential_plugin_gives_the_token(tmp_path: Path) -> None:
     assert server.asked[0].headers["Authorization"] == "Bearer fresh"
 
 
-def test_a_credential_plugin_that_fails_is_told(tmp_path: Path) -> None:
+def test_a_credential_plugin_that_fails_is_reported(tmp_path: Path) -> None:
     user = plugin(tmp_path / "plugin.py", "import sys; sys.exit('please run az login')")
     path = tmp_path / "config"
     path.write_text(json.dumps(kubeconfig("http://127.0.0.1:1", user)), encoding="utf-8")

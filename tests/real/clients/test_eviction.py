@@ -356,9 +356,7 @@ def test_a_claim_whose_name_is_a_path_is_not_read(tenants: Tenants, evictions: E
     assert tenants.generations() == before
 
 
-def test_what_azures_autoscaler_looks_after_is_left_to_it(
-    cluster: ControlPlane, evictions: Evictions
-) -> None:
+def test_what_azures_autoscaler_manages_is_left_to_it(cluster: ControlPlane, evictions: Evictions) -> None:
     pod = start(cluster, evictions, surging())
     group, plural = "eviction-autoscaler.azure.com", "evictionautoscalers"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -111,7 +111,7 @@ def test_a_holder_that_was_stopped_finds_out_before_it_writes(cluster: ControlPl
     assert lease(cluster)["holderIdentity"] == "second"
 
 
-def test_a_holder_that_slept_too_long_is_done_even_if_nobody_took_the_lock(
+def test_a_holder_that_slept_too_long_loses_the_lock_even_if_no_one_took_it(
     cluster: ControlPlane, start: Start
 ) -> None:
     first = start("first")
@@ -179,7 +179,7 @@ def test_the_namespace_is_made_where_it_is_missing(cluster: ControlPlane, connec
     assert cluster.api.find("namespaces", NAMESPACE) is not None
 
 
-def test_who_may_not_make_the_namespace_is_told_what_to_grant(
+def test_without_the_right_to_create_the_namespace_the_error_says_what_to_grant(
     cluster: ControlPlane,
 ) -> None:
     cluster.api.create("serviceaccounts", {"metadata": {"name": "nobody", "namespace": "default"}})
@@ -236,7 +236,7 @@ def test_a_create_whose_answer_was_lost_is_found_to_be_ours(stub: StubMaker) -> 
         lock.check()
 
 
-def test_a_renewal_that_somebody_else_overtook_is_the_end(
+def test_after_another_process_has_taken_the_lock_a_renewal_fails_for_good(
     cluster: ControlPlane, connection: Connection
 ) -> None:
     lock = Lock(connection, identity="me", duration=600, renew_every=0.05)

@@ -159,7 +159,7 @@ def encode(content_type: str, items: list[shapes.Object], token: str = "") -> by
     return (shapes.as_protobuf if content_type == PROTOBUF else shapes.as_json)("NodeList", items, token)
 
 
-def test_a_list_whose_rest_was_compacted_away_is_begun_anew(stub: StubMaker) -> None:
+def test_a_list_whose_rest_was_compacted_away_is_read_again(stub: StubMaker) -> None:
     def answer(asked: Asked) -> Answer:
         if asked.number == 1:
             return status(GONE, "Expired", "The provided continue parameter is too old")

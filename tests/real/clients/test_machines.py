@@ -198,7 +198,7 @@ def served(cluster: ControlPlane, path: str) -> bool:
         pytest.param(OPENSHIFT, True, "MachineSet", id="OpenShift"),
     ],
 )
-def test_a_machine_is_told_with_the_topmost_owner_that_keeps_a_number(
+def test_a_machine_is_read_with_the_topmost_owner_that_keeps_a_number(
     world: MachineWorld, machines: MachineProviders, provider: str, deployment: bool, kind: str
 ) -> None:
     world.make(NODES, provider=provider, deployment=deployment)
@@ -243,7 +243,7 @@ def test_a_pool_that_says_no_number_wants_one(world: MachineWorld, machines: Mac
 
 @pytest.mark.parametrize("provider", SETS)
 @pytest.mark.parametrize("bound", ["min", "max"])
-def test_what_an_autoscaler_looks_after_is_not_ours_to_raise(
+def test_a_pool_of_an_autoscaler_is_not_scaled_up(
     world: MachineWorld, machines: MachineProviders, provider: str, bound: str
 ) -> None:
     world.make(["a"], provider=provider, autoscaled=True)
@@ -319,7 +319,7 @@ def test_an_openshift_machine_that_moves_over_to_cluster_api_is_busy(
 
 
 @pytest.mark.parametrize("provider", SETS)
-def test_a_control_plane_is_told_by_its_owner(
+def test_a_control_plane_is_recognized_by_its_owner(
     world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(["a"], provider=provider, control_plane=True)
@@ -336,7 +336,7 @@ def test_a_control_plane_is_told_by_its_owner(
         (OPENSHIFT, {"machine.openshift.io/cluster-api-machine-role": "master"}),
     ],
 )
-def test_a_control_plane_is_told_by_its_label_even_in_a_set(
+def test_a_control_plane_is_recognized_by_its_label_even_in_a_set(
     world: MachineWorld, machines: MachineProviders, provider: str, label: Object
 ) -> None:
     world.make(["a"], provider=provider)
@@ -356,7 +356,7 @@ def test_a_worker_of_openshift_is_no_control_plane(world: MachineWorld, machines
 
 
 @pytest.mark.parametrize("provider", SETS)
-def test_a_machine_that_nobody_owns_has_no_pool(
+def test_a_machine_without_an_owner_has_no_pool(
     world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(["a"], provider=provider)
@@ -368,7 +368,7 @@ def test_a_machine_that_nobody_owns_has_no_pool(
 
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
-def test_a_machine_on_its_way_out_is_told_so(
+def test_a_machine_that_is_being_deleted_is_read_as_such(
     world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     world.make(["a"], provider=provider)
@@ -422,13 +422,13 @@ def test_a_name_that_can_be_none_is_never_asked_for(
 
 
 @pytest.mark.parametrize("provider", SETS)
-def test_a_machine_that_is_not_there_is_told_in_words(
+def test_a_missing_machine_is_reported_in_words(
     world: MachineWorld, machines: MachineProviders, provider: str
 ) -> None:
     assert problem(machines, ref("a", provider)) == f"there is no Machine {NAMESPACE}/m-a"
 
 
-def test_a_set_that_is_not_there_is_told_in_words(stub: StubMaker) -> None:
+def test_a_missing_set_is_reported_in_words(stub: StubMaker) -> None:
     owner = {"apiVersion": "cluster.x-k8s.io/v1", "kind": "MachineSet", "name": "workers", "controller": True}
 
     def answer(asked: Asked) -> Answer:
@@ -446,7 +446,7 @@ def test_a_set_that_is_not_there_is_told_in_words(stub: StubMaker) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_node_with_no_claim_or_two_is_told_in_words(
+def test_a_node_with_no_claim_or_two_is_reported_in_words(
     world: MachineWorld, machines: MachineProviders, count: int
 ) -> None:
     world.make(["a", "b"], provider=KARPENTER)
@@ -521,9 +521,7 @@ def test_an_owner_that_is_another_object_gives_the_machine_no_pool(
 
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
-def test_where_the_kinds_are_not_there_that_is_told(
-    cluster: ControlPlane, machines: MachineProviders, provider: str
-) -> None:
+def test_missing_kinds_are_reported(cluster: ControlPlane, machines: MachineProviders, provider: str) -> None:
     assert "this cluster has no such API" in problem(machines, ref("a", provider))
 
 
@@ -587,7 +585,7 @@ def test_a_machine_of_the_same_name_in_another_api_is_another(
 
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
-def test_what_we_may_not_read_is_told_in_words(
+def test_what_we_may_not_read_is_reported_in_words(
     kinds: ControlPlane, world: MachineWorld, provider: str
 ) -> None:
     world.make(["a"], provider=provider)
@@ -604,7 +602,7 @@ def test_what_we_may_not_read_is_told_in_words(
     assert "is forbidden" in told
 
 
-def test_where_nobody_answers_the_rest_is_not_asked_for(stub: StubMaker) -> None:
+def test_without_an_answer_the_rest_is_not_requested(stub: StubMaker) -> None:
     server, connection = stub(lambda _: status(503, message="away", Retry_After="60"))
 
     first, second, third = all_machines(connection).machines(
@@ -618,7 +616,7 @@ def test_where_nobody_answers_the_rest_is_not_asked_for(stub: StubMaker) -> None
         assert "away" in other.problem
 
 
-def test_an_api_that_prefers_nothing_is_told(stub: StubMaker) -> None:
+def test_an_api_without_a_preferred_version_is_reported(stub: StubMaker) -> None:
     _, connection = stub(lambda _: json_answer({"kind": "APIGroup"}))
 
     assert "no preferred version" in problem(all_machines(connection), ref("a"))
@@ -693,7 +691,7 @@ def test_a_pool_that_has_as_many_is_not_even_asked(
 
 @pytest.mark.parametrize("provider", SETS)
 @pytest.mark.parametrize("number", [2, 7])
-def test_a_number_that_somebody_changed_is_a_conflict_or_done(
+def test_a_number_that_another_client_changed_is_a_conflict_or_done(
     world: MachineWorld, machines: MachineProviders, provider: str, number: int
 ) -> None:
     world.make(NODES, provider=provider)
@@ -936,7 +934,7 @@ def test_another_machine_of_its_name_is_left_alone(
     assert nodes(kinds) == set(NODES)
 
 
-def test_a_number_that_somebody_changed_before_the_lowering_is_a_conflict(
+def test_a_number_that_another_client_changed_before_the_scale_down_is_a_conflict(
     world: MachineWorld, machines: MachineProviders
 ) -> None:
     world.make(NODES)

@@ -61,9 +61,7 @@ def test_an_uncordon_takes_the_keys_away(ours: Cluster, node: Node) -> None:
     assert (found.unschedulable, found.annotations, STATE in found.labels) == (False, {}, False)
 
 
-def test_somebody_elses_heartbeat_in_between_changes_nothing(
-    cluster: ControlPlane, ours: Cluster, node: Node
-) -> None:
+def test_a_heartbeat_in_between_changes_nothing(cluster: ControlPlane, ours: Cluster, node: Node) -> None:
     cluster.api.patch("nodes", NAME, {"metadata": {"labels": {"theirs": "x"}}})
     ours.patch_node(cordon(node))
 
@@ -89,7 +87,7 @@ def test_what_is_ours_changed_in_between_is_a_conflict(
         ours.patch_node(cordon(node))
 
 
-def test_a_node_made_anew_under_its_name_is_left_alone(
+def test_a_node_created_again_under_its_name_is_left_alone(
     cluster: ControlPlane, ours: Cluster, node: Node
 ) -> None:
     cluster.api.delete("nodes", NAME)

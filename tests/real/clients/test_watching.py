@@ -111,7 +111,7 @@ def events(*them: tuple[str, dict[str, Any]]) -> Answer:
     return Answer(b"".join(json.dumps({"type": kind, "object": it}).encode() + b"\n" for kind, it in them))
 
 
-def test_after_a_410_what_vanished_meanwhile_is_told(stub: StubMaker) -> None:
+def test_after_a_410_what_vanished_meanwhile_is_reported(stub: StubMaker) -> None:
     gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
     script = [
         pod_list(pod("a", "1"), pod("b", "1")),
@@ -274,7 +274,7 @@ def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
     thread.join(10)
 
 
-def test_leaving_wakes_whoever_waits_at_once(cluster: ControlPlane, connection: Connection) -> None:
+def test_leaving_wakes_a_waiting_thread_at_once(cluster: ControlPlane, connection: Connection) -> None:
     with watch_nodes(connection, WANTED) as changes:
         seen, thread = follow(changes)
         assert seen.get(timeout=30) == NodeChange("")

@@ -149,7 +149,7 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
     assert imds.requests.count("POST") == len(imds.acknowledged)
 
 
-def test_what_somebody_opens_before_the_agents_look_is_not_started(scene: Scene) -> None:
+def test_an_event_of_a_node_uncordoned_before_the_agents_read_is_not_started(scene: Scene) -> None:
     """The order is taken back from both nodes by the pass that sees one of them open."""
     scene.set(WANTED)
     first, second = (scene.node(instance) for instance in INSTANCES)
@@ -168,7 +168,7 @@ def test_what_somebody_opens_before_the_agents_look_is_not_started(scene: Scene)
 
 
 @pytest.mark.slow
-def test_killed_between_the_two_nodes_patches_the_next_sweep_tells_both(
+def test_killed_between_the_two_nodes_patches_the_next_sweep_writes_both(
     scene: Scene, programs: Programs, tmp_path: Path
 ) -> None:
     scene.set(WANTED)

@@ -104,7 +104,7 @@ def test_a_reboot_planned_for_soon_is_drained_for_and_ends_when_azure_has_done_i
     assert azure.performed == []
 
 
-def test_a_reboot_weeks_ahead_is_told_of_with_both_windows_and_nobody_is_drained(
+def test_a_reboot_weeks_ahead_is_reported_with_both_windows_and_no_node_is_drained(
     scene: Scene, azure: FakeArm
 ) -> None:
     azure.uniform(0)
@@ -187,7 +187,7 @@ def test_a_converged_pass_writes_nothing_until_azure_is_asked_again(scene: Scene
 @pytest.mark.parametrize(
     "refusal", [arm.THROTTLED, arm.FORBIDDEN, arm.NO_TOKEN, arm.BROKEN], ids=lambda one: str(one.status)
 )
-def test_an_azure_that_refuses_makes_unknown_begins_nothing_and_stops_nobody(
+def test_if_azure_refuses_the_events_are_unknown_and_other_nodes_continue(
     scene: Scene, azure: FakeArm, refusal: arm.Refusal
 ) -> None:
     azure.uniform(0, 1)
@@ -246,7 +246,7 @@ def test_a_scale_set_deleted_in_between_and_its_nodes_after_it(scene: Scene, azu
     assert scene.run().node(gone) == {}
 
 
-def test_nodes_of_every_kind_are_told_apart_and_others_clouds_are_let_be(
+def test_nodes_of_every_kind_are_distinguished_and_other_clouds_are_ignored(
     scene: Scene, azure: FakeArm
 ) -> None:
     azure.uniform(0)
@@ -373,7 +373,7 @@ def test_a_process_killed_between_record_and_request_asks_once_more_but_not_at_o
     assert record["profiles"]["default"]["selfService"]["attempt"] == 2
 
 
-def test_an_azure_that_never_does_it_gets_the_node_back_and_the_event_is_let_be(
+def test_if_azure_never_does_it_the_node_is_uncordoned_and_the_event_ignored(
     scene: Scene, azure: FakeArm
 ) -> None:
     scene.set(OURSELVES)

@@ -170,7 +170,7 @@ def test_an_instance_is_drained_for_its_event_and_comes_back_when_aws_calls_it_c
     assert scene.is_untouched(busy)
 
 
-def test_all_events_of_an_instance_are_told_with_all_their_dates(scene: Scene, ec2: FakeEc2) -> None:
+def test_all_events_of_an_instance_are_reported_with_all_their_dates(scene: Scene, ec2: FakeEc2) -> None:
     name = node(scene)
     ec2.told(
         status(
@@ -299,14 +299,14 @@ def test_an_event_has_started_once_its_time_has_come_and_that_is_a_moment_of_cha
     assert NOW + minutes(3) in EC2.changes(memory, NOW)
 
 
-def test_a_date_that_can_not_be_read_is_told_as_such() -> None:
+def test_a_date_that_can_not_be_read_is_reported_as_such() -> None:
     [signal] = read([status(0, {**event(now=NOW), "NotBefore": "soon"})]).signals
 
     assert signal.date_unreadable
     assert signal.not_before is None
 
 
-def test_an_answer_whose_time_is_over_is_unknown_where_nobody_asks_again() -> None:
+def test_an_expired_answer_is_unknown_in_a_process_without_a_client() -> None:
     stale = EC2.reading(on(), remembered([]), NOW + minutes(5))
 
     assert stale is not None
@@ -353,7 +353,7 @@ def test_regions_that_do_not_answer_in_time_leave_the_rest_for_a_later_pass() ->
     assert "90 s" in second.problem
 
 
-def test_whatever_the_list_holds_it_is_read_without_an_exception() -> None:
+def test_a_list_with_any_content_is_read_without_an_exception() -> None:
     odd: list[Object] = [{}, {"InstanceId": None, "Events": "none"}, {"Events": [None, {}, {"Code": 7}]}]
 
     assert len(aws.listing(REGION, odd).found) == 2

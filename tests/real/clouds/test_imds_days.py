@@ -116,7 +116,7 @@ def live(scene: Scene, imds: FakeImds, node: str, day: Day) -> list[bool]:
 
 
 @pytest.mark.parametrize("day", [LIVE, HOST, REBOOT, REDEPLOY], ids=["live", "host", "reboot", "redeploy"])
-def test_a_day_that_the_settings_let_pass_leaves_the_node_alone(
+def test_a_day_of_events_that_the_settings_ignore_leaves_the_node_alone(
     scene: Scene, imds: FakeImds, node: str, day: Day
 ) -> None:
     assert live(scene, imds, node, day) == [False] * 4
@@ -135,7 +135,7 @@ def test_a_day_that_is_cancelled_brings_the_node_back(scene: Scene, imds: FakeIm
 
 
 @pytest.mark.parametrize("day", [LIVE, HOST, REBOOT, REDEPLOY], ids=["live", "host", "reboot", "redeploy"])
-def test_a_day_that_the_settings_do_not_let_pass_is_drained_for(
+def test_a_day_of_events_that_the_settings_drain_for_drains_the_node(
     scene: Scene, imds: FakeImds, node: str, day: Day
 ) -> None:
     scene.set("events: {LiveMigration: {drain: true}, Freeze: {drain: true}, userInitiated: Drain}\n")

@@ -114,7 +114,7 @@ def test_an_object_follows_the_case_to_its_end_and_is_kept_for_a_while(viewed: S
     assert views(scene) == []
 
 
-def test_every_event_of_a_node_has_its_own_object_also_what_is_let_pass(viewed: Scene) -> None:
+def test_every_event_of_a_node_has_its_own_object_even_if_it_is_ignored(viewed: Scene) -> None:
     scene = viewed
     node = scene.node()
     pause = scene.event(0, "Freeze", 30, event_id="F1", description=LIVE_MIGRATION, duration=5)
@@ -159,7 +159,7 @@ def test_without_the_kind_everything_works_for_one_request_a_pass(scene: Scene) 
     assert writes(scene)[count:] == [("list", 404)]
 
 
-def test_who_does_not_ask_for_it_pays_nothing(scene: Scene) -> None:
+def test_without_the_setting_there_are_no_extra_requests(scene: Scene) -> None:
     node = scene.node()
     scene.condition_tells(node)
     count = len(writes(scene))
@@ -168,7 +168,7 @@ def test_who_does_not_ask_for_it_pays_nothing(scene: Scene) -> None:
     assert writes(scene)[count:] == []
 
 
-def test_a_view_that_was_deleted_is_made_anew_and_a_foreign_one_is_left(viewed: Scene) -> None:
+def test_a_deleted_object_is_created_again_and_a_foreign_one_is_left(viewed: Scene) -> None:
     scene = viewed
     node = scene.node()
     theirs = {

@@ -165,7 +165,7 @@ def test_a_node_that_is_not_for_us_bears_no_sign(scene: Scene) -> None:
     assert conditions(scene, node) == {}
 
 
-def test_started_is_not_running_and_a_manual_cordon_later_is_let_be(scene: Scene) -> None:
+def test_started_is_not_running_and_a_later_manual_cordon_is_ignored(scene: Scene) -> None:
     """Two of drainsafe's own bugs."""
     scene.set(BOTH)
     node = scene.node()

@@ -228,7 +228,7 @@ def test_with_surge_an_agent_pool_has_the_new_machine_before_the_old_node_is_dra
     assert aks.count() == 2
 
 
-def test_an_agent_pool_that_refuses_is_told_of_and_asked_again(scene: Scene, aks: FakeAgentPools) -> None:
+def test_an_agent_pool_that_refuses_is_reported_and_tried_again(scene: Scene, aks: FakeAgentPools) -> None:
     names = aks.pool("np", 1)
     scene.node(0, Pool("np"))
     scene.condition_tells(names[0], "Redeploy")

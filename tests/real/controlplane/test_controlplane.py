@@ -143,7 +143,7 @@ def test_conditions_stay_as_they_are_set(cluster: ControlPlane, node: str) -> No
     assert conditions["KernelDeadlock"]["status"] == "False"
 
 
-def test_a_node_that_tells_nothing_becomes_ready(cluster: ControlPlane) -> None:
+def test_a_node_without_a_status_becomes_ready(cluster: ControlPlane) -> None:
     bare = {"metadata": {"name": "bare", "annotations": {"kwok.x-k8s.io/node": "fake"}}}
     cluster.api.create("nodes", bare)
 
@@ -172,7 +172,7 @@ def test_a_node_is_as_big_and_named_as_on_aks(cluster: ControlPlane, node: str) 
     assert 22_000 <= len(json.dumps(stored)) <= 28_000
 
 
-def test_the_audit_log_tells_who_asked(cluster: ControlPlane) -> None:
+def test_the_audit_log_names_the_client(cluster: ControlPlane) -> None:
     began = datetime.now(UTC)
     cluster.api.create("serviceaccounts", {"metadata": {"name": "asker"}})
     with (

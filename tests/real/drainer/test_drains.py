@@ -161,7 +161,7 @@ def test_two_budgets_on_a_pod_are_both_named(bench: Bench) -> None:
     assert "more than one" in blocked.blockers[0].because
 
 
-def test_somebodys_uncordon_stops_the_drain(bench: Bench) -> None:
+def test_a_persons_uncordon_stops_the_drain(bench: Bench) -> None:
     bench.run_app("web", 2)
     bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=0))
     bench.cordon()

@@ -39,7 +39,7 @@ def built(folder: Path, kustomization: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("way", ["cronjob", "deployment"])
-def test_the_reconciler_gets_an_identity_and_nobody_else(tmp_path: Path, way: str) -> None:
+def test_only_the_reconciler_gets_an_identity(tmp_path: Path, way: str) -> None:
     found = built(tmp_path, BLOCKS[0].replace("../k8s/cronjob #", f"../k8s/{way} #"))
 
     labelled = set()

@@ -100,7 +100,7 @@ def reached(policy: Object) -> set[tuple[str, object]]:
     }
 
 
-def test_nobody_connects_to_a_sweep_and_only_monitoring_to_a_server() -> None:
+def test_no_one_connects_to_a_sweep_and_only_monitoring_to_a_server() -> None:
     for folder in ("cronjob", "deployment"):
         found = policies(folder)
         assert found["deny-ingress"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
@@ -249,7 +249,7 @@ def installed(controlplane: ControlPlane) -> Iterator[ControlPlane]:
         yield controlplane
 
 
-def test_who_replaces_machines_may_say_how_many_and_nothing_else_of_a_pool() -> None:
+def test_the_right_to_replace_machines_covers_only_the_scale_of_a_pool() -> None:
     (role,) = [found for found in built("replacing") if found["kind"] == "ClusterRole"]
     writing = {
         resource

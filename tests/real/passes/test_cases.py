@@ -29,7 +29,7 @@ def blocked(scene: Scene, node: str) -> None:
     scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
 
 
-def test_a_case_from_the_first_word_of_it_to_the_last(scene: Scene) -> None:
+def test_a_whole_case_from_its_first_event_to_the_uncordon(scene: Scene) -> None:
     node = scene.node()
     scene.workload("web", node)
     scene.condition_tells(node, event_id=ID)
@@ -63,7 +63,7 @@ def test_a_case_from_the_first_word_of_it_to_the_last(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
-def test_a_source_that_told_of_the_event_and_is_unknown_now_holds_the_uncordon(
+def test_a_source_that_reported_the_event_and_is_unknown_now_holds_the_uncordon(
     scene: Scene, status: str
 ) -> None:
     scene.set("uncordon: {settle: 0s}")
@@ -104,7 +104,7 @@ def test_an_event_that_no_source_can_tell_of_leads_to_no_drain(scene: Scene) -> 
     assert "unknown: condition:VMEventScheduled" in told.text
 
 
-def test_the_uncordon_waits_for_every_source_that_told_of_the_event(scene: Scene) -> None:
+def test_the_uncordon_waits_for_every_source_that_reported_the_event(scene: Scene) -> None:
     scene.set("uncordon: {settle: 0s}")
     node = scene.node()
     scene.condition_tells(node)
@@ -203,7 +203,7 @@ def test_an_event_cancelled_before_its_drain_leaves_nothing_behind(scene: Scene)
     assert scene.is_untouched(node)
 
 
-def test_somebodys_uncordon_is_respected_until_a_new_event(scene: Scene) -> None:
+def test_a_persons_uncordon_is_respected_until_a_new_event(scene: Scene) -> None:
     node = scene.node()
     blocked(scene, node)
     scene.condition_tells(node, event_id=ID)
@@ -229,7 +229,7 @@ def test_somebodys_uncordon_is_respected_until_a_new_event(scene: Scene) -> None
     assert scene.pods_on(node) == []
 
 
-def test_a_drainer_stops_by_itself_when_somebody_uncordons_the_node(scene: Scene) -> None:
+def test_a_drainer_stops_by_itself_when_a_person_uncordons_the_node(scene: Scene) -> None:
     node = scene.node()
     blocked(scene, node)
     scene.condition_tells(node)
@@ -244,7 +244,7 @@ def test_a_drainer_stops_by_itself_when_somebody_uncordons_the_node(scene: Scene
 
 
 @pytest.mark.parametrize("same_process", [True, False], ids=["under a drain", "between two sweeps"])
-def test_a_node_made_anew_under_its_name_in_mid_case_is_another_node(
+def test_a_node_created_again_under_its_name_in_mid_case_is_another_node(
     scene: Scene, same_process: bool
 ) -> None:
     node = scene.node()
@@ -338,7 +338,7 @@ def test_release_undoes_what_is_ours_and_only_that(scene: Scene, programs: Progr
     assert programs.run("release", POOL.node_name(77)).code == 1
 
 
-def test_the_state_of_a_case_survives_whoever_made_it(scene: Scene) -> None:
+def test_the_state_of_a_case_survives_the_process_that_wrote_it(scene: Scene) -> None:
     scene.set("uncordon: {settle: 0s}")
     node = scene.node()
     scene.workload("web", node)

@@ -122,7 +122,7 @@ def test_the_remediators_preview_keeps_freezes_to_itself(scene: Scene) -> None:
     assert any("drains for Freeze too" in note for note in told.document["notes"])
 
 
-def test_a_remediator_config_that_cannot_be_read_is_told_of_and_stops_nothing(scene: Scene) -> None:
+def test_a_remediator_config_that_cannot_be_read_is_reported_and_stops_nothing(scene: Scene) -> None:
     name = {"name": "remediator-config", "namespace": "kube-system"}
     scene.api.create("configmaps", {"metadata": name, "data": {"appConfig": "{not json"}})
     node = scene.node(0)
@@ -217,7 +217,7 @@ def test_an_agent_that_is_not_ready_makes_imds_unknown_and_holds_the_uncordon(sc
     assert scene.is_untouched(node)
 
 
-def test_no_agent_is_one_line_and_windows_nodes_are_told_of_as_not_covered(scene: Scene) -> None:
+def test_no_agent_is_one_line_and_windows_nodes_are_reported_as_not_covered(scene: Scene) -> None:
     for instance in range(3):
         scene.node(instance)
     windows = scene.node(0, Pool("win", windows=True))

@@ -156,7 +156,7 @@ def test_no_more_nodes_are_drained_at_once_than_the_settings_say(scene: Scene) -
     assert "drain.maxConcurrentNodes" in told.holds(second)["drainSlot"]
 
 
-def test_a_drain_that_takes_too_long_is_told_of_and_tried_again(scene: Scene) -> None:
+def test_a_drain_that_takes_too_long_is_reported_and_tried_again(scene: Scene) -> None:
     scene.set("drain: {timeout: 10m}")
     node = scene.node()
     scene.workload("web", node)
@@ -205,7 +205,7 @@ def test_the_node_that_we_run_on_is_drained_last_and_our_own_pod_goes_last(scene
     assert scene.pods_on(other) == scene.pods_on(own) == []
 
 
-def test_a_node_under_our_ignore_label_is_let_be(scene: Scene) -> None:
+def test_a_node_with_our_ignore_label_is_ignored(scene: Scene) -> None:
     node = scene.node(labels={f"{PREFIX}/ignore": "true"})
     scene.condition_tells(node)
 

@@ -135,7 +135,9 @@ def test_a_singletons_new_pod_is_up_elsewhere_before_the_old_one_goes(
     assert [name for name in asked(scene, "create", "pods", since) if name.startswith("web")] == []
 
 
-def test_a_singleton_that_does_not_fit_is_told_of_with_the_reason(scene: Scene, programs: Programs) -> None:
+def test_a_singleton_that_can_not_be_restarted_is_reported_with_the_reason(
+    scene: Scene, programs: Programs
+) -> None:
     programs.configure(f"{ENFORCE}drain: {{restartSingletons: true}}\n")
     node = scene.node(0)
     made = deployment("web", 1)

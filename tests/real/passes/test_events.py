@@ -50,7 +50,7 @@ def test_the_node_condition_and_imds_each_lead_to_a_drain(scene: Scene, kind: st
 
 
 @pytest.mark.parametrize(("kind", "description", "read_as"), LET_PASS)
-def test_what_the_defaults_let_pass_is_told_of_and_left_alone(
+def test_what_the_defaults_ignore_is_reported_and_left_alone(
     scene: Scene, kind: str, description: str, read_as: str
 ) -> None:
     by_condition, by_imds = scene.node(0), scene.node(1)
@@ -91,7 +91,7 @@ def test_a_live_migration_that_has_started_is_past_its_use(scene: Scene) -> None
     assert told.holds(node) == {"inTime": "LiveMigration has started: a drain would come too late"}
 
 
-def test_a_pause_shorter_than_the_threshold_is_let_pass_and_an_unknown_one_counts_as_long(
+def test_a_pause_shorter_than_the_threshold_is_ignored_and_an_unknown_one_counts_as_long(
     scene: Scene,
 ) -> None:
     scene.set("events: {Freeze: {drain: true, minDuration: 30s}}\nbudget: {maxUnavailable: 3}")
@@ -141,7 +141,7 @@ def test_a_request_by_hand_is_an_event_until_its_author_takes_it_back(scene: Sce
     assert scene.is_untouched(node)
 
 
-def test_what_a_user_of_the_subscription_started_is_told_of_and_not_drained_for(scene: Scene) -> None:
+def test_an_event_that_a_user_started_is_reported_and_not_drained_for(scene: Scene) -> None:
     node, drained = scene.node(0), scene.node(1)
     words = "Virtual machine is going to be restarted as requested by authorized user."
     scene.imds_tells(0, scene.event(0, "Reboot", source="User"))

@@ -121,7 +121,7 @@ def test_3_when_the_api_server_is_gone(scene: Scene, programs: Programs) -> None
     assert len(done.err.splitlines()) == 1
 
 
-def test_3_when_nobody_knows_us(scene: Scene, programs: Programs) -> None:
+def test_3_when_the_token_is_unknown(scene: Scene, programs: Programs) -> None:
     config = yaml.safe_load(programs.kubeconfig.read_text(encoding="utf-8"))
     config["users"][0]["user"] = {"token": "of-nobody"}
     stranger = programs.folder / "stranger.kubeconfig"

@@ -167,7 +167,7 @@ def test_the_api_server_goes_and_comes_back_and_the_work_goes_on(scene: Scene, p
     assert process.terminate().code == 0
 
 
-def test_health_is_told_over_http(scene: Scene, programs: Programs) -> None:
+def test_health_is_served_over_http(scene: Scene, programs: Programs) -> None:
     scene.node()
     process = serving(programs)
     (line,) = process.wait_for("listening")

@@ -142,7 +142,7 @@ def test_a_live_migration_is_never_drained_for_outside_the_window(scene: Scene) 
     assert "outsideWindow is Never" in told.holds(node)["windowOpen"]
 
 
-def test_a_time_that_is_not_allowed_beats_the_window_and_tells_its_reason(scene: Scene) -> None:
+def test_a_time_that_is_not_allowed_beats_the_window_and_shows_its_reason(scene: Scene) -> None:
     scene.set(NOON + SALE % "")
     node = scene.node()
     scene.condition_tells(node, minutes=600)
