@@ -79,8 +79,8 @@ class Pod:
     """A pod as one read or one watch event showed it.
 
     `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `deleting_until` is
-    metadata.deletionTimestamp, which includes the grace period. `labels` and `annotations` are complete, for
-    selectors and pod rules.
+    metadata.deletionTimestamp, which includes the grace period. A client keeps only those
+    `annotations` that are read, and very many `labels` only up to a limit.
     """
 
     namespace: str

@@ -9,6 +9,7 @@ _PLAIN = "reconciler/clients/kubernetes/plain_access.py"
 _ACCESS_TEST = "tests/clients/kubernetes/test_access.py"
 _CONNECTION = "reconciler/clients/kubernetes/connection.py"
 _LIMITS_TEST = "tests/clients/kubernetes/test_limits.py"
+_MEMORY_TEST = "tests/clients/kubernetes/test_memory.py"
 _PATHS = "reconciler/clients/kubernetes/paths.py"
 _PATHS_TEST = "tests/clients/kubernetes/test_paths.py"
 
@@ -148,5 +149,53 @@ CLIENT_RULES = (
         "if sum(map(len, rest)) > LARGEST_EVENT:",
         "if False:",
         _LIMITS_TEST,
+    ),
+    Mutant(
+        18,
+        "of a pod's annotations only those that are read are kept",
+        "reconciler/clients/kubernetes/wire/reducing.py",
+        "if key in annotations}",
+        "if key in annotations} | dict(annotations)",
+        _MEMORY_TEST,
+    ),
+    Mutant(
+        18,
+        "a pod's labels have a limit",
+        "reconciler/clients/kubernetes/wire/reducing.py",
+        "if len(found) > LABELS:",
+        "if False:",
+        _MEMORY_TEST,
+    ),
+    Mutant(
+        18,
+        "the selector of a PodDisruptionBudget has a limit",
+        "reconciler/clients/kubernetes/wire/reducing.py",
+        "_size(selector) > SELECTOR:",
+        "False:",
+        _MEMORY_TEST,
+    ),
+    Mutant(
+        18,
+        "a reference of a pod has a limit",
+        "reconciler/clients/kubernetes/wire/reducing.py",
+        "(part[:_REFERENCE] for part in parts)",
+        "parts",
+        _MEMORY_TEST,
+    ),
+    Mutant(
+        18,
+        "a page that is too large is requested in smaller ones",
+        "reconciler/clients/kubernetes/wire/lists.py",
+        "if size <= 1:",
+        "if True:",
+        _MEMORY_TEST,
+    ),
+    Mutant(
+        18,
+        "a list that repeats itself ends",
+        "reconciler/clients/kubernetes/wire/lists.py",
+        "following == token or ",
+        "",
+        _MEMORY_TEST,
     ),
 )

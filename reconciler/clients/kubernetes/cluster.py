@@ -13,8 +13,8 @@ from datetime import timedelta
 from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import maintenances, node_writing, objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.clients.kubernetes.paths import CORE, NODES, PODS, api, core, on_node
-from reconciler.clients.kubernetes.wire.lists import list_all, node_format, pod_format
+from reconciler.clients.kubernetes.paths import BUDGETS, CORE, NODES, PODS, api, core, on_node
+from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
@@ -80,10 +80,8 @@ class Cluster:
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Return every PodDisruptionBudget."""
         with _for_the_pass():
-            found, _ = objects.get_list(
-                self._connection, api("policy", "v1") / "poddisruptionbudgets", objects.BudgetObject
-            )
-        return tuple(objects.to_budget(one) for one in found)
+            listed = list_all(self._connection, BUDGETS, budget_format())
+        return tuple(listed.items)
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """Return the labels of every namespace, by name."""

@@ -11,17 +11,16 @@ from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import node_writing, objects
 from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request
-from reconciler.clients.kubernetes.paths import PODS, ApiPath, api, core, on_node
+from reconciler.clients.kubernetes.paths import BUDGETS, PODS, ApiPath, api, core, on_node
 from reconciler.clients.kubernetes.restarting import restart
 from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
-from reconciler.clients.kubernetes.wire import protobuf, shapes
-from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, pod_format
+from reconciler.clients.kubernetes.wire import protobuf
+from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, budget_format, list_all, pod_format
 from reconciler.errors import NotFound
 from reconciler.model.node import Node, Wanted
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 
-BUDGETS = api("policy", "v1") / "poddisruptionbudgets"
 ATTACHMENTS = api("storage.k8s.io", "v1") / "volumeattachments"
 
 Value = TypeVar("Value")
@@ -111,33 +110,38 @@ class _Pods(Watched[Pod]):
         return value.resource_version
 
 
-class _Budgets(Watched[objects.BudgetObject]):
+class _Budgets(Watched[PodDisruptionBudget]):
     path = BUDGETS
+    accept = ACCEPT
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._form = budget_format()
         self.query: dict[str, str] = {}
 
-    def list(self) -> tuple[list[objects.BudgetObject], str]:
-        return objects.get_list(self._connection, self.path, objects.BudgetObject, patience=AT_ONCE)
+    def list(self) -> tuple[list[PodDisruptionBudget], str]:
+        listed = list_all(self._connection, self.path, self._form, patience=AT_ONCE)
+        return listed.items, listed.resource_version
 
-    def read(self, content_type: str, encoded: bytes) -> objects.BudgetObject:
-        return shapes.decode(objects.BudgetObject, encoded)
+    def read(self, content_type: str, encoded: bytes) -> PodDisruptionBudget:
+        if content_type == PROTOBUF:
+            return self._form.from_protobuf(protobuf.unwrapped(encoded))
+        return self._form.from_json(encoded)
 
-    def uid(self, value: objects.BudgetObject) -> str:
-        return value.metadata.uid
+    def uid(self, value: PodDisruptionBudget) -> str:
+        # A budget that was deleted and created again is the same one for those that watch.
+        return value.key
 
-    def version(self, value: objects.BudgetObject) -> str:
-        return value.metadata.resourceVersion
+    def version(self, value: PodDisruptionBudget) -> str:
+        return value.resource_version
 
 
 def _pod_change(there: bool, pod: Pod) -> PodChange:
     return pod if there else PodGone(pod.uid)
 
 
-def _budget_change(there: bool, budget: objects.BudgetObject) -> BudgetChange:
-    found = objects.to_budget(budget)
-    return found if there else BudgetGone(found.key)
+def _budget_change(there: bool, budget: PodDisruptionBudget) -> BudgetChange:
+    return budget if there else BudgetGone(budget.key)
 
 
 @contextmanager

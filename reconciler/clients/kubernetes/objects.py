@@ -1,4 +1,4 @@
-"""The small objects, read as JSON with only the fields that we use: budgets, ConfigMaps, workloads."""
+"""The small objects, read as JSON with only the fields that we use: ConfigMaps, workloads."""
 
 from __future__ import annotations
 
@@ -6,49 +6,17 @@ from typing import TypeVar
 
 import msgspec
 
+from reconciler.clients.kubernetes.answers import JSON
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import ApiPath
-from reconciler.clients.kubernetes.wire.reducing import requirement
-from reconciler.clients.kubernetes.wire.shapes import Expression, ObjectMeta, Page, decode
+from reconciler.clients.kubernetes.wire.lists import json_format, list_all
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Selector, decode
 from reconciler.clients.retrying import PATIENCE, patiently
-from reconciler.model.pod import PodDisruptionBudget
-from reconciler.model.selector import LabelSelector
 
 # The attributes have the names of the API, so that no table of names is needed.
 # ruff: noqa: N815
 
 Item = TypeVar("Item")
-
-
-class Selector(msgspec.Struct):
-    """metav1.LabelSelector."""
-
-    matchLabels: dict[str, str] | None = None
-    matchExpressions: list[Expression] | None = None
-
-
-class PdbSpec(msgspec.Struct):
-    """policy/v1 PodDisruptionBudgetSpec."""
-
-    selector: Selector | None = None
-    unhealthyPodEvictionPolicy: str | None = None
-
-
-class BudgetStatus(msgspec.Struct):
-    """policy/v1 PodDisruptionBudgetStatus."""
-
-    disruptionsAllowed: int = 0
-    desiredHealthy: int = 0
-    currentHealthy: int = 0
-    expectedPods: int = 0
-
-
-class BudgetObject(msgspec.Struct):
-    """policy/v1 PodDisruptionBudget."""
-
-    metadata: ObjectMeta
-    spec: PdbSpec = msgspec.field(default_factory=PdbSpec)
-    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
 
 
 class OnlyMetadata(msgspec.Struct):
@@ -176,37 +144,9 @@ def get(connection: Connection, path: ApiPath, kind: type[Item]) -> Item:
 def get_list(
     connection: Connection, path: ApiPath, kind: type[Item], *, labels: str = "", patience: float = PATIENCE
 ) -> tuple[list[Item], str]:
-    """Read a whole list in one request; return its objects and its resourceVersion.
+    """Read a whole list in pages of JSON; return its objects and its resourceVersion.
 
-    `patience` is the seconds that retries may take. Raises the errors of ClusterError.
+    `patience` is the seconds that retries of a page may take. Raises the errors of ClusterError.
     """
-    request = Request("GET", path, query={"labelSelector": labels} if labels else {})
-    body = patiently(lambda: connection.send(request), patience=patience, sleep=connection.sleep)
-    page = decode(Page[kind], body)  # type: ignore[valid-type]  # the class is an argument
-    return page.items or [], page.metadata.resourceVersion
-
-
-def to_selector(found: Selector | None) -> LabelSelector | None:
-    """Reduce a label selector; None stays None, and selects nothing."""
-    if found is None:
-        return None
-    return LabelSelector.of(
-        found.matchLabels or {},
-        *(requirement(one) for one in found.matchExpressions or ()),
-    )
-
-
-def to_budget(found: BudgetObject) -> PodDisruptionBudget:
-    """Reduce a PodDisruptionBudget."""
-    meta, status = found.metadata, found.status
-    return PodDisruptionBudget(
-        namespace=meta.namespace,
-        name=meta.name,
-        selector=to_selector(found.spec.selector),
-        allowed=status.disruptionsAllowed,
-        desired=status.desiredHealthy,
-        healthy=status.currentHealthy,
-        expected=status.expectedPods,
-        unhealthy_always=found.spec.unhealthyPodEvictionPolicy == "AlwaysAllow",
-        resource_version=meta.resourceVersion,
-    )
+    listed = list_all(connection, path, json_format(kind), labels=labels, accept=JSON, patience=patience)
+    return listed.items, listed.resource_version

@@ -59,3 +59,6 @@ def core(namespace: str) -> ApiPath:
 def on_node(node: str) -> str:
     """Return the field selector for the pods of a node; Rejected if it is no name."""
     return f"spec.nodeName={checked(node)}"
+
+
+BUDGETS = api("policy", "v1") / "poddisruptionbudgets"

@@ -9,9 +9,9 @@ from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.paths import api, core
-from reconciler.clients.kubernetes.wire.reducing import owner_of
-from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Page, decode
-from reconciler.clients.retrying import patiently, write_until_settled
+from reconciler.clients.kubernetes.wire.reducing import owner_of, to_selector
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Selector
+from reconciler.clients.retrying import write_until_settled
 from reconciler.errors import Conflict, NotFound, Rejected, Unreachable
 from reconciler.model.moments import to_text
 from reconciler.model.names import is_object_name, shown
@@ -129,7 +129,7 @@ def _check_name(pod: Pod, owner: Owner) -> None:
         raise Rejected(f"pod {pod.key} names an owner that can't exist: {owner.kind} {shown(owner.name)}")
 
 
-def _check_owner(pod: Pod, owner: Owner, found: ObjectMeta, selector: objects.Selector | None) -> None:
+def _check_owner(pod: Pod, owner: Owner, found: ObjectMeta, selector: Selector | None) -> None:
     """Raise Rejected unless the object that was read is the owner, and selects the pod.
 
     The UID alone proves nothing: everybody who may read the object can put it into the pod. A controller
@@ -140,7 +140,7 @@ def _check_owner(pod: Pod, owner: Owner, found: ObjectMeta, selector: objects.Se
         raise Rejected(f"asked for {what}, the answer is {found.namespace}/{found.name}")
     if not owner.uid or found.uid != owner.uid:
         raise Rejected(f"{what} does not own pod {pod.key}: it has another UID")
-    chosen = objects.to_selector(selector)
+    chosen = to_selector(selector)
     if chosen is None or not chosen.matches(pod.labels):
         raise Rejected(f"{what} does not own pod {pod.key}: it does not select the pod")
 
@@ -159,12 +159,12 @@ def _bound_volume(connection: Connection, pod: Pod) -> str:
 
 
 def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> str:
-    request = Request("GET", api(AUTOSCALERS, "v1", namespace) / "evictionautoscalers")
+    place = api(AUTOSCALERS, "v1", namespace) / "evictionautoscalers"
     try:
-        body = patiently(lambda: connection.send(request), sleep=connection.sleep)
+        found, _ = objects.get_list(connection, place, objects.EvictionAutoScaler)
     except NotFound:
         return ""
-    for one in decode(Page[objects.EvictionAutoScaler], body).items or ():
+    for one in found:
         if one.spec.targetKind.lower() == "deployment" and one.spec.targetName == deployment:
             return f"Azure's EvictionAutoScaler {one.metadata.name} manages it"
     return ""

@@ -166,7 +166,7 @@ def test_a_hostile_owner_of_a_machine_is_that_machines_problem(tmp_path: Path, n
     connection.close()
     stub.close()
 
-    assert "is no name of a Kubernetes object" in found.problem
+    assert found.problem.startswith("there can be no MachineSet")
     assert len(stub.asked) == 1
 
 

@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 
 from reconciler.clients.kubernetes.answers import GONE
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.kubernetes.paths import NODES, PODS
+from reconciler.clients.kubernetes.paths import BUDGETS, NODES, PODS
 from reconciler.clients.kubernetes.wire import messages, protobuf
-from reconciler.clients.kubernetes.wire.lists import ListResult, list_all, node_format, pod_format
+from reconciler.clients.kubernetes.wire.lists import (
+    ListResult,
+    budget_format,
+    list_all,
+    node_format,
+    pod_format,
+)
 from reconciler.errors import ClusterError, Rejected, Unreachable
 from reconciler.model.node import Node, Wanted
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support import shapes
 from tests.support.controlplane import workloads
@@ -25,7 +31,17 @@ from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import JSON, PROTOBUF, Answer, Asked, status
 
-Value = TypeVar("Value", Node, Pod)
+Value = TypeVar("Value", Node, Pod, PodDisruptionBudget)
+SELECTORS: tuple[shapes.Object, ...] = (
+    {},
+    {"selector": {}},
+    {
+        "selector": {
+            "matchLabels": {"app": "web"},
+            "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}],
+        }
+    },
+)
 WITH_CAPACITY = Wanted(WANTED.conditions, PREFIX, capacity=True)
 
 
@@ -114,6 +130,13 @@ def test_a_real_server_gives_the_same_in_both_formats(cluster: ControlPlane, con
     def both_pods() -> bool:
         return same(lambda accept: list_all(connection, PODS, pods, accept=accept))
 
+    def both_budgets() -> bool:
+        return same(lambda accept: list_all(connection, BUDGETS, budget_format(), page=2, accept=accept))
+
+    for number, chosen in enumerate(SELECTORS):
+        spec = {"maxUnavailable": number, "unhealthyPodEvictionPolicy": "AlwaysAllow", **chosen}
+        body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": f"b{number}"}}
+        cluster.api.create("poddisruptionbudgets", {**body, "spec": spec})
     nodes, pods = node_format(WITH_CAPACITY), pod_format(placement=True)
     # kwok goes on writing to what it looks after: the two reads have to be of one moment.
     wait_for("two reads of the same nodes", both_nodes)
@@ -122,7 +145,18 @@ def test_a_real_server_gives_the_same_in_both_formats(cluster: ControlPlane, con
     assert len(found) == 7
     assert all(node.ready and node.allocatable["cpu"] == "7820m" and node.zone for node in found)
     assert [node.annotations for node in found if node.annotations] == [{f"{PREFIX}/record": "{}"}]
+    wait_for("two reads of the same budgets", both_budgets)
+    budgets = {one.name: one for one in list_all(connection, BUDGETS, budget_format(), page=2).items}
+    assert [str(budgets[f"b{number}"].selector) for number in range(3)] == ["None", "", "app=web,!tier"]
+    assert all(one.unhealthy_always and one.resource_version for one in budgets.values())
+    wait_for("the status of a budget", lambda: _budget(connection, "b2").expected == 3)
+    assert _budget(connection, "b2").desired == 1
     assert all(pod.empty_dir for pod in list_all(connection, PODS, pods).items)
+
+
+def _budget(connection: Connection, name: str) -> PodDisruptionBudget:
+    found = list_all(connection, BUDGETS, budget_format(), page=2).items
+    return next(one for one in found if one.name == name)
 
 
 def fill_name(cluster: ControlPlane) -> str:

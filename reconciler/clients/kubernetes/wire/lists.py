@@ -1,4 +1,4 @@
-"""The big lists, nodes and pods: requested in pages, read in the format that the server answers in.
+"""Lists: requested in pages, read in the format that the server answers in.
 
 They are consistent reads (no resourceVersion=0): decisions need the current list, not an old one of a cache.
 Pages limit what the server encodes at once and, if it answers in JSON, what we hold.
@@ -6,6 +6,7 @@ Pages limit what the server encodes at once and, if it answers in JSON, what we 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +16,17 @@ from reconciler.clients.kubernetes.answers import GONE, JSON, PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request, Stream
 from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire import messages, protobuf, shapes
-from reconciler.clients.kubernetes.wire.reducing import FROM_JSON, FROM_MESSAGES, node_reducer, pod_reducer
+from reconciler.clients.kubernetes.wire.reducing import (
+    FROM_JSON,
+    FROM_MESSAGES,
+    budget_of,
+    node_reducer,
+    pod_reducer,
+)
 from reconciler.clients.retrying import PATIENCE, patiently
-from reconciler.errors import ClusterError, Rejected, Unreachable
+from reconciler.errors import ClusterError, Rejected, TooLarge, Unreachable
 from reconciler.model.node import Node, Wanted
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Pod, PodDisruptionBudget
 
 PAGE = 500
 """Objects per page, as kubectl has it; bigger pages were no faster."""
@@ -27,7 +34,10 @@ PAGE = 500
 ACCEPT = f"{PROTOBUF},{JSON}"
 RESTARTS = 3
 
-Value = TypeVar("Value", Node, Pod)
+LONGEST = 300.0
+"""Seconds for all pages of a list."""
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +56,10 @@ class Format(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a list is requested: selectors and limit, formats, and the seconds for retries of each page."""
+    """How a list is requested: selectors, objects per page, formats, and the seconds for retries."""
 
     query: dict[str, str]
+    page: int
     accept: str
     patience: float
 
@@ -94,6 +105,34 @@ def pod_format(*, placement: bool = False) -> Format[Pod]:
     )
 
 
+def budget_format() -> Format[PodDisruptionBudget]:
+    """Return how PodDisruptionBudgets are read."""
+
+    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[PodDisruptionBudget]]:
+        page = shapes.decode(shapes.Page[shapes.BudgetObject], body)
+        return page.kind, page.metadata, [budget_of(one) for one in page.items or ()]
+
+    return Format(
+        "PodDisruptionBudgetList",
+        lambda encoded: budget_of(protobuf.parse(messages.PodDisruptionBudget, encoded)),
+        lambda body: budget_of(shapes.decode(shapes.BudgetObject, body)),
+        whole,
+    )
+
+
+def json_format(kind: type[Value]) -> Format[Value]:
+    """Return how objects that are read in JSON alone are read: as this class, whatever their list's kind."""
+
+    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[Value]]:
+        page = shapes.decode(shapes.Page[kind], body)  # type: ignore[valid-type]  # the class is an argument
+        return "", page.metadata, page.items or []
+
+    def never(_: object) -> Value:
+        raise Rejected("asked for JSON, the answer is protobuf")
+
+    return Format("", never, lambda body: shapes.decode(kind, body), whole)
+
+
 def list_all(
     connection: Connection,
     path: ApiPath,
@@ -110,11 +149,11 @@ def list_all(
     `page` is the number of objects per request, `patience` the seconds that retries of a page may take.
     Raises Unreachable if the server does not answer, Rejected for an answer in another format.
     """
-    selectors = {"fieldSelector": fields, "labelSelector": labels, "limit": str(page) if page else ""}
+    selectors = {"fieldSelector": fields, "labelSelector": labels}
     query = {key: value for key, value in selectors.items() if value}
     for _ in range(RESTARTS):
         try:
-            return _pages(connection, path, form, Asking(query, accept, patience))
+            return _pages(connection, path, form, Asking(query, page, accept, patience))
         except ClusterError as error:
             # The rest of a list that was begun minutes ago may be compacted away: start again.
             if error.status != GONE:
@@ -125,17 +164,30 @@ def list_all(
 def _pages(connection: Connection, path: ApiPath, form: Format[Value], asking: Asking) -> ListResult[Value]:
     result: ListResult[Value] = ListResult([], "")
     token = ""
+    size = asking.page
+    ends = time.monotonic() + LONGEST
     while True:
-        more = {"continue": token} if token else {}
+        more = {"limit": str(size)} if size else {}
+        more |= {"continue": token} if token else {}
         request = Request("GET", path, query={**asking.query, **more}, accept=asking.accept)
 
         def ask(request: Request) -> tuple[list[Value], str, str]:
             with connection.stream(request) as stream:
                 return _one_page(stream, form)
 
-        items, resource_version, token = patiently(
-            partial(ask, request), patience=asking.patience, sleep=connection.sleep
-        )
+        try:
+            items, resource_version, following = patiently(
+                partial(ask, request), patience=asking.patience, sleep=connection.sleep
+            )
+        except TooLarge:
+            # A page of JSON is held as a whole. Large objects come in smaller pages.
+            if size <= 1:
+                raise
+            size //= 2
+            continue
+        if following and (following == token or time.monotonic() > ends):
+            raise Unreachable(f"GET {path}: the list has no end")
+        token = following
         result.items.extend(items)
         # Every page has the same one: that of the snapshot from which all pages are cut.
         result.resource_version = resource_version

@@ -2,8 +2,9 @@
 
 The decoder skips the fields that a message class does not name: most of a node (its images) and of a pod.
 Field numbers are part of the API and never change. They come from the files generated.proto of k8s.io/api
-(core/v1) and k8s.io/apimachinery (apis/meta/v1, runtime, api/resource) at v0.36. The table below replaces a
-.proto file and its build step. A line is `name number type`; `*` repeats, `<V>` is a map from string to V.
+(core/v1, policy/v1) and k8s.io/apimachinery (apis/meta/v1, runtime, api/resource) at v0.36. The table below
+replaces a .proto file and its build step. A line is `name number type`; `*` repeats, `<V>` is a map from
+string to V.
 """
 
 from __future__ import annotations
@@ -90,6 +91,26 @@ NodeCondition
   message 6 string
 NodeSystemInfo
   bootID 3 string
+
+PodDisruptionBudget
+  metadata 1 BudgetMeta
+  spec 2 BudgetSpec
+  status 3 BudgetStatus
+BudgetMeta
+  name 1 string
+  namespace 3 string
+  resourceVersion 6 string
+BudgetSpec
+  selector 2 LabelSelector
+  unhealthyPodEvictionPolicy 4 string
+BudgetStatus
+  disruptionsAllowed 3 int32
+  currentHealthy 4 int32
+  desiredHealthy 5 int32
+  expectedPods 6 int32
+LabelSelector
+  matchLabels 1 <string>
+  matchExpressions 2 *NodeSelectorRequirement
 
 Pod
   metadata 1 ObjectMeta
@@ -213,3 +234,4 @@ Status = _message("Status")
 WatchEvent = _message("WatchEvent")
 Node = _message("Node")
 Pod = _message("Pod")
+PodDisruptionBudget = _message("PodDisruptionBudget")

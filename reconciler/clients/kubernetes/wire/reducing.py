@@ -17,8 +17,27 @@ from reconciler.clients.kubernetes.wire import shapes
 from reconciler.model import limits
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
-from reconciler.model.pod import Owner, Placement, Pod, Toleration, grace_seconds
-from reconciler.model.selector import Requirement
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration, grace_seconds
+from reconciler.model.selector import EVERYTHING, LabelSelector, Requirement
+
+READ_OF_PODS = ("kubernetes.io/config.mirror", "kubectl.kubernetes.io/restartedAt")
+"""The annotations of a pod that are read, besides ours."""
+
+DRAIN_WORDS = 8
+"""Annotations of a pod that may be ours, and labels that ask something of us: each prefix has one."""
+
+LABELS = 100
+"""Labels of a pod that are kept. Pods have ten; Kubernetes has no limit."""
+
+CLAIMS = 256
+"""Volume claims of a pod that are kept."""
+
+SELECTOR = 16 << 10
+"""Characters of a PodDisruptionBudget's selector that are kept."""
+
+_OURS = "/drain"
+_WORD = 128
+_REFERENCE = limits.NAME + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +135,8 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             name=meta.name,
             uid=meta.uid,
             node=intern(spec.nodeName),
-            labels=interned(meta.labels or {}),
-            annotations=dict(meta.annotations or {}),
+            labels=_labels_of_pod(meta.labels or {}),
+            annotations=_annotations_of_pod(meta.annotations or {}),
             owner=owner_of(meta.ownerReferences),
             phase=intern(status.phase),
             ready=any(
@@ -130,10 +149,10 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             deleting_until=_latest(moment(meta.deletionTimestamp)),
             empty_dir=any(source.HasField("emptyDir") for source in sources),
             claims=tuple(
-                source.persistentVolumeClaim.claimName
+                source.persistentVolumeClaim.claimName[:_REFERENCE]
                 for source in sources
                 if source.HasField("persistentVolumeClaim") and source.persistentVolumeClaim
-            ),
+            )[:CLAIMS],
             resource_version=meta.resourceVersion,
             placement=_placement(spec, leaves) if placement else None,
         )
@@ -162,11 +181,75 @@ def _quantities(quantities: Mapping[str, Any] | None, leaves: Leaves) -> dict[st
     return {intern(name): text(quantity) for name, quantity in (quantities or {}).items()}
 
 
+def _annotations_of_pod(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the few annotations of a pod that are read; their author decides about all the others.
+
+    The prefix of our keys is a setting, so every key that ends with `/drain` may be ours. What it says is a
+    word: a longer text says nothing.
+    """
+    kept = {key: annotations[key][:_WORD] for key in READ_OF_PODS if key in annotations}
+    ours = [key for key in dict(annotations) if key.endswith(_OURS) and len(key) <= limits.NAME + len(_OURS)]
+    return kept | {key: annotations[key][:_WORD] for key in sorted(ours)[:DRAIN_WORDS]}
+
+
+def _labels_of_pod(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a pod, which selectors ask for; of very many, the first ones by their keys.
+
+    Kubernetes limits each label, but not their number. The labels that ask something of us are always kept.
+    """
+    found = dict(labels)
+    if len(found) > LABELS:
+        asked = [key for key in sorted(found) if key.endswith((_OURS, "/restart"))]
+        chosen = dict.fromkeys([*asked[:DRAIN_WORDS], *sorted(found)])
+        found = {key: found[key] for key in [*chosen][:LABELS]}
+    return interned(found)
+
+
+def budget_of(found: shapes.BudgetObject) -> PodDisruptionBudget:
+    """Reduce a decoded PodDisruptionBudget.
+
+    A selector that is too large to keep counts as one of every pod in its namespace: the budget's author can
+    only hold up pods of that namespace, as every budget there can.
+    """
+    meta, spec, status = found.metadata, found.spec, found.status
+    selector = to_selector(spec.selector if spec.HasField("selector") else None)
+    if selector is not None and _size(selector) > SELECTOR:
+        selector = EVERYTHING
+    return PodDisruptionBudget(
+        namespace=intern(meta.namespace),
+        name=meta.name,
+        selector=selector,
+        allowed=status.disruptionsAllowed,
+        desired=status.desiredHealthy,
+        healthy=status.currentHealthy,
+        expected=status.expectedPods,
+        unhealthy_always=spec.unhealthyPodEvictionPolicy == "AlwaysAllow",
+        resource_version=meta.resourceVersion,
+    )
+
+
+def to_selector(found: shapes.Selector | None) -> LabelSelector | None:
+    """Reduce a label selector; None stays None, and selects nothing."""
+    if found is None:
+        return None
+    return LabelSelector.of(
+        interned(found.matchLabels or {}),
+        *(requirement(one) for one in found.matchExpressions or ()),
+    )
+
+
+def _size(selector: LabelSelector) -> int:
+    return sum(len(one.key) + sum(map(len, one.values)) for one in selector.requirements)
+
+
 def owner_of(references: list[shapes.OwnerReference] | None) -> Owner | None:
     """Return the owner that is the controller, None if no reference says `controller: true`."""
     for reference in references or ():
         if reference.controller:
-            return Owner(intern(reference.kind), reference.name, intern(reference.apiVersion), reference.uid)
+            # The API server accepts any text here. A text that was cut is no name of an object, and no UID.
+            parts = (reference.kind, reference.name, reference.apiVersion, reference.uid)
+            kind, name, version, uid = (part[:_REFERENCE] for part in parts)
+            return Owner(intern(kind), name, intern(version), uid)
     return None
 
 

@@ -227,6 +227,45 @@ class PodObject(Shape):
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
+class Selector(Shape):
+    """metav1.LabelSelector."""
+
+    matchLabels: dict[str, str] | None = None
+    matchExpressions: list[Expression] | None = None
+
+
+class BudgetMeta(Shape):
+    """metav1.ObjectMeta of a PodDisruptionBudget, without labels and annotations: nothing reads them."""
+
+    name: str = ""
+    namespace: str = ""
+    resourceVersion: str = ""
+
+
+class BudgetSpec(Shape):
+    """policy/v1 PodDisruptionBudgetSpec."""
+
+    selector: Selector | None = None
+    unhealthyPodEvictionPolicy: str | None = None
+
+
+class BudgetStatus(Shape):
+    """policy/v1 PodDisruptionBudgetStatus."""
+
+    disruptionsAllowed: int = 0
+    desiredHealthy: int = 0
+    currentHealthy: int = 0
+    expectedPods: int = 0
+
+
+class BudgetObject(Shape):
+    """policy/v1 PodDisruptionBudget."""
+
+    metadata: BudgetMeta
+    spec: BudgetSpec = msgspec.field(default_factory=BudgetSpec)
+    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
+
+
 class Page(Shape, Generic[Item]):
     """A list, or one page of it."""
 

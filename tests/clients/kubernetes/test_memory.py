@@ -1,0 +1,220 @@
+"""What tenants write into their objects costs no memory: 300 objects of 250 KiB each, read in a process."""
+
+import json
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import run
+from typing import Any
+
+import pytest
+
+from reconciler.clients.kubernetes.connection import LARGEST, Connection
+from reconciler.clients.kubernetes.paths import BUDGETS
+from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, pod_format
+from reconciler.clients.kubernetes.wire.reducing import CLAIMS, LABELS
+from reconciler.errors import TooLarge, Unreachable
+from reconciler.model.limits import NAME
+from reconciler.model.pod import Pod
+from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, json_answer
+
+COUNT = 300
+SIZE = 250 << 10
+MOST_KIB = 20 << 10
+
+
+def field(number: int, content: bytes | str) -> bytes:
+    """Field of wire type 2 in protobuf."""
+    encoded = content.encode() if isinstance(content, str) else content
+    return varint(number << 3 | 2) + varint(len(encoded)) + encoded
+
+
+def varint(number: int) -> bytes:
+    encoded = b""
+    while number > 0x7F:
+        encoded += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return encoded + bytes([number])
+
+
+def entry(key: str, value: str) -> bytes:
+    return field(1, key) + field(2, value)
+
+
+MANY = {f"{number:x}.example/{'k' * 40}": "v" * 60 for number in range(SIZE // 120)}
+WORDS = {f"p{number}.example/drain": "w" * 60 for number in range(SIZE // 80)}
+
+
+def meta(annotations: dict[str, str], labels: dict[str, str], owner: str = "") -> bytes:
+    found = field(1, "x") + field(3, "default") + field(5, "u")
+    found += b"".join(field(12, entry(*pair)) for pair in annotations.items())
+    found += b"".join(field(11, entry(*pair)) for pair in labels.items())
+    if owner:
+        found += field(
+            13, field(1, owner) + field(3, owner) + field(4, owner) + field(5, owner) + b"\x30\x01"
+        )
+    return field(1, found)
+
+
+def selector(labels: dict[str, str]) -> bytes:
+    return field(2, field(2, b"".join(field(1, entry(*pair)) for pair in labels.items())))
+
+
+def claims() -> bytes:
+    return field(2, b"".join(field(1, field(2, field(10, field(1, "c" * 250)))) for _ in range(SIZE // 260)))
+
+
+OBJECTS: dict[str, tuple[str, bytes]] = {
+    "budgets, an annotation": ("PodDisruptionBudget", meta({"a": "x" * SIZE}, {}) + selector({"app": "x"})),
+    "budgets, labels": ("PodDisruptionBudget", meta({}, MANY)),
+    "budgets, a selector": ("PodDisruptionBudget", meta({}, {}) + selector(MANY)),
+    "pods, an annotation": ("Pod", meta({"a": "x" * SIZE}, {})),
+    "pods, many annotations": ("Pod", meta(MANY, {})),
+    "pods, words of drains": ("Pod", meta(WORDS, {})),
+    "pods, one long word": ("Pod", meta({"node-maintenance.dev/drain": "x" * SIZE}, {})),
+    "pods, labels": ("Pod", meta({}, MANY)),
+    "pods, an owner": ("Pod", meta({}, {}, "o" * (SIZE // 4))),
+    "pods, claims": ("Pod", meta({}, {}) + claims()),
+}
+TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "budgets, an annotation": ("PodDisruptionBudget", {"metadata": {"annotations": {"a": "x" * SIZE}}}),
+    "pods, an annotation": ("Pod", {"metadata": {"annotations": {"a": "x" * SIZE}}}),
+    "pods, labels": ("Pod", {"metadata": {"labels": MANY}}),
+}
+
+CHILD = """
+    import resource, sys
+    from reconciler.clients.kubernetes.connection import Connection
+    from reconciler.clients.kubernetes.paths import BUDGETS, PODS
+    from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, pod_format
+
+    _, config, kind, accept, count = sys.argv
+    connection = Connection(config)
+    form, path = (pod_format(), PODS) if kind == "Pod" else (budget_format(), BUDGETS)
+    one = list_all(connection, path, form, fields="one", accept=accept).items
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = list_all(connection, path, form, accept=accept).items
+    assert len(one) == 1 and len(found) == int(count)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def growth(tmp_path: Path, kind: str, accept: str, page: Callable[[int, str], bytes]) -> int:
+    """Return by how many KiB the peak of a process grows that lists COUNT objects, after it has read one."""
+
+    def answer(asked: Asked) -> Answer:
+        if asked.query.get("fieldSelector") == "one":
+            return Answer(page(1, ""), content_type=accept)
+        done = int(asked.query.get("continue", "0"))
+        count = min(int(asked.query["limit"]), COUNT - done)
+        return Answer(page(count, str(done + count) if done + count < COUNT else ""), content_type=accept)
+
+    stub = Stub(answer)
+    config = str(stub.write_kubeconfig(tmp_path / "config"))
+    command = [sys.executable, "-c", textwrap.dedent(CHILD), config, kind, accept, str(COUNT)]
+    done = run(command, capture_output=True, text=True, check=False)
+    stub.close()
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_a_list_in_protobuf_keeps_only_what_is_read(tmp_path: Path, case: str) -> None:
+    kind, found = OBJECTS[case]
+
+    def page(count: int, token: str) -> bytes:
+        items = field(2, found) * count
+        listed = field(1, field(2, "7") + field(3, token)) + items
+        return b"k8s\x00" + field(1, field(1, "v1") + field(2, f"{kind}List")) + field(2, listed)
+
+    assert growth(tmp_path, kind, PROTOBUF, page) < MOST_KIB
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_a_list_in_json_comes_in_pages_that_fit(tmp_path: Path, case: str) -> None:
+    kind, found = TEXTS[case]
+    one = json.dumps(found)
+
+    def page(count: int, token: str) -> bytes:
+        items = ",".join([one] * count)
+        return (
+            f'{{"kind": "{kind}List", "metadata": {{"resourceVersion": "7", "continue": "{token}"}},'
+            f' "items": [{items}]}}'
+        ).encode()
+
+    assert growth(tmp_path, kind, JSON, page) < MOST_KIB
+
+
+def pod(document: dict[str, Any]) -> Pod:
+    return pod_format().from_json(json.dumps(document).encode())
+
+
+def test_what_is_read_of_a_pod_is_kept() -> None:
+    annotations = {
+        "node-maintenance.dev/drain": "skip",
+        "kubernetes.io/config.mirror": "hash",
+        "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z",
+    }
+    labels = {"app": "web", "node-maintenance.dev/restart": "true"}
+    found = pod({"metadata": {"annotations": {**annotations, "a": "b"}, "labels": labels}})
+
+    assert (found.annotations, found.labels) == (annotations, labels)
+
+
+def test_of_very_many_labels_those_that_ask_something_are_kept() -> None:
+    asked = {"cluster.x-k8s.io/drain": "skip", "node-maintenance.dev/restart": "true"}
+    many = {f"a{number}": "x" for number in range(LABELS * 3)}
+    found = pod({"metadata": {"labels": {**many, **asked}}})
+
+    assert len(found.labels) == LABELS
+    assert asked.items() <= found.labels.items()
+
+
+def test_a_reference_that_is_too_long_stays_no_name() -> None:
+    reference = {
+        "kind": "ReplicaSet",
+        "name": "a" * 1000,
+        "uid": "u",
+        "apiVersion": "apps/v1",
+        "controller": True,
+    }
+    volumes = [{"persistentVolumeClaim": {"claimName": "c" * 1000}}] * (CLAIMS + 1)
+    found = pod({"metadata": {"ownerReferences": [reference]}, "spec": {"volumes": volumes}})
+
+    assert found.owner is not None
+    assert (found.owner.named, len(found.owner.name)) == (False, NAME + 1)
+    assert (len(found.claims), len(found.claims[0])) == (CLAIMS, NAME + 1)
+
+
+def test_a_selector_that_is_too_large_selects_its_whole_namespace() -> None:
+    document = {
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": MANY}},
+    }
+    found = budget_format().from_json(json.dumps(document).encode())
+
+    assert found.covers(Pod("default", "p", "u", "n"))
+    assert not found.covers(Pod("other", "p", "u", "n"))
+
+
+def test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it(tmp_path: Path) -> None:
+    stub = Stub(lambda _: Answer(b" " * (LARGEST + 1)))
+    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
+
+    with pytest.raises(TooLarge):
+        list_all(connection, BUDGETS, budget_format(), page=4)
+    connection.close()
+    stub.close()
+    assert [asked.query["limit"] for asked in stub.asked] == ["4", "2", "1"]
+
+
+def test_a_list_that_never_goes_on_ends(tmp_path: Path) -> None:
+    document = {"kind": "PodDisruptionBudgetList", "metadata": {"continue": "again"}, "items": []}
+    stub = Stub(lambda _: json_answer(document))
+    connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
+
+    with pytest.raises(Unreachable, match="has no end"):
+        list_all(connection, BUDGETS, budget_format())
+    connection.close()
+    stub.close()
