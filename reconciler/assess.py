@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.model import limits
@@ -12,7 +12,7 @@ from reconciler.model.assessment import Assessment, NodeAssessment
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.moments import to_text
 from reconciler.model.problems import internal
-from reconciler.model.record import SAME_MOMENT, identity, same_event
+from reconciler.model.record import SAME_MOMENT
 from reconciler.model.snapshot import Snapshot
 
 
@@ -78,35 +78,86 @@ def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
 
     Two signals of one source with different ids stay two events: that source distinguishes them itself.
     """
-    groups: list[list[Signal]] = []
+    joining = _Joining()
     for signal in sorted(signals, key=_order):
-        found = _find(groups, signal)
-        if found is None:
-            groups.append([signal])
-        else:
-            found.append(signal)
-    return tuple(sorted((_merge(node, group) for group in groups), key=_event_order))
+        joining.add(signal)
+    return tuple(sorted((_merge(node, group) for group in joining.groups), key=_event_order))
+
+
+@dataclass(slots=True)
+class _SameKind:
+    """The groups that have a signal of one kind: the `order` of their numbers, and the `latest` date of each.
+
+    `passed` is, for one sort of signal, how many groups of `order` no such signal can join any more.
+    """
+
+    order: list[int] = field(default_factory=list)
+    latest: dict[int, datetime | None] = field(default_factory=dict)
+    passed: dict[tuple[str, bool, bool], int] = field(default_factory=dict)
+
+
+class _Joining:
+    """Joins signals that come in the order of `_order`; the work is linear in their number."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[Signal]] = []
+        self._by_id: dict[str, int] = {}
+        self._kinds: dict[str, _SameKind] = {}
+        # By group: its sources, each with whether a signal of it has an id.
+        self._sources: list[dict[str, bool]] = []
+
+    def add(self, signal: Signal) -> None:
+        """Add a signal to the group that it is about, or to a new one."""
+        kind = self._kinds.setdefault(_kind_of(signal), _SameKind())
+        number = self._by_id.get(signal.id.casefold()) if signal.id else None
+        by_id = number is not None
+        if number is None:
+            number = self._same_event(signal, kind)
+        if number is None:
+            number = len(self.groups)
+            self.groups.append([])
+            self._sources.append({})
+        if number not in kind.latest or (by_id and signal.not_before != kind.latest[number]):
+            # Also a group that was passed because its date was too early: now it has a later one.
+            kind.order.append(number)
+        kind.latest[number] = signal.not_before
+        if signal.id:
+            self._by_id.setdefault(signal.id.casefold(), number)
+        sources = self._sources[number]
+        sources[signal.source] = sources.get(signal.source, False) or bool(signal.id)
+        self.groups[number].append(signal)
+
+    def _same_event(self, signal: Signal, kind: _SameKind) -> int | None:
+        """Return the first group of this kind and date in which the signal's source has no other id."""
+        sort = (signal.source, bool(signal.id), signal.not_before is not None)
+        position = kind.passed.get(sort, 0)
+        while position < len(kind.order) and not self._may_join(signal, kind, kind.order[position]):
+            position += 1
+        # Dates only grow, and sources only join: what is passed once can't be joined by a later signal.
+        kind.passed[sort] = position
+        return kind.order[position] if position < len(kind.order) else None
+
+    def _may_join(self, signal: Signal, kind: _SameKind, number: int) -> bool:
+        with_id = self._sources[number].get(signal.source)
+        if with_id is not None and (signal.id or with_id):
+            return False
+        latest = kind.latest[number]
+        if signal.condition or signal.not_before is None or latest is None:
+            return True
+        return signal.not_before - latest <= SAME_MOMENT
+
+
+def _kind_of(signal: Signal) -> str:
+    """Return what two signals without a common id must agree in to be one event; a pause is a pause."""
+    if signal.condition:
+        return f"condition {signal.condition}"
+    return "pause" if signal.kind.is_pause else signal.kind.value
 
 
 def _order(signal: Signal) -> tuple[bool, str, str, str, str]:
     # Dated signals come first, so that one without a date finds the dated event that it is about.
     dated = to_text(signal.not_before) if signal.not_before else ""
     return (not dated, dated, signal.source, signal.id, signal.kind.value)
-
-
-def _find(groups: list[list[Signal]], signal: Signal) -> list[Signal] | None:
-    by_id = [
-        group
-        for group in groups
-        if signal.id and any(member.id.casefold() == signal.id.casefold() for member in group)
-    ]
-    if by_id:
-        return by_id[0]
-    for group in groups:
-        distinct = any(member.source == signal.source and member.id != signal.id for member in group)
-        if not distinct and any(same_event(identity(member), identity(signal)) for member in group):
-            return group
-    return None
 
 
 def _event_order(event: MaintenanceEvent) -> tuple[bool, str, str, tuple[str, ...]]:

@@ -28,6 +28,7 @@ from reconciler.drainer.one import NodeDrain
 from reconciler.drainer.pdb_tracker import PdbTracker, backoff
 from reconciler.errors import TooManyRequests
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.problems import internal
 
 
 class DrainCore:
@@ -61,7 +62,7 @@ class DrainCore:
         self._last = now
         commands: list[Command] = []
         for event in events:
-            self._take(event, now, commands)
+            self._take_safely(event, now, commands)
         self._wake_up(now)
         self._advance(now, commands)
         self._close(commands)
@@ -76,12 +77,12 @@ class DrainCore:
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the progress of each drain by node. A drain that has ended stays until the next one."""
-        return {node: drain.progress() for node, drain in sorted(self._drains.items())}
+        return {node: _progress(drain) for node, drain in sorted(self._drains.items())}
 
     def touched(self) -> tuple[DrainProgress, ...]:
         """Return the progress of the drains that have changed since the last call."""
         touched, self._touched = self._touched, set()
-        return tuple(self._drains[node].progress() for node in sorted(touched))
+        return tuple(_progress(self._drains[node]) for node in sorted(touched))
 
     def ended(self) -> int:
         """Return how many drains have ended since the start."""
@@ -108,6 +109,34 @@ class DrainCore:
         commands: list[Command] = []
         self._close(commands)
         return tuple(commands)
+
+    def _take_safely(self, event: Event, now: datetime, commands: list[Command]) -> None:
+        """Handle an event. An exception fails the drain that the event is about, and no other."""
+        try:
+            self._take(event, now, commands)
+        except Exception as error:
+            match event:
+                case Start(order):
+                    node: str | None = order.node
+                case WriteDone(write):
+                    node = write.node
+                    self._pdbs.release(write.pod.uid)
+                case BudgetNews() | Tick():
+                    node = None
+                case _:
+                    node = event.node
+            drain = self._drains.get(node) if node is not None else None
+            if drain is None:
+                # The core's own state may be wrong, so its caller ends all drains.
+                raise
+            self._fail(drain, error, now)
+
+    def _fail(self, drain: NodeDrain, error: Exception, now: datetime) -> None:
+        for uid in drain.uids():
+            # Another drain must not wait for an eviction that is never sent.
+            self._pdbs.release(uid)
+        drain.end(Phase.FAILED, now, internal(f"the drain of node {drain.order.node} failed", error))
+        self._dirty.add(drain.order.node)
 
     def _take(self, event: Event, now: datetime, commands: list[Command]) -> None:
         match event:
@@ -231,7 +260,11 @@ class DrainCore:
         for node, drain in self._drains.items():
             if node not in self._dirty:
                 continue
-            wanted = drain.advance(self._pdbs, free, now)
+            try:
+                wanted = drain.advance(self._pdbs, free, now)
+            except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
+                self._fail(drain, error, now)
+                continue
             free -= sum(isinstance(command, Write) for command in wanted)
             commands += wanted
         self._touched |= self._dirty
@@ -293,3 +326,14 @@ class DrainCore:
         self._reopen = {node: min(at, now) for node, at in self._reopen.items()}
         for drain in self._drains.values():
             drain.hurry(now)
+
+
+def _progress(drain: NodeDrain) -> DrainProgress:
+    order = drain.order
+    try:
+        return drain.progress()
+    except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
+        told = internal(f"the progress of node {order.node} can't be computed", error)
+        return DrainProgress(
+            order.node, order.uid, drain.phase, error=drain.error or told, finished=drain.finished
+        )

@@ -145,19 +145,20 @@ class NodeDrain:
         else:
             # The node was cordoned when the request was sent; it may have changed before the answer.
             self._cordoned_at = asked or now
-            self.error = ""
+            self._readable()
             self._ready = found.ready if found.condition("Ready") is not None else None
 
     def node_unread(self, error: ReconcilerError, now: datetime) -> None:
         """Handle a failed CheckNode. The drain pauses until the node can be read."""
         self._check_asked = None
         self._cordoned_at = None
-        self.error = f"the node can't be read: {error}"
+        self._unreadable(f"the node can't be read: {error}")
         self._attempt_later(now)
 
     def see_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
         """Handle the consistent list that confirms that no pods are left."""
-        self._confirming, self.error = False, ""
+        self._confirming = False
+        self._readable()
         self._forget_all_but({pod.uid for pod in pods})
         for pod in pods:
             self._see_pod(pod, now)
@@ -166,7 +167,7 @@ class NodeDrain:
     def pods_unread(self, error: ReconcilerError, now: datetime) -> None:
         """Handle a failed ListPods. The node may not be empty."""
         self._confirming = False
-        self.error = f"the pods can't be read: {error}"
+        self._unreadable(f"the pods can't be read: {error}")
         self._attempt_later(now)
 
     def see_attachments(self, names: tuple[str, ...], now: datetime) -> None:
@@ -212,11 +213,24 @@ class NodeDrain:
             self._evicted.add(uid)
         return ""
 
+    def uids(self) -> tuple[str, ...]:
+        """Return the UIDs of the pods that it knows."""
+        return tuple(self._pods)
+
     def end(self, phase: Phase, now: datetime, error: str = "") -> None:
         """End the drain."""
         if self.running:
             self.phase, self.finished, self.error = phase, now, error
             self.wake = None
+
+    def _readable(self) -> None:
+        if self.running:
+            self.error = ""
+
+    def _unreadable(self, because: str) -> None:
+        # A late answer must not replace the reason why the drain has ended.
+        if self.running:
+            self.error = because
 
     def hurry(self, now: datetime) -> None:
         """Retry everything now, because the clock went back."""

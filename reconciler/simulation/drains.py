@@ -68,12 +68,12 @@ class SteppedDrainer:
         detail = "cordoned" if cordoned else "not cordoned"
         self._api.cluster.tell(Actor.US, "drain ordered", order.node, detail=detail)
         self.orders[order.node] = order
-        self._feed(Start(order))
+        self.feed(Start(order))
 
     def stop(self, node: str) -> None:
         """Stop evictions from a node."""
         self.orders.pop(node, None)
-        self._feed(Stop(node))
+        self.feed(Stop(node))
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return every drain started here, by node."""
@@ -85,7 +85,8 @@ class SteppedDrainer:
         for watch in self._watches.values():
             watch.close()
 
-    def _feed(self, event: Event) -> None:
+    def feed(self, event: Event) -> None:
+        """Give the core an event now, and carry out its commands."""
         if self._dead:
             return
         now = self._clock.now()
@@ -107,7 +108,7 @@ class SteppedDrainer:
     def _ticked(self, planned: datetime) -> None:
         if self._tick == planned:
             self._tick = None
-        self._feed(Tick())
+        self.feed(Tick())
 
     def _send(self, command: Command) -> None:
         if isinstance(command, Unwatch):
@@ -157,4 +158,4 @@ class SteppedDrainer:
         hear()
 
     def _hear(self, event: Event) -> None:
-        self._clock.after(self._latency, lambda: self._feed(event))
+        self._clock.after(self._latency, lambda: self.feed(event))

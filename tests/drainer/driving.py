@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from reconciler.drainer import DrainCore, Limits
-from reconciler.drainer.messages import Command
+from reconciler.drainer.messages import Command, Event
 from reconciler.errors import ReconcilerError, Rejected, Unreachable
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation
 from reconciler.model.node import Node
@@ -240,6 +240,10 @@ class Drive:
     def stop(self, node: str) -> None:
         """Stop it now."""
         self._drainer.stop(node)
+
+    def hear(self, event: Event) -> None:
+        """Give the core an event that the simulation itself would not make."""
+        self._drainer.feed(event)
 
     def lose_watches(self) -> None:
         """Cut every open watch."""

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.drainer import Limits
+from reconciler.drainer.messages import PodNews, WatchPods
 from reconciler.errors import ReconcilerError, TooManyRequests
 from reconciler.model.drains import DrainOptions, Escalation, Phase
 from reconciler.model.node import Condition
@@ -136,3 +137,28 @@ def test_an_answer_can_ask_for_a_short_pause_only(seconds: float, causes: tuple[
 
     assert drive.run()["b"].phase is Phase.DRAINED
     assert drive.now - START < Limits().longest_wait + timedelta(minutes=1)
+
+
+class _Broken(dict[str, str]):
+    """Annotations that can't be read."""
+
+    def __contains__(self, key: object) -> bool:
+        raise OverflowError(f"{key}: out of range")
+
+
+def test_an_exception_about_one_pod_fails_the_drain_of_its_node_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = _two_nodes()
+    drive = Drive(scene)
+    drive.start("a")
+    drive.start("b")
+    broken = Pod("shop", "evil", "evil#0", "a", annotations=_Broken(), phase="Running")
+    (number,) = [one.watch for _, one in drive.commands if isinstance(one, WatchPods) and one.node == "a"]
+    drive.at(0, lambda: drive.hear(PodNews("a", number, broken)))
+    progress = drive.run()
+
+    assert progress["b"].phase is Phase.DRAINED
+    assert progress["a"].phase is Phase.FAILED
+    assert "OverflowError" in progress["a"].error
+    assert any(one.exc_info for one in caplog.records)

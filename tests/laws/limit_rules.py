@@ -142,4 +142,28 @@ LIMIT_RULES = (
         "    if unread:\n        # A rule",
         "    if not unread and unread:\n        # A rule",
     ),
+    Mutant(
+        16,
+        "an exception about one pod fails its own drain",
+        "reconciler/drainer/core.py",
+        "            self._take(event, now, commands)\n        except Exception as error:",
+        "            self._take(event, now, commands)\n        except ZeroDivisionError as error:",
+        "tests/drainer/test_hostile_pods.py",
+    ),
+    Mutant(
+        0,
+        "what one source passed is not compared again",
+        "reconciler/assess.py",
+        "        kind.passed[sort] = position\n",
+        "",
+        "tests/stages/test_assess.py",
+    ),
+    Mutant(
+        16,
+        "a node has a limit of events",
+        "reconciler/assess.py",
+        "        if left >= 0:",
+        "        if left >= -10_000:",
+        "tests/stages/test_assess.py",
+    ),
 )

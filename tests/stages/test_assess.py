@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.assess import assess, join
+from reconciler.assess import _Joining, _order, assess, join
+from reconciler.model import limits
 from reconciler.model.event import Answer, Initiator, Kind, Signal, Status
+from reconciler.model.record import identity, same_event
 from tests.support import builders, strategies
 from tests.support.builders import NOW, minutes, reading, signal
 
@@ -161,3 +163,72 @@ def test_what_is_not_installed_is_one_note_for_all_nodes() -> None:
     seen = builders.snapshot(*nodes, readings={"a": (absent,), "b": (absent,)})
 
     assert assess(seen, NOW).notes == ("imds: no node agent is installed (2 of 3 nodes)",)
+
+
+def _candidates(groups: list[list[Signal]], one: Signal) -> list[int]:
+    """Compare a signal with all groups: what joining means, without its speed."""
+    by_id = [
+        number
+        for number, group in enumerate(groups)
+        if one.id and one.id.casefold() in {other.id.casefold() for other in group}
+    ]
+    return by_id or [
+        number
+        for number, group in enumerate(groups)
+        if not any(other.source == one.source and other.id != one.id for other in group)
+        and any(same_event(identity(other), identity(one)) for other in group)
+    ]
+
+
+@settings(max_examples=400)
+@given(st.lists(strategies.signals, max_size=12))
+def test_a_signal_joins_a_group_that_is_the_same_event_and_makes_one_only_where_none_is(
+    signals: list[Signal],
+) -> None:
+    joining = _Joining()
+    for one in sorted(signals, key=_order):
+        before = [list(group) for group in joining.groups]
+        joining.add(one)
+        (joined,) = [
+            number
+            for number, group in enumerate(joining.groups)
+            if number >= len(before) or len(group) > len(before[number])
+        ]
+        assert joined in (_candidates(before, one) or [len(before)])
+
+
+class _Counted(_Joining):
+    def __init__(self) -> None:
+        super().__init__()
+        self.compared = 0
+
+    def _may_join(self, *args: object) -> bool:
+        self.compared += 1
+        return super()._may_join(*args)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("sources", [1, 3])
+def test_the_work_of_joining_grows_with_the_number_of_events_and_not_with_its_square(
+    sources: int, dated: bool
+) -> None:
+    count = 3000
+    joining = _Counted()
+    signals = [
+        signal(source=f"s{number % sources}", event_id=f"E{number}", not_before=NOW if dated else None)
+        for number in range(count)
+    ]
+    for one in sorted(signals, key=_order):
+        joining.add(one)
+    assert joining.compared <= count * (sources + 1)
+
+
+def test_a_reading_with_too_many_events_is_unknown_and_the_others_stay() -> None:
+    many = [signal(event_id=f"E{number}") for number in range(limits.EVENTS)]
+    one = signal(source="request", not_before=NOW)
+    seen = builders.snapshot(builders.node(), readings={"a": (reading(*many), reading(one))})
+    found = assess(seen, NOW).of("a")
+
+    assert [event.sources for event in found.events] == [("request",)]
+    assert [one.answer for one in found.readings] == [Answer.UNKNOWN, Answer.EVENT]
+    assert "more than 100 events, 100 from here" in found.readings[0].because

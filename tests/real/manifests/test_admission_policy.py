@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.model import limits
 from tests.real.manifests.applying import api_with, applied, policy_in_force, token, token_on
 from tests.support.controlplane.api import Api, ApiError, Object
 from tests.support.controlplane.fill import Pool
@@ -109,6 +110,16 @@ def test_the_orders_that_it_was_given_are_not_its_to_change(guarded: ControlPlan
     agent.patch("nodes", OWN, PUBLISH)
 
     assert agent.get("nodes", OWN)["metadata"]["annotations"][ACKNOWLEDGE] == '["A"]'
+
+
+def test_more_than_is_read_is_refused(agent: Api) -> None:
+    longest = "x" * limits.ANNOTATION
+    agent.patch("nodes", OWN, {"metadata": {"annotations": {KEY: longest}}})
+    with pytest.raises(ApiError) as error:
+        agent.patch("nodes", OWN, {"metadata": {"annotations": {KEY: f"{longest}x"}}})
+
+    assert refused(error)
+    assert agent.get("nodes", OWN)["metadata"]["annotations"][KEY] == longest
 
 
 def test_the_status_is_refused(agent: Api) -> None:
