@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +44,14 @@ LONGEST_IMDS_PAUSE = 10.0
 
 LONGEST_WISH = 70.0
 """The longest Retry-After of IMDS that is respected, in seconds. Its status 410 ends after 70 seconds."""
+
+LONGEST_STEP_PAUSE = 30.0
+"""The longest pause in seconds after steps that failed unexpectedly."""
+
+LONGEST_WAIT = 300.0
+"""The longest time in seconds between two steps, whatever a server asks for."""
+
+LONGEST_REASON = 500
 
 LONGEST_API_PAUSE = 60.0
 """The longest pause in seconds between requests to the API server, which all agents use at once."""
@@ -77,9 +86,12 @@ class Health:
         self.answered_at: float | None = None
         self.imds_says = "IMDS has not answered yet"
         self.api_says = "the Node has not been read yet"
+        self.step_says = ""
 
     def why_not(self, now: float) -> str:
         """Return why the agent is not ready, empty if it is."""
+        if self.step_says:
+            return f"the last step failed: {self.step_says}"
         if self.api_says:
             return self.api_says
         if self.answered_at is None:
@@ -269,7 +281,7 @@ class Agent:
         pause = min(LONGEST_API_PAUSE, float(1 << min(self._api_failures, 10))) * random.uniform(0.5, 1.0)
         wish = error.retry_after if isinstance(error, ClusterError) else None
         self._api_failures += 1
-        self._api_due = time.monotonic() + max(pause, wish or 0.0)
+        self._api_due = time.monotonic() + max(pause, min(wish or 0.0, LONGEST_WAIT))
 
     def _api_went_well(self) -> None:
         self._api_failures = 0
@@ -298,12 +310,37 @@ def main(argv: list[str] | None = None) -> int:
             _log("cannot listen", address=":".join(map(str, arguments.listen)), because=str(error))
             return 1
     agent = Agent(arguments, health)
-    while not stop.is_set():
-        pause = agent.step()
-        if arguments.once:
-            return agent.failure.exit_code if agent.failure else 0
-        stop.wait(pause)
+    if arguments.once:
+        agent.step()
+        return agent.failure.exit_code if agent.failure else 0
+    run(agent.step, health, stop)
     return 0
+
+
+def run(step: Callable[[], float], health: Health, stop: threading.Event) -> None:
+    """Run steps until `stop` is set. An unexpected error of a step is logged and shown by the readiness.
+
+    MemoryError ends the process, so that the kubelet starts it again.
+    """
+    failures = 0
+    while not stop.is_set():
+        try:
+            pause = step()
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no answer from outside may end the agent
+            failures += 1
+            told = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
+            if told != health.step_says:
+                # Imported here, because it takes memory that no agent needs that works.
+                import traceback
+
+                _log("a step failed", because=told, traceback=traceback.format_exc(limit=-10)[-2000:])
+            health.step_says = told
+            pause = min(LONGEST_STEP_PAUSE, float(1 << min(failures - 1, 10)))
+        else:
+            failures, health.step_says = 0, ""
+        stop.wait(min(pause, LONGEST_WAIT))
 
 
 def _arguments(argv: list[str]) -> Arguments:

@@ -10,21 +10,25 @@ from collections.abc import Callable
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+LONGEST_WAIT = 3600.0
+"""The longest wait in seconds that a server may ask for: a wait without end would stop everything."""
+
 
 def retry_after(text: str | None, wall: Callable[[], float] = time.time) -> float | None:
     """Return the wait in seconds that the header's value asks for, None if there is no readable value.
 
     The value is a number of seconds or an HTTP date. `wall` (Unix time) turns a date into a wait; a date in
-    the past is a wait of 0.
+    the past is a wait of 0, and a longer wait than `LONGEST_WAIT` is that.
     """
     text = (text or "").strip()
     if not text:
         return None
     if text.isdecimal():
-        return float(text)
+        return min(float(text), LONGEST_WAIT)
     try:
         until = parsedate_to_datetime(text)
         # A date without a zone is UTC; datetime would take it for local time.
-        return max(0.0, (until if until.tzinfo else until.replace(tzinfo=UTC)).timestamp() - wall())
+        moment = (until if until.tzinfo else until.replace(tzinfo=UTC)).timestamp()
+        return min(max(0.0, moment - wall()), LONGEST_WAIT)
     except (TypeError, ValueError, IndexError, OverflowError):
         return None

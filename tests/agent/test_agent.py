@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import threading
 import time
 from contextlib import ExitStack
 from itertools import pairwise
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.agent.program import SILENCE, Health
+from jobs.agent.program import LONGEST_WAIT, SILENCE, Health, run
 from reconciler import USER_AGENT
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
@@ -305,6 +306,79 @@ def test_probes_that_talk_nonsense_or_leave_do_no_harm(imds: FakeImds, start_age
             connection.sendall(request)
 
     agent.wait_until_ready()
+
+
+HOSTILE = [
+    pytest.param({"EventId": "\ud800"}, id="a lone surrogate"),
+    pytest.param({"DurationInSeconds": 10**400}, id="a duration of 400 digits"),
+    pytest.param({"DurationInSeconds": 1e308}, id="a duration beyond all dates"),
+    pytest.param({"NotBefore": "Fri, 31 Dec 9999 23:59:59 GMT"}, id="year 9999"),
+    pytest.param({"NotBefore": "0000-00-00T00:00:00Z"}, id="year 0"),
+    pytest.param({"Resources": {"a": [VM]}}, id="resources that are no list"),
+    pytest.param({"Resources": [VM, None, 7, ["\ud800"]]}, id="resources that are no names"),
+    pytest.param({"EventType": ["Reboot"], "EventStatus": {}, "Description": 1}, id="no texts"),
+    pytest.param({"Description": "\x1b[2J" * 10_000}, id="a long description of terminal codes"),
+]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_whatever_an_event_contains_the_agent_goes_on(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, hostile: dict[str, object]
+) -> None:
+    imds.tell({**event(VM, event_id="H"), **hostile}, event(VM, event_id="A"))
+    agent = start_agent()
+    agent.wait_for_line("watching")
+    imds.wait_for_requests(3)
+
+    imds.tell(event(VM, event_id="B"))
+    api.wait_for_events("B")
+
+    agent.wait_until_ready()
+    assert agent.process.poll() is None
+    assert agent.errors.read_text(encoding="utf-8") == ""
+    assert not agent.lines("a step failed")
+
+
+def test_an_unexpected_error_of_a_step_ends_nothing_and_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    health, stop, shown = Health(), threading.Event(), []
+    pauses: list[float | None] = []
+    monkeypatch.setattr(stop, "wait", pauses.append)
+    errors: list[Exception] = [
+        OverflowError("\ud800 out of range"),
+        OverflowError("\ud800 out of range"),
+        KeyError(),
+    ]
+
+    def step() -> float:
+        shown.append(health.why_not(0))
+        if errors:
+            raise errors.pop(0)
+        if len(shown) == 5:
+            stop.set()
+        return float("inf")
+
+    run(step, health, stop)
+
+    assert [text.partition("Error")[0] for text in shown[1:4]] == [
+        "the last step failed: Overflow",
+        "the last step failed: Overflow",
+        "the last step failed: Key",
+    ]
+    assert "step" not in shown[4]
+    assert pauses == [1, 2, 4, LONGEST_WAIT, LONGEST_WAIT]
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["because"].partition(":")[0] for line in lines] == ["OverflowError", "KeyError"]
+    assert "in step" in lines[0]["traceback"]
+
+
+def test_an_exhausted_memory_ends_the_agent() -> None:
+    def step() -> float:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        run(step, Health(), threading.Event())
 
 
 def test_silent_clients_keep_no_probe_waiting(imds: FakeImds, start_agent: StartAgent) -> None:

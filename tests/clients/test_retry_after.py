@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.clients.retry_after import retry_after
+from reconciler.clients.retry_after import LONGEST_WAIT, retry_after
 
 NOON = 1_767_268_800.0
 """2026-01-01T12:00:00Z as Unix time."""
@@ -21,6 +21,9 @@ NOON = 1_767_268_800.0
         pytest.param("soon", None, id="a word"),
         pytest.param("-5", None, id="a negative number"),
         pytest.param("1.5", None, id="a fraction"),
+        pytest.param("86400", LONGEST_WAIT, id="a day is too long"),
+        pytest.param("9" * 400, LONGEST_WAIT, id="more than a float holds"),
+        pytest.param("Thu, 01 Jan 9999 12:00:30 GMT", LONGEST_WAIT, id="a date in year 9999"),
         pytest.param("Thu, 99 Jan 2026 12:00:30 GMT", None, id="no such day"),
     ],
 )

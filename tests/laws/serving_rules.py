@@ -156,4 +156,20 @@ SERVING_RULES = (
         "",
         _WATCHING_TEST,
     ),
+    Mutant(
+        0,
+        "an unexpected error does not end the agent",
+        "jobs/agent/program.py",
+        "        except MemoryError:\n            raise\n        except Exception as error:",
+        "        except ZeroDivisionError as error:",
+        "tests/agent/test_agent.py",
+    ),
+    Mutant(
+        0,
+        "a server may ask for an hour at most",
+        "reconciler/clients/retry_after.py",
+        "return min(float(text), LONGEST_WAIT)",
+        "return float(text)",
+        "tests/clients/test_retry_after.py",
+    ),
 )

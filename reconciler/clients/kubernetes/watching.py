@@ -40,6 +40,9 @@ SHORTEST = 1.0
 """Seconds. After a watch that the server ended sooner, there is a pause."""
 
 LONGEST_PAUSE = 5.0
+LONGEST_WISH = 60.0
+"""Seconds of a server's Retry-After that a watch respects."""
+
 AT_ONCE = 0.0
 """The limit of retries of the list at the start of a watch, in seconds.
 
@@ -247,7 +250,7 @@ class Watching(Generic[Value]):
     def _pause(self, failures: int, wish: float) -> float:
         """Return the seconds before the next try; `wish` is what the server asks for."""
         backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
-        return max(random.uniform(0.5, 1.0) * backoff, wish)
+        return max(random.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
 
 
 def events(stream: Stream) -> Iterator[WatchEvent]:
