@@ -1,4 +1,4 @@
-"""The project's tasks. They run in the environment that calls nox: `.venv`, as the README makes it."""
+"""The project's tasks. They run in the environment that calls nox: `.venv`, as in the README."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import nox
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "imports", "tests"]
 
-# Named in full: who calls `.venv/bin/nox` need not have `.venv` on the path.
+# The full path, because `.venv/bin` need not be in PATH.
 PYTHON = sys.executable
 # Four workers keep two cores busy, because most tests of the API server wait. Each has a control plane of its
 # own. Tests go out one by one in the order of tests/conftest.py, those of one `xdist_group` together.
@@ -26,7 +26,7 @@ def tool(name: str) -> str:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Hold layout and lint rules."""
+    """Check format and lint rules."""
     session.run(tool("ruff"), "format", "--check", ".")
     session.run(tool("ruff"), "check", ".")
 
@@ -39,7 +39,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def imports(session: nox.Session) -> None:
-    """Hold the import contract of docs/design.md."""
+    """Check the import contracts of docs/design.md."""
     session.run(tool("lint-imports"), "--no-logo")
 
 
@@ -83,7 +83,7 @@ def cluster(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def mutants(session: nox.Session) -> None:
-    """Take each law's rule out and see its test fail."""
+    """Remove each law's rule from the code and check that its test fails."""
     session.run(PYTHON, "-m", "tests.laws.mutants", *session.posargs)
 
 

@@ -1,4 +1,4 @@
-"""The program's entry: the agent goes its own way before anything but the standard library is loaded."""
+"""The program's entry. It starts the agent before it loads anything but the standard library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import sys
 
 
 def main() -> int:
-    """Run the command that the arguments name; `agent` has 25 MiB to live in, so click is not for it."""
+    """Run the command that the arguments name.
+
+    `agent` has only 25 MiB of memory, so it runs without click.
+    """
     if sys.argv[1:2] == ["agent"]:
         from jobs.agent.program import main as agent
 
@@ -14,17 +17,17 @@ def main() -> int:
     import gc
     import os
 
-    # pydantic would look through every installed package for plugins, at each start.
+    # pydantic would search every installed package for plugins, at each start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
     from jobs.cli import main as commands
 
-    # A pass makes many values and no cycles; looking for those costs a tenth of a big list's time.
+    # A pass creates many values and no cycles. The search for cycles takes a tenth of the time of a big list.
     gc.set_threshold(100_000, 50, 50)
     try:
         return commands()
     finally:
-        # The interpreter's last collection would walk through everything once more, only to end.
+        # The interpreter's last collection would visit every object once more, only to exit.
         gc.freeze()
 
 

@@ -1,4 +1,4 @@
-"""Every error that the program raises on purpose, and the exit code that each becomes.
+"""Every error that the program raises on purpose, and its exit code.
 
 ReconcilerError
 ├── SettingsError          2  the settings file is wrong; carries every mistake at once
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 
 class ReconcilerError(Exception):
-    """Whatever this program raises on purpose."""
+    """The base of all errors that this program raises on purpose."""
 
     exit_code = 1
 
@@ -33,7 +33,7 @@ class SettingsError(ReconcilerError):
     exit_code = 2
 
     def __init__(self, mistakes: tuple[str, ...]) -> None:
-        """Take the mistakes, each a whole line `file:line:column: key: what to change`."""
+        """Create it with the mistakes, each a whole line `file:line:column: key: what to change`."""
         super().__init__("\n".join(mistakes))
         self.mistakes = mistakes
 
@@ -54,7 +54,7 @@ class ClusterError(ReconcilerError):
         reason: str = "",
         causes: tuple[str, ...] = (),
     ) -> None:
-        """Take the server's own words, its HTTP status, `Status.reason` and `Status.details.causes`."""
+        """Create it with the server's message, HTTP status, `Status.reason` and `Status.details.causes`."""
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
@@ -63,13 +63,13 @@ class ClusterError(ReconcilerError):
 
 
 class Unreachable(ClusterError):
-    """No answer came, or only 5xx, until patience ran out."""
+    """There was no answer, or only 5xx, until the retries ended."""
 
     exit_code = 3
 
 
 class Unauthorized(ClusterError):
-    """Who we are, or that we may ask at all, was refused; or there are no usable credentials."""
+    """The server refused our identity or the whole pass, or there are no usable credentials."""
 
     exit_code = 3
 
@@ -91,7 +91,7 @@ class TooManyRequests(ClusterError):
 
 
 class Rejected(ClusterError):
-    """Any other refusal, in the server's own words."""
+    """Any other refusal, with the server's own message."""
 
 
 class TooLarge(Rejected):
@@ -113,16 +113,16 @@ def error_for(status: int) -> type[ClusterError]:
 
 
 class LockLost(ReconcilerError):
-    """Our lease was not renewed in time; from here on nothing may be written."""
+    """Our lease was not renewed in time; from now on nothing may be written."""
 
 
 class LockHeld(ReconcilerError):
-    """Another pass holds the lease; `holder` says who."""
+    """Another pass holds the lease; `holder` names it."""
 
     exit_code = 0
 
     def __init__(self, holder: str) -> None:
-        """Take the identity of the holder."""
+        """Create it with the identity of the holder."""
         super().__init__(f"another pass holds the lock: {holder}")
         self.holder = holder
 
@@ -132,14 +132,14 @@ class RecordUnreadable(ReconcilerError):
 
 
 class SourceError(ReconcilerError):
-    """A source of events can't be read; what it would have said is unknown."""
+    """A source of events can't be read; its answer is unknown."""
 
 
 class CloudError(ReconcilerError):
     """A cloud's API refused a request or gave no answer; `status` is HTTP's, 0 for none."""
 
     def __init__(self, message: str, *, status: int = 0, retry_after: float | None = None) -> None:
-        """Take the reason, the HTTP status and the cloud's wish in seconds."""
+        """Create it with the reason, the HTTP status and the cloud's Retry-After in seconds."""
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after

@@ -1,4 +1,4 @@
-"""`reconciler agent` on the command line; a DaemonSet's start takes a shorter way (`jobs/__main__.py`)."""
+"""`reconciler agent` on the command line; in the DaemonSet, `jobs/__main__.py` starts the agent directly."""
 
 from __future__ import annotations
 

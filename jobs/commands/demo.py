@@ -53,7 +53,7 @@ def run(console: Console | None = None) -> int:
 
 
 class _Demo:
-    """The simulated world, the passes over it, and what is already printed."""
+    """The simulated world, its passes, and what is already printed."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
@@ -217,7 +217,7 @@ class _Demo:
 
 
 def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[tuple[str, str]]:
-    """Yield the numbers of the day, which the simulation counts itself."""
+    """Yield the numbers of the day, counted by the simulation."""
     events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
     yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"
     nodes = f"{audit.cordons} cordoned, {drained} of them drained, {stopped} drains stopped"

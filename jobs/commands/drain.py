@@ -231,7 +231,7 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
 
 
 def _action(verdict: PodVerdict, options: DrainOptions) -> str:
-    """Return how a pod leaves the node; one that is waited for leaves too, but not by a request of ours."""
+    """Return how a pod leaves the node. A pod that the drain waits for leaves without a request of ours."""
     if verdict.action == Action.WAIT:
         return "delete" if options.use_delete else "evict"
     return verdict.action

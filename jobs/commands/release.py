@@ -39,12 +39,12 @@ def command(nodes: tuple[str, ...], everything: bool, reset: bool, prefix: str, 
 def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -> int:
     """Undo what is ours on the named nodes, or on all when none is named; return the exit code.
 
-    The passes' lock is not taken: a pass that runs sees the node uncordoned and its record gone, and lets
-    go of it. Where the event is still there, the next pass takes the node up again.
+    This takes no lock: a running pass sees that the node is uncordoned and has no record, and ends the
+    case. If the event still exists, the next pass starts a new case.
     """
     connection = Connection(target.kubeconfig, target.context)
     try:
-        # A person's hand is its own authority; the resourceVersion seen guards against a pass in between.
+        # A person needs no lock; the resourceVersion that was read protects against a pass in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         wanted = Wanted(CONDITIONS, prefix, annotations=ANNOTATIONS)
         nodes = {node.name: node for node in cluster.nodes(wanted)}

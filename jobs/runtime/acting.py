@@ -1,4 +1,4 @@
-"""Everything that acts, behind the lock: what `sweep` and `serve` share."""
+"""Everything that writes while the lock is held, shared by `sweep` and `serve`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Acting:
     """The lock, and what may write only while it is held.
 
-    Entering raises LockHeld when another pass has it. Leaving ends the drains first and gives the lock back
-    after them; the record on each node says where the next pass goes on.
+    Entering raises LockHeld if another pass has it. Leaving first ends the drains and then releases the
+    lock; the record on each node says where the next pass continues.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Acting:
         clock: Clock,
         on_progress: Callable[[DrainProgress], None] | None = None,
     ) -> None:
-        """Take the connection and the settings; `settings` may be replaced between passes."""
+        """Use this connection and these settings; `settings` may be replaced between passes."""
         self.settings = settings
         self._clock = clock
         self._lock = Lock(connection, namespace=target.namespace, identity=identity())
@@ -51,7 +51,7 @@ class Acting:
         self.drainer = DrainerWhenNeeded(self._make_drainer)
 
     def __enter__(self) -> Acting:
-        """Take the lock; LockHeld where another pass has it."""
+        """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
         return self
 
@@ -61,14 +61,14 @@ class Acting:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the drains, then give the lock back."""
+        """End the drains, then release the lock."""
         try:
             self.drainer.close()
         finally:
             self._lock.release()
 
     def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
-        """Run one pass now; raises LockLost when the lock is not ours any more."""
+        """Run one pass now; raises LockLost if the lock is no longer ours."""
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
         outside = self._wiring.to_act(self.settings, self.drainer)
@@ -90,11 +90,11 @@ class Acting:
         )
 
     def drains_run(self) -> bool:
-        """Whether any drain is still going on."""
+        """Whether any drain is still in progress."""
         return not self.drainer.wait(0)
 
     def _guard_eviction(self) -> None:
-        # Our own pod's eviction is the one write that comes after the lock was given back.
+        # The eviction of our own pod is the only write after the lock is released.
         if not self._leaving:
             self._lock.check()
 

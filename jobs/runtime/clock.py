@@ -1,4 +1,4 @@
-"""The system's clock, as it is handed to everything that must not read one itself."""
+"""The system's clock, for all code that must not read a clock itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from threading import Condition
 
 
 class SystemClock:
-    """Time as the machine has it; implements `reconciler.model.ports.Clock`."""
+    """The machine's time; implements `reconciler.model.ports.Clock`."""
 
     def now(self) -> datetime:
         """The time, aware, UTC."""

@@ -30,7 +30,7 @@ def itself() -> Self:
 
 
 def identity() -> str:
-    """Return the holder of the lock: text that leads a person to this process, and that no other has.
+    """Return the identity for the lock: unique text that helps a person find this process.
 
     A restarted container has the same pod name and process number, hence the random part.
     """

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class DrainerWhenNeeded:
-    """The drainer that `make` returns, made when the first drain starts."""
+    """The drainer that `make` returns, created when the first drain starts."""
 
     def __init__(self, make: Callable[[], Drainer]) -> None:
-        """Take the function that makes the drainer."""
+        """Use this function to create the drainer."""
         self._make = make
         self._made: Drainer | None = None
 
@@ -26,7 +26,7 @@ class DrainerWhenNeeded:
         self._made.start(order)
 
     def stop(self, node: str) -> None:
-        """Evict nothing more from a node."""
+        """Stop evictions from a node."""
         if self._made is not None:
             self._made.stop(node)
 

@@ -43,7 +43,7 @@ def _traceback(error: BaseException) -> str:
 
 
 class Teller:
-    """Logs passes; what has not changed since it was logged is not logged again."""
+    """Logs passes, and only what has changed since it was last logged."""
 
     def __init__(self) -> None:
         """Start with nothing logged."""

@@ -1,4 +1,4 @@
-"""Puts together what a pass is given from outside; `sweep`, `serve` and `report` all start here."""
+"""Creates the Outside of a pass for `sweep`, `serve` and `report`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reconciler.settings.schema import Settings
 
 
 class Wiring:
-    """Makes each client when the settings first need it, and keeps it over passes with its tokens."""
+    """Creates each client when the settings first need it, and keeps it across passes with its tokens."""
 
     def __init__(self, connection: Connection, target: Target, guard: Guard | None = None) -> None:
-        """Take the connection, and what raises LockLost where the lock is not ours.
+        """Use this connection and this guard, which raises LockLost if the lock is not ours.
 
-        Without a guard nothing may be written.
+        Without a guard nothing can be written.
         """
         self.cluster = Cluster(connection, guard=guard, namespace=target.namespace)
         self.itself = itself()
@@ -30,7 +30,7 @@ class Wiring:
         self._made: tuple[Settings, MachineProviders, AllNotifiers] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
-        """Return what a rehearsal is given."""
+        """Return the Outside of a rehearsal."""
         machines, _ = self._made_for(settings)
         return Outside(
             reader=self.cluster,
@@ -40,7 +40,7 @@ class Wiring:
         )
 
     def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
-        """Return what a pass that acts is given."""
+        """Return the Outside of a pass that writes."""
         machines, notifier = self._made_for(settings)
         return WritableOutside(
             reader=self.cluster,
@@ -53,7 +53,7 @@ class Wiring:
         )
 
     def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers]:
-        """Return what is kept, with its tokens, until other settings are loaded."""
+        """Return the kept clients, with their tokens, until other settings are loaded."""
         if self._made is None or self._made[0] is not settings:
             machines = MachineProviders(Surroundings(self._connection, settings, self._guard))
             self._made = settings, machines, notifiers(self._connection, settings, self._guard)

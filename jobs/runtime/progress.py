@@ -14,7 +14,7 @@ from reconciler.report import safe
 
 
 class Bars:
-    """Shows drains on stderr; stdout is for what a script reads."""
+    """Shows drains on stderr; stdout is for scripts."""
 
     def __init__(self) -> None:
         """Prepare bars on stderr; only a terminal shows them."""
@@ -32,7 +32,7 @@ class Bars:
         )
 
     def __enter__(self) -> Bars:
-        """Start to draw."""
+        """Start the display."""
         if self._console.is_terminal:
             self._progress.start()
         return self

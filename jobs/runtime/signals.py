@@ -1,4 +1,4 @@
-"""Signals that ask a process to end, turned into something that it can wait for."""
+"""Turns signals that end a process into an event to wait for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def ended_by_signals(stop: threading.Event) -> Iterator[None]:
-    """While it lasts, SIGTERM and SIGINT set the event instead of ending the process."""
+    """Inside the context, SIGTERM and SIGINT set the event instead of ending the process."""
 
     def end(*_: object) -> None:
         stop.set()

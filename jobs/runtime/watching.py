@@ -1,4 +1,4 @@
-"""What wakes a serving reconciler before its time: a changed node, a changed settings file."""
+"""Wakes a serving reconciler early: after a change of a node or of the settings file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NodeWatcher:
     """
 
     def __init__(self, connection: Connection, wanted: Wanted, wake: Wake, ending: Ending) -> None:
-        """Take the connection and which fields count."""
+        """Watch these fields over this connection."""
         self._connection = connection
         self._wanted = wanted
         self._wake = wake
@@ -69,7 +69,7 @@ class FileWatcher:
     """
 
     def __init__(self, file: Path, wake: Wake, ending: Ending) -> None:
-        """Take the file as it was named, links and all."""
+        """Watch this file by its given name, including links."""
         self._file = file
         self._wake = wake
         self._known = digest(file)
@@ -106,7 +106,7 @@ class FileWatcher:
 
 
 def digest(file: Path) -> bytes:
-    """Return what tells two contents of a file apart; empty where there is none to read."""
+    """Return a digest of the file's content, empty if the file can't be read."""
     try:
         return hashlib.sha256(file.read_bytes()).digest()
     except OSError:
