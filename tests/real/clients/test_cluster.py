@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.support.stub import Answer, json_answer, status
 
 AGENT = "node-maintenance-agent"
 OURS = "node-maintenance"
+_NUMBERS = count()
 START = datetime(2026, 11, 21, 3, 4, 5, tzinfo=UTC)
 
 
@@ -62,63 +64,79 @@ def test_where_no_agent_is_installed_there_is_none(ours: Cluster) -> None:
     assert ours.agents() == Agents(installed=False)
 
 
-def test_agents_that_are_all_ready_cost_one_request(cluster: ControlPlane, ours: Cluster) -> None:
-    cluster.api.create_namespace(AGENT)
+@pytest.fixture
+def namespace(cluster: ControlPlane) -> str:
+    """A namespace of the test's own, for the DaemonSet of the agents.
+
+    The DaemonSet controller remembers by namespace and name which pods it has yet to see. Cleaning may delete
+    a DaemonSet while the controller creates its pods. The controller then never sees them, and the next
+    DaemonSet of that namespace and name gets no pods for 5 minutes.
+    """
+    name = f"agents-{next(_NUMBERS)}"
+    cluster.api.create_namespace(name)
+    return name
+
+
+def test_agents_that_are_all_ready_cost_one_request(
+    cluster: ControlPlane, connection: Connection, namespace: str
+) -> None:
     fill(cluster.kubeconfig, nodes=2)
-    install(cluster)
-    wait_for("agents", lambda: ready_agents(cluster) == 2)
+    install(cluster, namespace)
+    wait_for("agents", lambda: ready_agents(cluster, namespace) == 2)
     before = datetime.now(UTC)
 
-    assert ours.agents() == Agents(installed=True)
+    assert Cluster(connection, agent_namespace=namespace).agents() == Agents(installed=True)
     asked = cluster.audit_entries(USER_AGENT, since=before)
     assert [entry.resource for entry in asked] == ["daemonsets"]
 
 
-def test_a_node_whose_agent_is_not_ready_is_named(cluster: ControlPlane, ours: Cluster) -> None:
-    cluster.api.create_namespace(AGENT)
+def test_a_node_whose_agent_is_not_ready_is_named(
+    cluster: ControlPlane, connection: Connection, namespace: str
+) -> None:
     names = fill(cluster.kubeconfig, nodes=2)
-    install(cluster)
-    wait_for("agents", lambda: ready_agents(cluster) == 2)
-    pods = {pod["spec"]["nodeName"]: pod for pod in cluster.api.list("pods", AGENT)}
+    install(cluster, namespace)
+    wait_for("agents", lambda: ready_agents(cluster, namespace) == 2)
+    pods = {pod["spec"]["nodeName"]: pod for pod in cluster.api.list("pods", namespace)}
     conditions = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
     name = pods[names[1]]["metadata"]["name"]
-    cluster.api.patch("pods", name, conditions, AGENT, subresource="status")
-    wait_for("one agent", lambda: ready_agents(cluster) == 1)
+    cluster.api.patch("pods", name, conditions, namespace, subresource="status")
+    wait_for("one agent", lambda: ready_agents(cluster, namespace) == 1)
 
-    assert ours.agents() == Agents(installed=True, not_ready=frozenset({names[1]}))
+    found = Cluster(connection, agent_namespace=namespace).agents()
+    assert found == Agents(installed=True, not_ready=frozenset({names[1]}))
 
 
 def test_a_node_on_which_the_agents_pod_is_missing_is_not_covered(
-    cluster: ControlPlane, ours: Cluster
+    cluster: ControlPlane, connection: Connection, namespace: str
 ) -> None:
-    cluster.api.create_namespace(AGENT)
     names = fill(cluster.kubeconfig, nodes=2)
-    install(cluster)
-    wait_for("agents", lambda: ready_agents(cluster) == 2)
+    install(cluster, namespace)
+    wait_for("agents", lambda: ready_agents(cluster, namespace) == 2)
     # No more pods in there: the one that is deleted does not come back.
-    quota = {"metadata": {"name": "none", "namespace": AGENT}, "spec": {"hard": {"pods": "0"}}}
+    quota = {"metadata": {"name": "none", "namespace": namespace}, "spec": {"hard": {"pods": "0"}}}
     cluster.api.create("resourcequotas", quota)
     in_force = "a quota in force"
-    wait_for(in_force, lambda: "hard" in cluster.api.get("resourcequotas", "none", AGENT)["status"])
-    pods = {pod["spec"]["nodeName"]: pod for pod in cluster.api.list("pods", AGENT)}
-    cluster.api.delete("pods", pods[names[1]]["metadata"]["name"], AGENT, grace=0)
-    wait_for("one agent", lambda: ready_agents(cluster) == 1)
+    wait_for(in_force, lambda: "hard" in cluster.api.get("resourcequotas", "none", namespace)["status"])
+    pods = {pod["spec"]["nodeName"]: pod for pod in cluster.api.list("pods", namespace)}
+    cluster.api.delete("pods", pods[names[1]]["metadata"]["name"], namespace, grace=0)
+    wait_for("one agent", lambda: ready_agents(cluster, namespace) == 1)
 
-    assert ours.agents() == Agents(installed=True, covered=frozenset({names[0]}))
+    found = Cluster(connection, agent_namespace=namespace).agents()
+    assert found == Agents(installed=True, covered=frozenset({names[0]}))
 
 
-def install(cluster: ControlPlane) -> None:
+def install(cluster: ControlPlane, namespace: str) -> None:
     """The agent's DaemonSet, as our manifests name and label it."""
-    made = workloads.daemon_set(AGENT, namespace=AGENT)
+    made = workloads.daemon_set(AGENT, namespace=namespace)
     labels = {"app.kubernetes.io/name": AGENT}
     made["spec"]["template"]["metadata"]["labels"] = labels
     made["spec"]["selector"]["matchLabels"] = labels
     cluster.api.create("daemonsets", made)
 
 
-def ready_agents(cluster: ControlPlane) -> int:
+def ready_agents(cluster: ControlPlane, namespace: str) -> int:
     """As the DaemonSet's status counts them."""
-    found = cluster.api.get("daemonsets", AGENT, AGENT)["status"]
+    found = cluster.api.get("daemonsets", AGENT, namespace)["status"]
     return int(found.get("numberReady", 0)) if found.get("desiredNumberScheduled") == 2 else -1
 
 
