@@ -643,7 +643,7 @@ RULES = (
         "reconciler/clients/kubernetes/restarting.py",
         "    if not owner.named:\n",
         "    if False:\n",
-        "tests/real/clients/test_eviction.py",
+        "tests/clients/kubernetes/test_restarting.py",
     ),
     Mutant(
         0,
@@ -651,7 +651,7 @@ RULES = (
         "reconciler/clients/kubernetes/restarting.py",
         "    if not owner.uid or found.uid != owner.uid:\n",
         "    if False:\n",
-        "tests/real/clients/test_eviction.py",
+        "tests/clients/kubernetes/test_restarting.py",
     ),
     Mutant(
         0,
@@ -659,7 +659,7 @@ RULES = (
         "reconciler/clients/kubernetes/restarting.py",
         "    if chosen is None or not chosen.matches(pod.labels):\n",
         "    if False:\n",
-        "tests/real/clients/test_eviction.py",
+        "tests/clients/kubernetes/test_restarting.py",
     ),
     Mutant(
         0,
@@ -667,7 +667,7 @@ RULES = (
         "reconciler/clients/kubernetes/restarting.py",
         'deployment.is_a("Deployment", _APPS)',
         'deployment.kind == "Deployment"',
-        "tests/real/clients/test_eviction.py",
+        "tests/clients/kubernetes/test_restarting.py",
     ),
     Mutant(
         0,
@@ -675,7 +675,7 @@ RULES = (
         "reconciler/clients/kubernetes/restarting.py",
         "        if not is_object_name(claim):\n",
         "        if False:\n",
-        "tests/real/clients/test_eviction.py",
+        "tests/clients/kubernetes/test_restarting.py",
     ),
     Mutant(
         0,

@@ -12,7 +12,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.eviction import Evictions
 from reconciler.drainer import Drainer
-from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation, Phase
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation, Phase, WaitLimit
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
@@ -285,3 +285,38 @@ def _allowed(bench: Bench, name: str) -> int:
 
 def _on(bench: Bench, node: str) -> list[dict[str, Any]]:
     return bench.api.list("pods", fields=f"spec.nodeName={node}")
+
+
+@pytest.mark.parametrize("grace", [10**12, 2**63 - 1])
+@pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "evicted"])
+def test_a_grace_of_thousands_of_years_stops_no_drain(bench: Bench, grace: int, deletes: bool) -> None:
+    bench.run_app("web", 3)
+    marks = {"node-maintenance.dev/drain": "wait-completed"}
+    bench.api.create("pods", pod("evil", node_name=bench.node, grace=grace, labels=marks))
+    bench.wait_ready("evil", 1)
+    bench.cordon()
+    deadline = datetime.now(UTC) + timedelta(seconds=20)
+    limit = WaitLimit(datetime.now(UTC), timedelta(hours=1), deadline)
+    bench.start(
+        options=DrainOptions(evict_unmanaged=True, own_wait=limit),
+        escalation=Escalation(delete_before_deadline=deletes, deadline=deadline),
+    )
+    progress = bench.finish()
+
+    assert progress.phase is Phase.DRAINED
+    assert any("default/evil" in step for step in progress.escalations)
+
+
+@pytest.mark.parametrize("grace", [10**12, 2**63 - 1])
+def test_a_pod_that_terminates_for_thousands_of_years_is_named(bench: Bench, grace: int) -> None:
+    held = pod("evil", node_name=bench.node, grace=grace, finalizers=["test.example/hold"])
+    bench.run_app("web", 3)
+    bench.api.create("pods", held)
+    bench.wait_ready("evil", 1)
+    bench.cordon()
+    bench.start(timeout=timedelta(seconds=8))
+    progress = bench.finish()
+    bench.api.patch("pods", "evil", {"metadata": {"finalizers": None}})
+
+    assert progress.phase is Phase.TIMED_OUT
+    assert [blocker.pod for blocker in progress.blockers] == ["default/evil"]
