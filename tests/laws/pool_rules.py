@@ -10,15 +10,15 @@ POOL_RULES = (
         "a pool's own list has the machine",
         "reconciler/clients/azure/agent_pools.py",
         "    listed = machines.get(vm) if vm is not None else None\n",
-        '    listed = _Listed(ref.name, "any")\n    if vm in machines:\n        listed = machines[vm]\n',
+        '    listed = machines.get(vm, _Listed(ref.name, "any")) if vm else _Listed(ref.name, "any")\n',
         "tests/clients/azure/test_agent_pools.py",
     ),
     Mutant(
         0,
         "a machine has its node's name",
         "reconciler/clients/azure/agent_pools.py",
-        "    if not _same_name(listed.name, ref.name):\n",
-        "    if False:\n",
+        "listed is not None and listed.name.casefold() == ref.name.casefold()",
+        "listed is not None",
         "tests/clients/azure/test_agent_pools.py",
     ),
     Mutant(
@@ -108,5 +108,13 @@ POOL_RULES = (
         "    if situation.twin:\n",
         "    if False:\n",
         "tests/checks/test_self_service_due.py",
+    ),
+    Mutant(
+        0,
+        "spending follows the pool's list, not the label",
+        "reconciler/clients/azure/agent_pools.py",
+        "    listed = machines.get(vm) if vm is not None else None\n",
+        '    listed = _Listed(ref.name, "any")\n',
+        "tests/laws/test_spending_follows_a_pools_own_nodes.py",
     ),
 )

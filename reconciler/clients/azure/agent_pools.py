@@ -251,9 +251,7 @@ class AgentPools:
 
     def _has(self, machine: Machine) -> bool:
         """Whether the pool's list has this machine now; raises CloudError where it can't be read."""
-        found = self._list(machine.ref.pool)
-        vm = vm_of(machine.ref.provider_id)
-        return vm is not None and vm in found and _same_name(found[vm].name, machine.ref.name)
+        return _own(self._list(machine.ref.pool), machine.ref) is not None
 
     def _url(self, pool: str, part: str = "") -> str:
         """Return the address of a pool, or of a part of it.
@@ -316,19 +314,21 @@ def _machine(ref: MachineRef, known: tuple[Pool, _Machines] | str) -> Machine:
     if isinstance(known, str):
         return Machine(ref, problem=known)
     pool, machines = known
-    vm = vm_of(ref.provider_id)
-    listed = machines.get(vm) if vm is not None else None
+    listed = _own(machines, ref)
     if listed is None:
-        told = f"{pool}, which the node's label names, has no machine with the VM of its providerID"
+        told = (
+            f"{pool}, which the node's label names, has no machine of its name with the VM of its providerID"
+        )
         return Machine(ref, problem=told)
-    if not _same_name(listed.name, ref.name):
-        return Machine(ref, problem=f"{pool} has the VM of its providerID as machine {listed.name}")
     return Machine(ref, name=listed.name, uid=listed.resource_id, pool=pool)
 
 
-def _same_name(listed: str, node: str) -> bool:
+def _own(machines: _Machines, ref: MachineRef) -> _Listed | None:
+    """Return the node's machine in the list of its pool, None if the list has no such VM of that name."""
+    vm = vm_of(ref.provider_id)
+    listed = machines.get(vm) if vm is not None else None
     # A host name may be in capitals, a node's name never is.
-    return listed.casefold() == node.casefold()
+    return listed if listed is not None and listed.name.casefold() == ref.name.casefold() else None
 
 
 def _not_in(machine: Machine) -> str:

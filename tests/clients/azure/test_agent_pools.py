@@ -389,7 +389,7 @@ def test_deleted_twice_is_deleted_once(azure: FakeAgentPools, pools: AgentPools,
     pools.remove(action)
     pools.remove(action)
     (after,) = pools.machines([ref(first)])
-    assert "has no machine with the VM" in after.problem
+    assert "has no machine of its name" in after.problem
 
     assert azure.count() == 3
     assert len(azure.pools["np"].names) == 3
