@@ -125,7 +125,12 @@ def whole(value: str) -> str:
 
 
 def cut_annotation(value: str) -> str:
-    """Return what is kept of an annotation while it is read: enough to see that it is too long."""
+    """Return what is kept of an annotation while it is read: enough to see that it is too long.
+
+    Raises TypeError for bytes, which a decoder gives for a text that is no UTF-8.
+    """
+    if not isinstance(value, str):
+        raise TypeError("an annotation that is no text")
     return value if len(value) <= ANNOTATION else value[: ANNOTATION + 1]
 
 

@@ -166,4 +166,12 @@ LIMIT_RULES = (
         "        if left >= -10_000:",
         "tests/stages/test_assess.py",
     ),
+    Mutant(
+        16,
+        "texts that are no UTF-8 break no list",
+        "reconciler/clients/kubernetes/wire/reducing.py",
+        "            _mend(found)\n            return reduce(found)",
+        "            return reduce(found)",
+        "tests/sources/test_limits.py",
+    ),
 )

@@ -208,3 +208,40 @@ def test_what_a_polled_source_remembers_is_dropped_where_it_can_not_be_read() ->
     assert ledger.from_data({"aws": json.dumps({"answers": [answer]})}).memories == {}
     near = {**answer, "again": "2026-11-21T12:30:00Z"}
     assert "aws" in ledger.from_data({"aws": json.dumps({"answers": [near]})}).memories
+
+
+def test_texts_that_are_no_utf_8_break_no_list() -> None:
+    from reconciler.clients.kubernetes.wire import messages
+
+    node = messages.Node()
+    node.metadata.name = "a"
+    node.metadata.annotations[IMDS] = node.spec.providerID = node.status.nodeInfo.bootID = "BROKEN"
+    condition = node.status.conditions.add()
+    condition.type, condition.status = "Ready", "False"
+    condition.reason = condition.message = "BROKEN"
+    broken = node.SerializeToString().replace(b"BROKEN", b"a\xff\xfe\xfdbc")
+    found = node_format(WANTED).from_protobuf(broken)
+    assert (found.annotations[IMDS], found.provider_id, found.boot_id) == ("a\ufffd\ufffd\ufffdbc",) * 3
+    assert (found.conditions[0].reason, found.conditions[0].message) == ("a\ufffd\ufffd\ufffdbc",) * 2
+
+
+@pytest.mark.parametrize("where", ["annotation", "phase", "condition", "owner"])
+def test_texts_of_a_pod_that_are_no_utf_8_break_no_list(where: str) -> None:
+    from reconciler.clients.kubernetes.wire import messages
+
+    pod = messages.Pod()
+    pod.metadata.name = "web"
+    match where:
+        case "annotation":
+            pod.metadata.annotations[f"{PREFIX}/drain"] = "BROKEN"
+        case "phase":
+            pod.status.phase = "BROKEN"
+        case "condition":
+            pod.status.conditions.add().type = "BROKEN"
+        case _:
+            owner = pod.metadata.ownerReferences.add()
+            owner.controller, owner.name, owner.kind = True, "BROKEN", "Job"
+    broken = pod.SerializeToString().replace(b"BROKEN", b"a\xff\xfe\xfdbc")
+    found = pod_format().from_protobuf(broken)
+    owners = [found.owner.name] if found.owner else []
+    assert all(isinstance(one, str) for one in (found.phase, *found.annotations.values(), *owners))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from sys import intern
-from typing import Any
+from typing import Any, TypeVar
 
 from reconciler.clients.kubernetes.wire import shapes
 from reconciler.model import limits
@@ -38,6 +38,9 @@ SELECTOR = 16 << 10
 _OURS = "/drain"
 _WORD = 128
 _REFERENCE = limits.NAME + 1
+
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
                 for key in annotations
                 if key.startswith(prefix) or key in others
             },
-            provider_id=spec.providerID,
+            provider_id=limits.text(spec.providerID),
             unschedulable=bool(spec.unschedulable),
             taints=tuple(
                 Taint(intern(taint.key), intern(taint.value), intern(taint.effect))
@@ -115,11 +118,11 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
                 for condition in status.conditions or ()
                 if condition.type in conditions
             ),
-            boot_id=status.nodeInfo.bootID if status.nodeInfo is not None else "",
+            boot_id=limits.text(status.nodeInfo.bootID, limits.NAME) if status.nodeInfo is not None else "",
             allocatable=_quantities(status.allocatable, leaves) if capacity else {},
         )
 
-    return reduce
+    return _mending(reduce)
 
 
 def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObject], Pod]:
@@ -157,7 +160,52 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             placement=_placement(spec, leaves) if placement else None,
         )
 
-    return reduce
+    return _mending(reduce)
+
+
+def _mending(reduce: Callable[[Any], Value]) -> Callable[[Any], Value]:
+    """Return the reducer for messages whose texts may be no UTF-8.
+
+    The API server stores such a text where a client sends protobuf. The decoder then gives bytes, with which
+    every function for texts raises TypeError. These texts get U+FFFD, as the API server writes them in JSON.
+    """
+
+    def reduce_mended(found: Any) -> Value:
+        try:
+            return reduce(found)
+        except TypeError:
+            if not hasattr(found, "ListFields"):
+                raise
+            _mend(found)
+            return reduce(found)
+
+    return reduce_mended
+
+
+def _mend(message: Any) -> None:
+    for field, value in message.ListFields():
+        if isinstance(value, bytes):
+            setattr(message, field.name, _text(value))
+        elif hasattr(value, "ListFields"):
+            _mend(value)
+        elif hasattr(value, "items"):
+            for key in list(value):
+                _mend_one(value, key)
+        elif not isinstance(value, str | int):
+            for position in range(len(value)):
+                _mend_one(value, position)
+
+
+def _mend_one(some: Any, where: Any) -> None:
+    one = some[where]
+    if isinstance(one, bytes):
+        some[where] = _text(one)
+    elif hasattr(one, "ListFields"):
+        _mend(one)
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
 def interned(labels: Mapping[str, str]) -> dict[str, str]:
@@ -187,9 +235,9 @@ def _annotations_of_pod(annotations: Mapping[str, str]) -> dict[str, str]:
     The prefix of our keys is a setting, so every key that ends with `/drain` may be ours. What it says is a
     word: a longer text says nothing.
     """
-    kept = {key: annotations[key][:_WORD] for key in READ_OF_PODS if key in annotations}
+    kept = {key: limits.text(annotations[key][:_WORD]) for key in READ_OF_PODS if key in annotations}
     ours = [key for key in dict(annotations) if key.endswith(_OURS) and len(key) <= limits.NAME + len(_OURS)]
-    return kept | {key: annotations[key][:_WORD] for key in sorted(ours)[:DRAIN_WORDS]}
+    return kept | {key: limits.text(annotations[key][:_WORD]) for key in sorted(ours)[:DRAIN_WORDS]}
 
 
 def _labels_of_pod(labels: Mapping[str, str]) -> dict[str, str]:
@@ -248,7 +296,7 @@ def owner_of(references: list[shapes.OwnerReference] | None) -> Owner | None:
         if reference.controller:
             # The API server accepts any text here. A text that was cut is no name of an object, and no UID.
             parts = (reference.kind, reference.name, reference.apiVersion, reference.uid)
-            kind, name, version, uid = (part[:_REFERENCE] for part in parts)
+            kind, name, version, uid = (limits.text(part[:_REFERENCE]) for part in parts)
             return Owner(intern(kind), name, intern(version), uid)
     return None
 
