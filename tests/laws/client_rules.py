@@ -178,7 +178,7 @@ CLIENT_RULES = (
         18,
         "a reference of a pod has a limit",
         "reconciler/clients/kubernetes/wire/reducing.py",
-        "(part[:_REFERENCE] for part in parts)",
+        "(limits.text(part[:_REFERENCE]) for part in parts)",
         "parts",
         _MEMORY_TEST,
     ),
