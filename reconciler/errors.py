@@ -2,19 +2,19 @@
 
 ReconcilerError
 ├── SettingsError          2  the settings file is wrong; carries every mistake at once
-├── ClusterError              the API server was asked and something was wrong with the answer
-│   ├── Unreachable        3  no answer: refused, reset, timed out, or 5xx until patience ran out
+├── ClusterError              a request to the API server failed
+│   ├── Unreachable        3  no answer: refused, reset, timed out, or 5xx until the retries ended
 │   ├── Unauthorized       3  401, 403 for the pass as a whole, or no usable credentials
 │   ├── Forbidden          1  403 for one object
 │   ├── NotFound           1  404
-│   ├── Conflict           1  409: what we saw is not what is there any more
-│   ├── TooManyRequests    1  429: an eviction that a budget refuses, or the server asks for patience
-│   └── Rejected           1  any other 4xx, the server's own words in the message
+│   ├── Conflict           1  409: the object has changed since it was read
+│   ├── TooManyRequests    1  429: an eviction that a budget refuses, or the server throttles
+│   └── Rejected           1  any other 4xx, with the server's own message
 │       └── TooLarge       1  the answer is larger than it may be; the rest was not read
 ├── LockLost               1  the lease was not renewed in time: nothing more may be written
 ├── LockHeld               0  another pass holds the lease
 ├── RecordUnreadable       -  the record on a node is broken, or of a newer version: the node is held
-├── CloudError             1  a cloud's API refused, or gave no answer; `retry_after` is its wish in seconds
+├── CloudError             1  a cloud's API refused, or gave no answer; `retry_after` is in seconds
 └── SourceError            -  a source of events can't be read: its answer is unknown
 """
 
@@ -41,7 +41,7 @@ class SettingsError(ReconcilerError):
 class ClusterError(ReconcilerError):
     """The API server's answer to one request was an error.
 
-    `status` is the HTTP status (0 for none), `retry_after` the server's wish in seconds, and `details`
+    `status` is the HTTP status (0 for none), `retry_after` the server's Retry-After in seconds, and `details`
     the names that a Status body gives as causes.
     """
 
@@ -83,7 +83,7 @@ class NotFound(ClusterError):
 
 
 class Conflict(ClusterError):
-    """409: what we saw is not what is there any more."""
+    """409: the object has changed since it was read."""
 
 
 class TooManyRequests(ClusterError):

@@ -1,6 +1,6 @@
-"""When the agent tells Azure that an event may start, and when it looks whether it may.
+"""When the agent tells Azure that an event may start, and when it checks whether it may.
 
-Aspects: the word on the Node, looking at it, reading it again right before, refusals, what becomes of it.
+Aspects: the annotation on the Node, when it is read, the second read right before, refusals, results.
 """
 
 from __future__ import annotations

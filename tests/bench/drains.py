@@ -79,7 +79,7 @@ def _measure(
 ) -> dict[str, list[Result]]:
     results: dict[str, list[Result]] = defaultdict(list)
     for number in range(rounds):
-        # Whoever comes first finds caches cold: each has its turn.
+        # The first one has cold caches, so each has its turn.
         names = list(rows)
         for name in names[number % len(names) :] + names[: number % len(names)]:
             leaving = _prepare(plane, pods, budgets=budgets, nodes=nodes)

@@ -1,8 +1,8 @@
-"""How long from a word to the cordon: a serving program and the node agent before a fake IMDS.
+"""The time from an event to the cordon: a serving program and the node agent with a fake IMDS.
 
     python -m tests.bench.wake [--rounds N] [--nodes N]
 
-Each round tells of a Preempt on one node, in turn by its condition and by IMDS, at a random moment of the
+Each round reports a Preempt on one node, in turn by its condition and by IMDS, at a random moment of the
 agent's second, waits for the cordon, and lets the event pass. The node is a spot node of a real API server
 with so many others beside it; the agent runs at its own pace there, a question a second.
 """
@@ -53,7 +53,7 @@ def main() -> None:
 def measure(
     server: ControlPlane, fake: imds.FakeImds, folder: Path, nodes: int, rounds: int
 ) -> dict[str, list[float]]:
-    """Return the seconds of each round by who told."""
+    """Return the seconds of each round, by the source that reported."""
     fill(server.kubeconfig, nodes=nodes, pools=[_OTHERS])
     took: dict[str, list[float]] = defaultdict(list)
     with closing(Scene(server)) as scene, Programs(server.kubeconfig, folder) as programs:

@@ -123,7 +123,7 @@ def test_an_answer_says_when_it_changes() -> None:
 
 
 def test_a_window_that_opens_inside_a_freeze_changes_nothing() -> None:
-    """Thursday's window opens and closes within it: nobody need look again before the freeze is over."""
+    """Thursday's window opens and closes within it: nothing changes before the end of the freeze."""
     assert calendar(EXAMPLE).at(at("2026-11-26T20:00"), BATCH).changes_at == at("2026-11-30T06:00")
 
 

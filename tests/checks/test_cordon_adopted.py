@@ -1,4 +1,4 @@
-"""cordonAdopted, by whose cordon it is."""
+"""cordonAdopted, by the owner of the cordon."""
 
 from __future__ import annotations
 

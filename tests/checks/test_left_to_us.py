@@ -1,4 +1,4 @@
-"""leftToUs, by who else has the node in hand."""
+"""leftToUs, by the other tool that works on the node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""machineStays: nobody brings back a node whose machine is going."""
+"""machineStays: a node whose machine is being deleted is not uncordoned."""
 
 from __future__ import annotations
 

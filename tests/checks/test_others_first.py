@@ -1,4 +1,4 @@
-"""othersFirst, by whose node it is and who else waits."""
+"""othersFirst, by whether it is our own node, and by the other nodes that wait."""
 
 from __future__ import annotations
 

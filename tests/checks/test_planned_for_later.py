@@ -34,7 +34,7 @@ def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
 
     assert (answer.verdict is Verdict.PASSED) is passed
     assert answer.reason == (LATER.because if passed else "no plan for later")
-    # Nobody waits for it, whatever the answer.
+    # It holds nothing, with any answer.
     assert not answer.holds
 
 

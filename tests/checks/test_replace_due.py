@@ -1,4 +1,4 @@
-"""replaceDue: drained, owned by somebody who brings a new one, and nothing under way."""
+"""replaceDue: the node is drained, its provider creates a new machine, and no request is in progress."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_without_a_guard_a_client_keeps_answers_and_starts_nothing() -> None:
 
 @dataclass(slots=True)
 class Service:
-    """Counts what it is asked; `answers` are given in turn, the last one for ever."""
+    """Counts its queries; `answers` are given in turn, and the last one is repeated."""
 
     answers: list[Listing[str, int]]
     asked: list[str] = field(default_factory=list)

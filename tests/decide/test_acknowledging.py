@@ -516,7 +516,7 @@ def test_it_is_removed_from_all_as_soon_as_one_is_uncordoned_and_stays_on_record
     assert dict(one.todo.write.annotations) == {ACKNOWLEDGE: None}
     assert one.acts
     assert written(one) == ("A1",)
-    # Somebody's uncordon ends that node's case.
+    # A person's uncordon ends that node's case.
     other = plan_of(plan, "b")
     assert other.todo.write is not None
     assert other.todo.write.annotations[ACKNOWLEDGE] is None

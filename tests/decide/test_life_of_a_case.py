@@ -259,7 +259,7 @@ def test_the_date_that_azure_empties_at_the_start_is_kept() -> None:
 
 
 def _draining(name: str = "a", *, since: timedelta = timedelta(), taints: tuple[str, ...] = ()) -> Node:
-    """A node in mid-drain for a Reboot that IMDS told of."""
+    """A node in mid-drain for a Reboot that IMDS reported."""
     began = DrainRecord(NOW - since)
     held = record(drain=began, events=(known(ids=("A1",)),))
     return held_node(held, name, taints=taints)
@@ -547,7 +547,7 @@ def test_every_check_that_stops_a_start_is_a_hold_not_only_the_first() -> None:
 
 
 def test_while_a_drain_goes_on_another_event_that_starts_no_drain_is_no_hold() -> None:
-    # The freeze has started: it asks, and begins nothing any more. Beside a drain nobody waits for that.
+    # The freeze has started: it requires a drain but starts none. A running drain does not wait for it.
     text = "events: {Freeze: {drain: true}}"
     reboot = signal(Kind.REBOOT, event_id="A1")
     freeze = signal(Kind.FREEZE, status=Status.STARTED, event_id="B2")

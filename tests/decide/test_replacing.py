@@ -1,4 +1,4 @@
-"""Replacing, pass by pass: nodes and machines in memory, made by whoever makes them."""
+"""Replacing, pass by pass, with nodes, machines and providers in memory."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class Drive:
     """The drains of one process; `latency` (seconds) is how long a request takes there and back."""
 
     def __init__(self, scene: Scene, *, limits: Limits | None = None, latency: float = 0.02) -> None:
-        """Take the cluster."""
+        """Use this cluster."""
         self.scene = scene
         half = timedelta(seconds=latency / 2)
         self._drainer = SteppedDrainer(scene.api, scene.clock, limits=limits, latency=half)

@@ -391,7 +391,7 @@ def test_before_the_deadline_minus_the_pods_grace_it_is_deleted_where_that_is_al
     assert abs(deadline - timedelta(seconds=60) - deleted[0].at) <= timedelta(seconds=1)
     assert progress.finished is not None
     assert progress.finished <= deadline + timedelta(seconds=1)
-    # It has gone by it, and is told of all the same.
+    # The pod is gone because of it, and it is still reported.
     assert progress.escalations == ("shop/web-0 is deleted instead of evicted, to be gone by the deadline",)
 
 

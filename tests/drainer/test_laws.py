@@ -1,4 +1,4 @@
-"""Laws over random clusters, budgets, failures and uncordons: whatever happens, these hold."""
+"""Laws that hold for random clusters, budgets, failures and uncordons."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _play(story: Story) -> tuple[Scene, Drive, DrainProgress]:
 @given(_STORIES)
 def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_before(story: Story) -> None:
     scene, _, _ = _play(story)
-    # Whoever uncordons between our look and our eviction is noticed by the next look.
+    # An uncordon between our read and our eviction is noticed by the next read.
     slack = Limits().check_every + timedelta(seconds=2 * story.latency)
     for one in scene.requests:
         assert one.cordoned or one.at <= START + timedelta(seconds=story.uncordon_at or 0) + slack

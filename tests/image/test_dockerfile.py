@@ -36,7 +36,7 @@ def test_every_base_has_a_digest_that_the_build_demands() -> None:
     before = instructions()[: [name for name, _ in instructions()].index("FROM")]
 
     assert set(bases) == {"${PYTHON}", "scratch"}
-    # With a default, a build without the argument would take whatever the tag means that day.
+    # With a default, a build without the argument would use the image that the tag names on that day.
     assert before == [("ARG", "PYTHON")]
     first = next(arguments for name, arguments in stages()[0] if name == "RUN")
     assert re.search(r"\*@sha256:\?{64}\) ;; \*\) .*exit 1", first)

@@ -960,7 +960,7 @@ class Trees:
 
     @contextmanager
     def one(self) -> Iterator[Path]:
-        """Lend a tree that nobody else uses."""
+        """Lend a tree that no one else uses."""
         tree = self._free.get()
         try:
             yield tree

@@ -26,7 +26,7 @@ def _in_our_hands(node: Node) -> bool:
     text = node.annotations.get(RECORD, "")
     try:
         known = from_annotation(text, node.uid) if text else None
-    except Exception:  # noqa: BLE001 - a broken record is in nobody's hands
+    except Exception:  # noqa: BLE001 - a broken record is not in maintenance
         return False
     return known is not None and known.case("default").state is State.IN_MAINTENANCE
 

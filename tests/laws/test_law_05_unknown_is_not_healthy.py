@@ -1,4 +1,4 @@
-"""Law 5: a source that told of the event and can't be read holds the uncordon, and never drains alone."""
+"""Law 5: a source that reported the event and can't be read holds the uncordon, and never starts a drain."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     readings = seen.readings["n0"]
     told = seen.nodes[0].annotations.get(builders.RECORD, "")
     on_record = [one for one in readings if f'"{one.source}"' in told]
-    # Mostly a source that matters: one that has told of an event on the record.
+    # Mostly a source that matters: one that has reported an event on the record.
     chosen = on_record if on_record and which % 4 else readings
     silent = chosen[which % len(chosen)]
     changed = tuple(_blind(one) if one is silent else one for one in readings)
@@ -255,7 +255,7 @@ def test_when_a_cloud_no_longer_reports_the_event_the_node_is_uncordoned() -> No
 
 
 def _planned_by_arm() -> tuple[History, ListedVms]:
-    """A node that is drained for what ARM told of it; another scale set is asked for again before long."""
+    """A node that is drained for an event from ARM; another scale set is queried again soon."""
     nodes = [
         builders.on_vm(builders.node("n0", conditions=(builders.quiet(),)), 0),
         builders.on_vm(builders.node("n1", conditions=(builders.quiet(),)), 1),

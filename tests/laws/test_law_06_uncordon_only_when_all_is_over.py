@@ -1,4 +1,4 @@
-"""Law 6: uncordon only once the event has gone from all who told of it, and the node is Ready, both long."""
+"""Law 6: uncordon only when the event is gone from all its sources and the node is Ready, both for long."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _happen(world: World, what: str, now: datetime) -> None:
 
 
 def _told_and_restless(world: World, told: set[str]) -> bool:
-    """Whether any source that has told of the event tells of it still, or can't say."""
+    """Whether any source that has reported the event still reports it, or can't be read."""
     node = world.cluster.nodes["a"]
     if REQUEST in node.annotations:
         told.add("request")

@@ -39,7 +39,7 @@ def _state(world: World) -> object:
 
 
 def _play(make: Callable[[], World], policy: Settings, steps: Happenings, kill: Kill | None) -> History:
-    """Play a history; the process is killed once, at the write that `kill` names, and started anew."""
+    """Play a history; the process is killed once, at the write that `kill` names, and started again."""
     history = History(make(), policy)
     seen = 0
     dead = kill is None
@@ -63,13 +63,13 @@ def _play(make: Callable[[], World], policy: Settings, steps: Happenings, kill: 
         try:
             go_on()
         except Killed:
-            # Whatever lived in the process has gone with it; the next one finishes at once.
+            # The state in the process is gone with it; the next process finishes at once.
             history.world.restart()
             go_on()
 
     for happen, wait in steps:
         happen(history)
-        # Whoever is killed looks once more than the others: both runs get as far as this moment allows.
+        # A killed run has one more pass, so both runs get as far as this moment allows.
         survive(history.look)
         survive(history.look)
         history.wait(wait)

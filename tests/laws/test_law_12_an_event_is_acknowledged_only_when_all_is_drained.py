@@ -105,7 +105,7 @@ class Azure(History):
                 if one["EventId"].casefold() == event_id.casefold()
             ]
             for name, node in self.cluster.nodes.items()
-            # What a blind agent said once is nobody's word now.
+            # What an unready agent published earlier no longer counts.
             if name not in self.cluster.agents.not_ready
         }
         named = {str(vm).casefold() for some in published.values() for one in some for vm in one["Resources"]}
@@ -307,7 +307,7 @@ def drained(*instances: int, policy: str = TRUSTING, kind: str = "Reboot") -> Az
 def test_an_event_of_drained_nodes_is_acknowledged_on_each_of_them_and_reported_once(
     instances: set[int], kind: str, budget: str, more: str
 ) -> None:
-    """All that fits the budget: an event of more nodes waits for ever, since none of them comes back."""
+    """All nodes fit the budget: an event of more nodes waits forever, because none of them returns."""
     policy = f"events: {{{kind}: {{acknowledge: true}}}}\nbudget: {{{budget}}}\n{more}"
     history = three_nodes(builders.settings(policy))
     history.events["A1"] = told(*sorted(instances), kind=kind)
@@ -423,7 +423,7 @@ def test_a_node_that_is_not_empty_yet_keeps_the_others_waiting() -> None:
 
 
 def test_a_second_event_of_drained_nodes_is_acknowledged_once_it_is_on_their_records() -> None:
-    """Of the same kind and date, so that nobody drains anew."""
+    """It has the same kind and date, so that no drain starts again."""
     history = drained(0, 1)
     history.events["B2"] = told(0, 1, event_id="B2")
     history.go_on()
@@ -434,7 +434,7 @@ def test_a_second_event_of_drained_nodes_is_acknowledged_once_it_is_on_their_rec
 
 
 def test_an_event_that_does_not_say_which_vms_it_is_about_is_not_acknowledged() -> None:
-    """Another source tells that it is a reboot of this node, by the same id; of whom else, nobody knows."""
+    """Another source reports it, with the same ID, as a reboot of this node; its other VMs are unknown."""
     history = three_nodes(builders.settings(TRUSTING))
     condition = builders.condition(
         "VMEventScheduled", "True", f"Reboot Scheduled: {rfc1123(NOW + minutes(14))}. EventId: A1"

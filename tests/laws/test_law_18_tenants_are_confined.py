@@ -1,4 +1,4 @@
-"""Law 18: whoever may create pods can block the eviction of their own pods by a budget, and nothing else."""
+"""Law 18: a person who may create pods can block only the eviction of these pods, by a budget."""
 
 from __future__ import annotations
 

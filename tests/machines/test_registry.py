@@ -1,4 +1,4 @@
-"""Which provider a node's machine belongs to: the node says it itself, and nobody is asked."""
+"""The provider of a node's machine: the node itself names it, without a request."""
 
 from __future__ import annotations
 

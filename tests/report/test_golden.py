@@ -1,6 +1,6 @@
-"""The report as people and machines get it; the diff of a golden file is the review.
+"""The report for people and machines; the diff of a golden file is the review.
 
-`python -m tests.report.test_golden` writes the files anew.
+`python -m tests.report.test_golden` writes the files again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every report has to show, whatever its form."""
+"""What every report must show, in each format."""
 
 from __future__ import annotations
 

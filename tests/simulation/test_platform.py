@@ -31,7 +31,7 @@ def readings(there: World) -> tuple[Reading, Reading]:
 
 
 def signals(there: World) -> tuple[Signal, ...]:
-    """What both tell of."""
+    """The events that both report."""
     return tuple(signal for reading in readings(there) for signal in reading.signals)
 
 

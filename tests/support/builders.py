@@ -211,7 +211,7 @@ def pod(
     empty_dir: bool = False,
     deleting_until: datetime | None = None,
 ) -> Pod:
-    """A running pod that a ReplicaSet would create anew; an empty `owner` means that none would."""
+    """A running pod of a ReplicaSet, which would create it again; with an empty `owner` nothing would."""
     return Pod(
         namespace=namespace,
         name=name,
@@ -323,7 +323,7 @@ def snapshot(
     drains: Mapping[str, DrainProgress] | None = None,
     own_node: str | None = None,
 ) -> Snapshot:
-    """What one pass saw; a node without readings has an IMDS that tells of nothing."""
+    """The snapshot of one pass; a node without readings has an IMDS without events."""
     nothing = (
         reading(source="imds"),
         reading(source="condition:VMEventScheduled"),
@@ -390,7 +390,7 @@ def situation(
     ledger: Ledger = _NEVER_STARTED,
     now: datetime = NOW,
 ) -> Situation:
-    """What a check or trigger is told of one node; `dataclasses.replace` gives it more."""
+    """The input of a check or trigger for one node; `dataclasses.replace` adds to it."""
     on = on or node()
     chosen = chosen or settings()
     return Situation(

@@ -1,4 +1,4 @@
-"""Machines behind nodes, and situations in which one is to be replaced."""
+"""Machines of nodes, and situations in which one should be replaced."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def messages(draw: st.DrawFn) -> str:
 
 @st.composite
 def requests(draw: st.DrawFn) -> str:
-    """A request, now and then one that nobody can read."""
+    """A request, sometimes an unreadable one."""
     if draw(numbers(0, 9)) == 0:
         return draw(one_of(("", "reboot please", '{"kind":"Nap"}', "[]", '{"kind":"Reboot","x":1}')))
     document: dict[str, str] = {"kind": draw(one_of((*KINDS, "LiveMigration")))}
@@ -188,7 +188,7 @@ _records = cache(records)
 
 @st.composite
 def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
-    """A node with whatever the sources and we have written on it; a `fresh` one was never in our hands."""
+    """A node with whatever the sources and we have written on it; a `fresh` one was never in maintenance."""
     annotations: dict[str, str] = {}
     labels: dict[str, str] = {}
     conditions: list[Condition] = []
@@ -254,7 +254,7 @@ _zones, _pools = st.sampled_from(("", "1", "2")), st.sampled_from(("batch", "web
 
 @st.composite
 def asking_nodes(draw: st.DrawFn, name: str) -> Node:
-    """A healthy node that was never in maintenance, and for which somebody asks for a drain."""
+    """A healthy node that was never in maintenance, and whose events require a drain."""
     bare = builders.node(
         name,
         zone=draw(_zones),
@@ -431,4 +431,4 @@ json_values = st.recursive(
 )
 deep = st.sampled_from(("[" * 100_000, '{"a":' * 50_000, "1e999", '"\\ud800"', "9" * 5000))
 garbage = st.text(max_size=40) | json_values.map(json.dumps) | deep
-"""What somebody may have written where a document was expected."""
+"""Texts that a person may have written instead of a document."""

@@ -1,4 +1,4 @@
-"""A server that says whatever a test wants, cut off wherever the test wants."""
+"""A server that sends any answer that a test wants, cut off where the test wants."""
 
 import contextlib
 import json
@@ -116,7 +116,7 @@ class Stub:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and let go of whoever hangs."""
+        """Stop, and release hanging requests."""
         self.closed.set()
         self._server.shutdown()
         self._thread.join()

@@ -1,4 +1,4 @@
-"""dismiss: let the events be that somebody's uncordon was about."""
+"""dismiss: ignore the events that a person's uncordon was about."""
 
 from __future__ import annotations
 

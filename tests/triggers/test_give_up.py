@@ -1,4 +1,4 @@
-"""giveUp: the node comes back, and what was asked for in vain is let be."""
+"""giveUp: uncordon the node, and ignore the event whose requests failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""leaveSurge: a machine too many is told of, once."""
+"""leaveSurge: report a surplus machine once."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_single_vms_of_every_kind_are_one_list_of_the_subscription(azure: FakeAr
 def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_left(azure: FakeArm) -> None:
     azure.uniform(1)
     azure.uniform(1, scale_set=OTHER.scale_set)
-    # Whoever slept so long would be ended by the limit on a test.
+    # A sleep of this length would exceed the time limit of a test.
     azure.refuse(Refusal(429, headers={"Retry-After": "3600"}))
 
     first, second = asked(azure).ask([SET, OTHER])

@@ -1,4 +1,4 @@
-"""One request: what it says of us, what each refusal becomes, and that nothing waits for ever."""
+"""One request: its headers, the error for each refusal, and its deadline."""
 
 import importlib
 import json

@@ -45,7 +45,7 @@ def protect(cluster: ControlPlane, name: str = "web") -> None:
 
 
 def counted(cluster: ControlPlane, name: str) -> bool:
-    """Whether the budget's status tells of its pod."""
+    """Whether the budget's status includes its pod."""
     return bool(cluster.api.get("poddisruptionbudgets", name)["status"].get("currentHealthy"))
 
 

@@ -138,7 +138,7 @@ def test_a_real_server_gives_the_same_in_both_formats(cluster: ControlPlane, con
         body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": f"b{number}"}}
         cluster.api.create("poddisruptionbudgets", {**body, "spec": spec})
     nodes, pods = node_format(WITH_CAPACITY), pod_format(placement=True)
-    # kwok goes on writing to what it looks after: the two reads have to be of one moment.
+    # kwok keeps writing to the objects that it manages, so both reads must be of the same moment.
     wait_for("two reads of the same nodes", both_nodes)
     wait_for("two reads of the same pods", both_pods)
     found = list_all(connection, NODES, nodes, page=3).items

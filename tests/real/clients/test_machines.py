@@ -287,7 +287,7 @@ def test_what_is_paused_anywhere_is_busy(
 ) -> None:
     world.make(["a"])
     assert pool_of(seen(machines, "a")).busy == ""
-    # The annotation counts, whatever its value.
+    # The annotation counts with any value.
     world.patch(CLUSTER_API, plural, name, {"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}})
 
     assert pool_of(seen(machines, "a")).busy == "MachineDeployment workers is paused"

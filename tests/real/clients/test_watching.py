@@ -1,4 +1,4 @@
-"""Watches: listed, followed, reconnected, begun anew when the past is gone, and ended from any thread."""
+"""Watches list, follow, reconnect, list again after a 410, and end from any thread."""
 
 import json
 import threading
@@ -169,7 +169,7 @@ def test_objects_are_listed_again_after_a_bounded_time_so_that_a_lost_event_is_f
     script = [
         pod_list(pod("a", "1"), pod("b", "1")),
         bookmark,
-        # Between the two lists, a was deleted and b has changed. The watch was told of neither.
+        # Between the two lists, a was deleted and b has changed. The watch got neither event.
         pod_list(pod("b", "2"), version="4"),
         Answer(hang=True),
     ]

@@ -69,7 +69,7 @@ class FakeEc2:
 
     def client(self, region: str) -> Any:
         if region not in self.clients:
-            # Keys of nobody: a real request could not even be refused, the stubber sends none.
+            # Invalid keys: the stubber sends no request, and AWS would refuse a real one.
             self.clients[region] = boto3.client(
                 "ec2", region_name=region, aws_access_key_id="none", aws_secret_access_key="none"
             )

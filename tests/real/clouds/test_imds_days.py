@@ -68,7 +68,7 @@ ids = itertools.count(1)
 
 
 def tell(scene: Scene, imds: FakeImds, node: str, *events: Event) -> None:
-    """Let IMDS tell of these, and wait until the agent has published them."""
+    """Let IMDS report these events, and wait until the agent has published them."""
     imds.tell(*events)
 
     def published() -> bool:

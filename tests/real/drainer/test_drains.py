@@ -26,7 +26,7 @@ _AGENT = USER_AGENT.split("/")[0]
 
 
 class Bench:
-    """Two nodes, of which the first is to be drained, and a drainer."""
+    """Two nodes and a drainer; the first node will be drained."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane

@@ -27,7 +27,7 @@ def kubectl(cluster: ControlPlane, *arguments: str) -> str:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    # A warning is how the server tells of a broken pod security standard, or of a field that is going.
+    # The server warns of a violated pod security standard, and of a deprecated field.
     assert "Warning" not in done.stderr, done.stderr
     return done.stdout
 

@@ -1,4 +1,4 @@
-"""What the agent's token is good for: one annotation of its own node, whatever RBAC says."""
+"""The agent's token can change only one annotation of its own node, even if RBAC allows more."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "r
 
 
 def pod_of(found: Object) -> Object | None:
-    """The pod's spec in whatever makes pods."""
+    """The pod's spec in any object that creates pods."""
     spec = found.get("spec", {})
     template = spec.get("jobTemplate", {}).get("spec", spec).get("template")
     return None if template is None else dict(template["spec"])

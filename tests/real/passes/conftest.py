@@ -22,6 +22,6 @@ def scene(cluster: ControlPlane) -> Iterator[Scene]:
 
 @pytest.fixture
 def programs(cluster: ControlPlane, tmp_path: Path) -> Iterator[Programs]:
-    """Runs the program as its users do; whatever still runs is killed in the end."""
+    """Runs the program as its users do; at the end it kills processes that still run."""
     with Programs(cluster.kubeconfig, tmp_path) as made:
         yield made

@@ -37,7 +37,7 @@ class Done:
         return found
 
     def node(self, name: str) -> Object:
-        """What it told of a node."""
+        """The part of its output about a node."""
         return next((one for one in self.document["nodes"] if one["name"] == name), {})
 
 

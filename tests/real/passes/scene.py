@@ -1,4 +1,4 @@
-"""One cluster on the real API server, seen by its users: events told of, passes run, what became of it."""
+"""One cluster on the real API server, as its users see it: report events, run passes, read the results."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving
 
 
 class StandingClock:
-    """The passes' clock: it stands where a test has put it, however long the machine takes for a step.
+    """The passes' clock.
 
-    What is told twice is then told of the same moment, as a platform does that names one.
+    It stays at the moment that a test has set, even if a step takes long. An event that is reported twice
+    then has the same moment, as on a real platform.
     """
 
     def __init__(self) -> None:
@@ -83,7 +84,7 @@ class Told:
         self.text = as_text(document)
 
     def node(self, name: str) -> Object:
-        """The node's part; an empty one where nothing was told of it."""
+        """The node's part; an empty one if the output does not contain the node."""
         return next((one for one in self.document["nodes"] if one["name"] == name), {})
 
     def actions(self, name: str) -> list[str]:
@@ -134,7 +135,7 @@ class Scene:
         self.connection.close()
 
     def set(self, text: str) -> None:
-        """Take these settings; mode is Enforce where they name none."""
+        """Use these settings; the mode is Enforce if they name none."""
         self.settings = parse_settings(
             text if "mode:" in text else f"mode: Enforce\n{text}", "maintenance.yaml"
         )
@@ -236,7 +237,7 @@ class Scene:
         patch_conditions(self.api, node, told)
 
     def condition_silent(self, node: str) -> None:
-        """Let it tell of no event."""
+        """Let the condition report no event."""
         patch_conditions(self.api, node, no_vm_event(now=self.now))
 
     def condition(self, node: str, kind: str, status: str, message: str = "") -> None:
@@ -263,7 +264,7 @@ class Scene:
         duration: int = -1,
         source: str = "Platform",
     ) -> Object:
-        """An event as IMDS has it."""
+        """An event in the form of IMDS."""
         when = (self.now + timedelta(minutes=minutes)).strftime("%a, %d %b %Y %H:%M:%S GMT")
         return imds.event(
             POOL.vm_name(instance),

@@ -1,4 +1,4 @@
-"""How many nodes may be out of service at once, whoever took them, and who never waits for a place."""
+"""How many nodes may be out of service at once for any reason, and which kinds never wait for a place."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def evictions(scene: Scene) -> int:
 
 
 def blocked(scene: Scene, node: str) -> None:
-    """Two pods on the node, one of which a budget holds for ever."""
+    """Two pods on the node; a budget never allows the eviction of one of them."""
     scene.workload("web", node)
     scene.workload("shop", node)
     scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
@@ -257,7 +257,7 @@ def test_a_node_created_again_under_its_name_in_mid_case_is_another_node(
         scene.new_process()
 
     scene.api.delete("nodes", node)
-    # Whoever makes it anew from a copy brings label and record of the dead one along.
+    # A node that is created again from a copy has the label and the record of the old one.
     scene.node(0, labels={f"{PREFIX}/state": "in-maintenance"}, annotations={f"{PREFIX}/record": record})
     scene.api.delete("poddisruptionbudgets", "web", "default")
     scene.run()

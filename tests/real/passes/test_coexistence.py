@@ -198,7 +198,7 @@ def test_an_agent_that_is_not_ready_makes_imds_unknown_and_holds_the_uncordon(sc
         "a status that counts it",
         lambda: scene.api.get("daemonsets", "agent", "agents")["status"].get("numberReady") == 1,
     )
-    # Its last word was that the event has gone, and nobody knows how old that is.
+    # It last reported that the event is gone, and the age of that report is unknown.
     scene.imds_tells(0)
     told = scene.run()
 

@@ -1,4 +1,4 @@
-"""Each kind of event, as each source tells of it, is drained for or let pass as the default settings say."""
+"""Each kind of event from each source is drained for or ignored, as the default settings say."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_the_defaults_ignore_is_reported_and_left_alone(
         assert [event["kind"] for event in told.node(node)["events"]] == [read_as]
         assert told.actions(node) == []
         assert scene.is_untouched(node)
-        # Law 7: what can't be read is no event that somebody chose to let pass.
+        # Law 7: an unreadable event is not one that the settings ignore.
         assert list(told.holds(node)) == (["eventReadable"] if read_as == "Unknown" else [])
         assert read_as in told.text
 

@@ -97,7 +97,7 @@ def test_a_holder_that_was_stopped_finds_the_lock_lost_and_writes_nothing(
         other.wait_for("leading", seconds=90)
         before = list(proxy.writes)
         stopped.signal(signal.SIGCONT)
-        # From here on there is something to evict for whoever thinks that he may.
+        # From now on there is a pod to evict.
         scene.api.delete("poddisruptionbudgets", "web", "default")
         done = stopped.wait()
 

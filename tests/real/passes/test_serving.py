@@ -155,7 +155,7 @@ def test_the_api_server_goes_and_comes_back_and_the_work_goes_on(scene: Scene, p
         programs.configure(f"{ENFORCE}timeZone: Europe/Berlin\n")
         trouble = process.wait_for("pass failed", seconds=90)[0]
         assert trouble["because"].startswith(("Unreachable: ", "LockLost: "))
-        # A leader that comes back after so long has to win the lock anew before it may write.
+        # A leader that comes back after this time must acquire the lock again before it may write.
         process.does("loss of the lock", lambda: "is lost: not renewed" in process.everything())
     finally:
         scene.controlplane.start_apiserver()

@@ -100,7 +100,7 @@ def _build(names: list[str], cache: Path) -> None:
         raise NoControlPlane(msg)
     cache.mkdir(parents=True, exist_ok=True)
     with _lock(cache / "lock"):
-        # Somebody else may have built them while we waited for the lock.
+        # Another process may have built them while we waited for the lock.
         missing = [name for name in names if not _is_program(cache / name)]
         if missing:
             _say(f"building {', '.join(missing)} (once, some minutes) into {cache}")

@@ -1,6 +1,6 @@
 """One throw-away certificate authority and one key per control plane, made before anything starts.
 
-The servers could make their own, but RSA keys take them long, and nobody could write a kubeconfig before they
+The servers could create their own, but RSA keys take long, and a kubeconfig could be written only when they
 are up.
 """
 

@@ -1,4 +1,4 @@
-"""A control plane as if new: whatever tests made is deleted, without waiting for any grace.
+"""Resets a control plane: deletes everything that tests created, without grace periods.
 
 Objects are deleted in etcd, all at once. Through the API each costs a request, finalizers one more, and the
 controllers make some of them again meanwhile. Their watches report the deletions like any others.
@@ -48,7 +48,7 @@ def first_keys(etcd: Etcd) -> frozenset[str]:
 
 
 def clean(api: Api, etcd: Etcd, first: frozenset[str]) -> None:
-    """Delete whatever was not there at `first`; TimeoutError if something comes back.
+    """Delete everything that did not exist at `first`; TimeoutError if something comes back.
 
     Returns when the API server's own caches have seen it: a list that accepts any version is empty, too.
     """

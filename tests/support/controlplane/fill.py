@@ -86,7 +86,7 @@ def node(
 ) -> Object:
     """A whole node, status included (the API server takes it at creation, as from a kubelet).
 
-    `conditions` replace those of their type. kwok looks after it: pods on it run.
+    `conditions` replace those of their type. kwok manages it: pods on it run.
     """
     now = now or datetime.now(UTC)
     every_taint = [*taints]

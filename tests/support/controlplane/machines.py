@@ -143,7 +143,7 @@ class MachineWorld:
         return pool
 
     def clear(self) -> None:
-        """Take every machine and node away, but not the kinds: those take seconds to go and to come back."""
+        """Delete every machine and node, but not the CRDs, whose deletion and creation take seconds."""
         for provider in self._makers:
             for plural in _PLURALS[provider]:
                 for one in self.all_of(provider, plural):
@@ -166,7 +166,7 @@ class MachineWorld:
         return any(done)
 
     def settle(self) -> None:
-        """Step until nobody does anything any more."""
+        """Step until nothing changes."""
         wait_for("machines at rest", lambda: not self.step())
 
     def get_ready(self, name: str) -> None:
@@ -191,7 +191,7 @@ class MachineWorld:
         return int(self.api.request("GET", self.path(provider, plural, pool))["spec"]["replicas"])
 
     def raise_to(self, number: int, provider: str = cluster_api.NAME, pool: str = "workers") -> None:
-        """Let somebody else give a pool another number."""
+        """Change the number of a pool, as another client does."""
         plural = self._topmost(provider, pool)
         self.patch(provider, plural, pool, {"spec": {"replicas": number}})
 

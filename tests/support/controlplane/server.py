@@ -89,7 +89,7 @@ class ControlPlane:
         self.audit_log = self.folder / "audit.log"
         self._processes = Processes(self.folder)
         self._started = True
-        # Also where nobody leaves the `with`: an interpreter that ends in an orderly way.
+        # Also if nothing leaves the `with`, when the interpreter exits normally.
         atexit.register(self.stop)
         try:
             self._start_all()
@@ -135,7 +135,7 @@ class ControlPlane:
         self.start_apiserver()
 
     def clean(self) -> None:
-        """Delete whatever was made since the start; TimeoutError if something comes back.
+        """Delete everything that was created since the start; TimeoutError if something comes back.
 
         `audit_entries` then begin here.
         """

@@ -87,7 +87,7 @@ def pod(
     finalizers: list[str] | None = None,
     volumes: list[Object] | None = None,
 ) -> Object:
-    """One that nobody owns; with `node_name` no scheduler is asked."""
+    """A pod without an owner; with `node_name` it needs no scheduler."""
     spec = _pod_spec(grace, None, volumes=volumes)
     if node_name is not None:
         spec["nodeName"] = node_name

@@ -115,7 +115,7 @@ class FakeAgentPools(Loopback):
         return names
 
     def change(self, name: str = "np", **properties: Any) -> None:
-        """Let somebody else change a pool."""
+        """Change a pool, as another client does."""
         with self._lock:
             pool = self.pools[name]
             pool.properties.update(properties)

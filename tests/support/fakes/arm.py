@@ -133,7 +133,7 @@ class FakeArm(Loopback):
             self.refusals.setdefault(part.casefold(), []).extend([refusal] * times)
 
     def forget(self) -> None:
-        """Count anew."""
+        """Reset the counts."""
         self.lists, self.pages, self.performed = [], 0, []
 
     def _vm(self, vm: int | str, scale_set: str) -> FakeVm:
@@ -286,7 +286,7 @@ def compute(fake: FakeArm) -> Compute:
 
 
 def provider_id(vm: int | str, scale_set: str = SCALE_SET) -> str:
-    """A node's providerID, with the resource group in small letters as AKS has it."""
+    """A node's providerID, with the resource group in lower case, as in AKS."""
     place = f"azure:///subscriptions/{SUBSCRIPTION.lower()}/resourceGroups/{GROUP.lower()}/providers"
     if isinstance(vm, int):
         return f"{place}/Microsoft.Compute/virtualMachineScaleSets/{scale_set}/virtualMachines/{vm}"

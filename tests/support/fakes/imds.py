@@ -204,7 +204,7 @@ class FakeImds(Loopback):
                     else:
                         self.wfile.write(answer.body)
                 except OSError:
-                    pass  # whoever asked has gone
+                    pass  # the client is gone
                 self.close_connection = answer.cut or bool(answer.trickle)
 
             def log_message(self, *_: object) -> None:

@@ -9,10 +9,10 @@ from typing import Self
 
 
 class Loopback:
-    """Serves while it is entered; `stopping` is set when it ends, for whoever waits within an answer."""
+    """Serves inside the context; `stopping` is set at its end, for answers that wait."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        """Take the port at once, so that the address is known; serve only once entered."""
+        """Bind the port at once, so that the address is known; serve only inside the context."""
         self.stopping = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True

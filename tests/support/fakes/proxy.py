@@ -38,7 +38,7 @@ class Proxy:
     """Serves on loopback for as long as the `with` lasts. `writes` are those that were forwarded or cut."""
 
     def __init__(self, kubeconfig: Path, cut: Cut | None = None) -> None:
-        """Take a kubeconfig with a bearer token, and where to cut."""
+        """Use a kubeconfig with a bearer token; `cut` says where to cut."""
         config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         cluster = config["clusters"][0]["cluster"]
         self._context = ssl.create_default_context(cafile=cluster["certificate-authority"])
@@ -77,7 +77,7 @@ class Proxy:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def write_kubeconfig(self, path: Path) -> Path:
-        """For the client; its token is nobody's."""
+        """Write the client's kubeconfig; its token is invalid."""
         document = {
             "apiVersion": "v1",
             "kind": "Config",
