@@ -9,6 +9,9 @@ from reconciler.engine.plugins import CheckResult, check, failed, passed, unknow
 from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
 
+ATTEMPTS = 5
+"""Requests to delete one machine: a provider that accepted so many of them will not delete it."""
+
 
 @check("replaceDue")
 def replace_due(situation: Situation) -> CheckResult:
@@ -46,6 +49,8 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         return "its machine is being deleted", None
     if machine.pool.busy:
         return machine.pool.busy, None
+    if before is not None and before.removals >= ATTEMPTS:
+        return f"its machine is still there after {before.removals} requests to delete it", None
     if before is not None and before.removals:
         again = before.asked + PAUSE * before.removals
         if situation.now < again:

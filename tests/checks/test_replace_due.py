@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -92,3 +93,14 @@ def test_before_the_drain_is_done_and_without_replace_nothing_waits() -> None:
     for answer in (undrained, unasked):
         assert (answer.verdict, answer.holds) == (Verdict.FAILED, False)
     assert to_be_replaced(machine()).state is State.IN_MAINTENANCE
+
+
+@pytest.mark.parametrize("removals", [5, 6, 10**6])
+def test_after_five_requests_the_node_is_held_without_another(removals: int) -> None:
+    asked = Replacement(NOW - timedelta(days=300), removals=removals)
+    answer = ask("replaceDue", to_be_replaced(machine(), asked=asked))
+
+    assert (answer.verdict, answer.holds, answer.until) == (Verdict.FAILED, True, None)
+    assert f"still there after {removals} requests" in answer.reason
+    fourth = replace(asked, removals=4)
+    assert ask("replaceDue", to_be_replaced(machine(), asked=fourth)).verdict is Verdict.PASSED

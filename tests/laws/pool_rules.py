@@ -117,4 +117,12 @@ POOL_RULES = (
         '    listed = _Listed(ref.name, "any")\n',
         "tests/laws/test_spending_follows_a_pools_own_nodes.py",
     ),
+    Mutant(
+        0,
+        "a deletion is requested five times at most",
+        "reconciler/checks/replace_due.py",
+        "before.removals >= ATTEMPTS:",
+        "before.removals > 10**9:",
+        "tests/checks/test_replace_due.py",
+    ),
 )
