@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 
-from reconciler.errors import CloudError, ClusterError, Conflict, NotFound
+from reconciler.errors import CloudError, ClusterError, Conflict, NotFound, ReconcilerError
 from reconciler.model.actions import ActionName, machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.machine import Remove, ScaleUp
@@ -21,6 +21,7 @@ from reconciler.model.ports import (
     Notifier,
     SourceClient,
 )
+from reconciler.model.problems import internal
 
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
@@ -119,6 +120,11 @@ def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
         return Outcome(node, action, Result.LATER, str(error))
     except ClusterError as error:
         return Outcome(node, action, Result.FAILED, str(error))
+    except ReconcilerError:
+        # A lost lock ends the pass.
+        raise
+    except Exception as error:  # noqa: BLE001 - one node's write harms that node only
+        return Outcome(node, action, Result.FAILED, internal(f"{action} of {node or 'the ledger'}", error))
     return Outcome(node, action, Result.DONE)
 
 
@@ -128,11 +134,7 @@ def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) ->
     client = clients.get(action.source)
     if not isinstance(client, MaintenanceStarter):
         return Outcome(action.node, name, Result.LATER, "this process does not talk to the cloud")
-    try:
-        client.perform_maintenance(action)
-    except CloudError as error:
-        return Outcome(action.node, name, Result.FAILED, str(error))
-    return Outcome(action.node, name, Result.DONE)
+    return _attempt_outside(action.node, name, partial(client.perform_maintenance, action))
 
 
 def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -> Outcome:
@@ -140,13 +142,16 @@ def _ask_for_machine(action: ScaleUp | Remove, machines: MachineWriter | None) -
     name = machine_name(action)
     if machines is None:
         return Outcome(action.node, name, Result.LATER, "this process does not replace machines")
+    ask = (
+        partial(machines.scale_up, action)
+        if isinstance(action, ScaleUp)
+        else partial(machines.remove, action)
+    )
+    return _attempt_outside(action.node, name, ask)
+
+
+def _attempt_outside(node: str, action: str, ask: Callable[[], None]) -> Outcome:
     try:
-        if isinstance(action, ScaleUp):
-            machines.scale_up(action)
-        else:
-            machines.remove(action)
-    except (Conflict, NotFound) as error:
-        return Outcome(action.node, name, Result.LATER, str(error))
-    except (ClusterError, CloudError) as error:
-        return Outcome(action.node, name, Result.FAILED, str(error))
-    return Outcome(action.node, name, Result.DONE)
+        return _attempt(node, action, ask)
+    except CloudError as error:
+        return Outcome(node, action, Result.FAILED, str(error))

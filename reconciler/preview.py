@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from reconciler.eviction import preview as eviction
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import NodePlan, Plan, Preview
+from reconciler.model.problems import internal
 from reconciler.model.snapshot import Snapshot
 
 
@@ -27,7 +28,11 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
             return node
         # The order was made before the namespaces were read.
         order = replace(node.todo.drain, namespaces=snapshot.namespaces)
-        seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
+        try:
+            seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
+        except Exception as error:  # noqa: BLE001 - one node's pods harm that node's preview only
+            told = internal(f"the preview of node {node.node} failed", error)
+            seen = Preview(room=(f"unknown, because of an error in this program: {told}",))
         return replace(node, draining=replace(node.draining, preview=seen))
 
     return replace(plan, nodes=tuple(with_preview(node) for node in plan.nodes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -20,12 +21,14 @@ from reconciler.decide.telling import (
 )
 from reconciler.decide.twins import twins_of
 from reconciler.engine.budget import count_places, still_missing
+from reconciler.engine.situation import Acknowledgement
 from reconciler.model.assessment import Assessment
 from reconciler.model.keys import OwnKeys
 from reconciler.model.plan import Plan
 from reconciler.model.polling import Memory
+from reconciler.model.problems import guarded
 from reconciler.model.snapshot import Snapshot
-from reconciler.publishing.publisher import Fleet
+from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.publishing.registry import object_changes
 from reconciler.settings.schema import Settings
 from reconciler.sources.registry import changes, reading_names
@@ -52,10 +55,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     ours = {one.node.name: in_hand(one.record) for one in seen if in_hand(one.record)}
     missing = still_missing(snapshot.ledger.replaced, fleet, settings.budget, now)
     places = count_places(fleet, ours, settings.budget, now, missing)
+    none: Mapping[str, tuple[Acknowledgement, ...]] = {}
+    acknowledged, problems = guarded(
+        "no event is acknowledged", lambda: acknowledgements(seen, snapshot.nodes, settings), none
+    )
     progress = Progress(
         places,
         replace(snapshot.ledger, replaced=missing),
-        acknowledgements(seen, snapshot.nodes, settings),
+        acknowledged,
         pools_in_hand(seen, snapshot.machines),
     )
     queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
@@ -71,7 +78,11 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         *strays(snapshot, order),
     )
     nodes = {node.name: node for node in snapshot.nodes}
-    shown = object_changes(snapshot.published, Fleet(plans, nodes, settings, now))
+    shown, unshown = guarded(
+        "objects for other tools are not changed",
+        lambda: object_changes(snapshot.published, Fleet(plans, nodes, settings, now)),
+        ObjectChanges(),
+    )
     return Plan(
         now=now,
         mode=settings.mode.value,
@@ -79,7 +90,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         managed=sum(1 for node in fleet if settings.manages(node.labels)),
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
-        notes=(*notes(snapshot, fleet, settings), *assessment.notes),
+        notes=(*problems, *unshown, *notes(snapshot, fleet, settings), *assessment.notes),
         next_change=min(
             (
                 *moments(plans),

@@ -6,10 +6,14 @@ The boundaries around a node, a drain and a write call this, so that one object'
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 from reconciler.model import limits
 
 log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
 
 _LONGEST = 300
 
@@ -23,3 +27,14 @@ def internal(what: str, error: Exception) -> str:
     told = limits.text(" ".join(words.split()), _LONGEST)
     log.error("internal error: %s: %s", what, told, exc_info=error)
     return told
+
+
+def guarded(what: str, work: Callable[[], Value], otherwise: Value) -> tuple[Value, tuple[str, ...]]:
+    """Return what `work` returns, and no problems; after an exception `otherwise`, and the problem in words.
+
+    For what is computed from all nodes together, where no single node can be held.
+    """
+    try:
+        return work(), ()
+    except Exception as error:  # noqa: BLE001 - one object's data must not end the pass
+        return otherwise, (f"internal error: {what}: {internal(what, error)}",)

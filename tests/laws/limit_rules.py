@@ -174,4 +174,18 @@ LIMIT_RULES = (
         "            return reduce(found)",
         "tests/sources/test_limits.py",
     ),
+    Mutant(
+        16,
+        "a write that breaks the program fails for its node",
+        "reconciler/act.py",
+        "    except Exception as error:  # noqa: BLE001 - one node's write",
+        "    except ZeroDivisionError as error:  # noqa: BLE001 - one node's write",
+    ),
+    Mutant(
+        16,
+        "each preview is made inside a boundary",
+        "reconciler/preview.py",
+        "        except Exception as error:  # noqa: BLE001",
+        "        except ZeroDivisionError as error:  # noqa: BLE001",
+    ),
 )

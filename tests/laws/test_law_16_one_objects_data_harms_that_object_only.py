@@ -21,10 +21,12 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.event import Kind, Signal, Status
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import ZONE_LABEL, Condition, Node
+from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, Record
 from reconciler.model.record_text import from_annotation
 from reconciler.model.snapshot import Snapshot
+from reconciler.preview import preview
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
@@ -239,6 +241,9 @@ def test_an_exception_holds_its_node_and_leaves_the_others_their_plan(
 class _Broken(dict[str, str]):
     """Annotations that can't be read at all."""
 
+    def __contains__(self, key: object) -> bool:
+        raise OverflowError(f"{key}: out of range")
+
     def get(self, key: str, default: Any = None) -> Any:
         raise OverflowError(f"{key}: out of range\n{HALF}")
 
@@ -328,3 +333,41 @@ def test_a_node_without_a_readable_ready_time_is_out_of_service_and_ends_no_pass
     never = Node(Z, f"uid-{Z}", "1", conditions=(Condition("Ready", "False", transition=FAR),))
     plan, _ = look(world_of([never, builders.node("a")]), builders.settings())
     assert dict(plan.budget.holders) == {Z: "NotReady"}
+
+
+def test_a_write_that_breaks_the_program_fails_for_its_node_only() -> None:
+    asking = {REQUEST: builders.DRAIN_NOW}
+    world = world_of([builders.node(name, annotations=asking) for name in ("a", Z)])
+
+    def fail(write: Call) -> None:
+        if write.what == "patch_node" and write.node == Z:
+            raise UnicodeEncodeError("utf-8", HALF, 0, 1, "surrogates not allowed")
+
+    world.api.before_write = fail
+    _, outcomes = look(world, builders.settings("budget: {maxUnavailable: 100%}"))
+
+    assert world.cluster.nodes["a"].unschedulable
+    assert {one.node for one in outcomes if one.result is Result.FAILED} == {Z}
+
+
+def test_pods_that_break_the_preview_of_one_node_leave_the_others_theirs() -> None:
+    asking = {REQUEST: builders.DRAIN_NOW}
+    draining = {
+        name: builders.held_node(builders.record(drain=DrainRecord(NOW)), name, annotations=asking)
+        for name in ("a", Z)
+    }
+    pods = {name: builders.pod(f"web-{name}", name) for name in draining}
+    broken = replace(pods[Z], annotations=_Broken())
+    seen = builders.snapshot(
+        *draining.values(),
+        readings={name: builders.told(builders.signal(source="request")) for name in draining},
+        pods={"a": (pods["a"],), Z: (pods[Z],)},
+    )
+    plan = builders.planned(seen)
+    shown = preview(plan, replace(seen, pods={"a": (pods["a"],), Z: (broken,)}), NOW)
+
+    fine, other = (plan_of(shown, name).draining.preview for name in ("a", Z))
+    assert fine is not None
+    assert [one.pod for one in fine.pods] == ["shop/web-a"]
+    assert other is not None
+    assert "an error in this program" in other.room[0]
