@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import socket
+import sys
+import textwrap
+from subprocess import run
 
 import pytest
 
 from reconciler.clients.agent.imds import DEFAULT_ADDRESS, FIRST_TIMEOUT, TIMEOUT, Imds, ImdsError
+from reconciler.clients.agent.plain_http import LARGEST_BODY
 from reconciler.errors import SourceError
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 
@@ -35,7 +39,7 @@ def test_a_good_answer_is_the_document(imds: FakeImds) -> None:
         (Answer(200, b"<html>"), "IMDS answered with a broken body: ", None),
         (Answer(200, b'{"Events":[', cut=True), "no answer from IMDS at ", None),
         (Answer(302, headers={"Location": "http://127.0.0.1:9"}), "IMDS answered 302 Found", None),
-        (Answer(200, b" " * 5_000_000), "no answer from IMDS at ", None),
+        (Answer(200, b" " * (LARGEST_BODY + 1)), "no answer from IMDS at ", None),
     ],
 )
 def test_what_is_no_document_is_an_error_with_its_reason(
@@ -49,6 +53,32 @@ def test_what_is_no_document_is_an_error_with_its_reason(
     assert str(caught.value).startswith(reason)
     assert caught.value.retry_after == retry_after
     assert isinstance(caught.value, SourceError)
+
+
+def test_the_largest_answer_of_any_shape_leaves_the_agent_memory(imds: FakeImds) -> None:
+    # The worst shape: an empty list takes 64 bytes in memory and 3 in JSON.
+    events = b'{"Events": [], "x": [' + b",".join([b"[]"] * (LARGEST_BODY // 3 - 10)) + b"]}"
+    assert LARGEST_BODY - 100 < len(events) <= LARGEST_BODY
+    imds.script(Answer(200, b'{"Events": []}'), Answer(200, events))
+    child = """
+        import resource, sys
+        from reconciler.clients.agent.imds import Imds
+
+        imds = Imds(sys.argv[1])
+        imds.scheduled_events()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        imds.scheduled_events()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """
+    done = run(
+        [sys.executable, "-c", textwrap.dedent(child), imds.address],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    # The agent needs 25 MiB by itself, and has 48.
+    assert int(done.stdout) < 20 << 10
 
 
 def test_a_date_in_retry_after_is_read(imds: FakeImds) -> None:

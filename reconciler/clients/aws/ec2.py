@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reconciler import USER_AGENT
+from reconciler.clients.bounded import bound
 from reconciler.clients.guard import Guard
 from reconciler.errors import CloudError
 from reconciler.model.aws import InstanceEvent
@@ -60,7 +61,10 @@ def connect() -> Ec2:
                 retries={"total_max_attempts": 1, "mode": "standard"},
                 user_agent_extra=USER_AGENT,
             )
-            made[region] = boto3.session.Session().client("ec2", region_name=region, config=config)
+            client = boto3.session.Session().client("ec2", region_name=region, config=config)
+            # botocore sets no limit to an answer, and has no setting for one.
+            bound(client._endpoint.http_session._manager)
+            made[region] = client
         return made[region]
 
     return ec2

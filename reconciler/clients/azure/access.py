@@ -16,6 +16,7 @@ from reconciler.clients.retry_after import retry_after
 if TYPE_CHECKING:
     from azure.core import AzureClouds
     from azure.core.credentials import TokenCredential
+    from azure.core.pipeline.transport import RequestsTransport
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 30.0
@@ -50,8 +51,21 @@ def credential(cloud: str) -> TokenCredential:
     # The webhook of workload identity names the authority, too.
     authority = os.environ.get("AZURE_AUTHORITY_HOST") or hosts[cloud]
     if os.environ.get("AZURE_FEDERATED_TOKEN_FILE"):
-        return WorkloadIdentityCredential(authority=authority, **ONCE)
-    return DefaultAzureCredential(authority=authority, **ONCE)
+        return WorkloadIdentityCredential(authority=authority, transport=transport(), **ONCE)
+    return DefaultAzureCredential(authority=authority, transport=transport(), **ONCE)
+
+
+def transport() -> RequestsTransport:
+    """Return a transport of Azure's SDK that limits each answer: its time, and its size when decoded."""
+    import requests
+    from azure.core.pipeline.transport import RequestsTransport
+
+    from reconciler.clients.azure.bounded_adapter import BoundedAdapter
+
+    session = requests.Session()
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, BoundedAdapter())
+    return RequestsTransport(session=session)
 
 
 def cloud_setting(cloud: str) -> AzureClouds:

@@ -33,6 +33,7 @@ from reconciler.clients.azure.access import (
     credential,
     plain,
     status_of,
+    transport,
     wish,
 )
 from reconciler.clients.guard import Guard, read_only
@@ -91,7 +92,9 @@ def client_at(endpoint: str, login: Any) -> Client:
 
     # Not the standard policies: those register resource providers and retry.
     return ARMPipelineClient(
-        endpoint, policies=[RequestIdPolicy(), UserAgentPolicy(user_agent=USER_AGENT), login]
+        endpoint,
+        policies=[RequestIdPolicy(), UserAgentPolicy(user_agent=USER_AGENT), login],
+        transport=transport(),
     )
 
 

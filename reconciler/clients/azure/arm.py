@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reconciler import USER_AGENT
-from reconciler.clients.azure.access import ONCE, cloud_setting, credential, plain, status_of, wish
+from reconciler.clients.azure.access import ONCE, cloud_setting, credential, plain, status_of, transport, wish
 from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError
 from reconciler.model.azure import PerformMaintenance, Planned, Scope
@@ -54,7 +54,12 @@ def connect(cloud: str = "Public") -> Compute:
             if len(made) >= CLIENTS:
                 made.clear()
             made[subscription] = ComputeManagementClient(
-                known[0], subscription, cloud_setting=cloud_setting(cloud), user_agent=USER_AGENT, **ONCE
+                known[0],
+                subscription,
+                cloud_setting=cloud_setting(cloud),
+                user_agent=USER_AGENT,
+                transport=transport(),
+                **ONCE,
             )
         return made[subscription]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import urllib3
 from urllib3.connection import HTTPConnection
@@ -31,8 +32,10 @@ class ApiAccess:
 
     `authorization` returns the value of the Authorization header, None if a client certificate or nothing
     identifies us. It may be slow, and it raises Unauthorized if the credentials cannot be refreshed.
+    `authority` is the file of the certificate authority, which new connections read, if it is a file.
     """
 
     host: str
     pool: urllib3.PoolManager
     authorization: Callable[[], str | None]
+    authority: Path | None = None

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
@@ -160,10 +161,11 @@ class Connection:
         Raises the errors of ClusterError. If the body was not read to its end, the connection is closed.
         """
         name = f"{request.method} {request.path}"
+        self._notice_authority()
         loaded = self._loaded
         try:
             response = self._open(request, name)
-        except Unauthorized:
+        except (Unauthorized, _Untrusted):
             if not self._reload(loaded):
                 raise
             response = self._open(request, name)
@@ -220,10 +222,21 @@ class Connection:
         access = within(LOAD_LIMIT, lambda: load_access(self._kubeconfig, self._context))
         self._credentials = Credentials(access.authorization, clock=self._clock)
         self._host, self._pool = access.host, access.pool
+        self._authority, self._seen = access.authority, _fingerprint(access.authority)
         bound(self._pool)
 
+    def _notice_authority(self) -> None:
+        """Close the idle connections if the authority's file has changed.
+
+        New connections read it. The old ones were verified by an authority that may be trusted no more.
+        """
+        now = _fingerprint(self._authority)
+        if now is not None and now != self._seen:
+            self._seen = now
+            self._pool.clear()
+
     def _reload(self, loaded: float) -> bool:
-        """Load the credentials again after a 401; return whether to send the request again.
+        """Load the credentials again after a 401 or without TLS; return whether to send the request again.
 
         A client certificate or a token that was renewed in the kubeconfig is read only here.
         """
@@ -248,6 +261,19 @@ class Connection:
         self._skew = timedelta(seconds=self._wall() - told - 0.5)
 
 
+class _Untrusted(Unreachable):
+    """The server's certificate, or ours, was refused: the kubeconfig may hold a new authority by now."""
+
+
+def _fingerprint(file: Path | None) -> tuple[int, ...] | None:
+    """Return what changes with the file, None if there is no file."""
+    try:
+        found = file.stat() if file is not None else None
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_ino, found.st_size) if found is not None else None
+
+
 @contextmanager
 def _as_unreachable(name: str) -> Iterator[None]:
     """Turn what the transport raises into Unreachable."""
@@ -256,7 +282,7 @@ def _as_unreachable(name: str) -> Iterator[None]:
     except ClusterError:
         raise
     except urllib3.exceptions.SSLError as error:
-        raise Unreachable(f"{name}: no TLS with the server: {error}") from error
+        raise _Untrusted(f"{name}: no TLS with the server: {error}") from error
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise Unreachable(f"{name}: {_plain(error)}") from error
 

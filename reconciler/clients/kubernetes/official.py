@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import yaml
 from kubernetes.client import Configuration
@@ -73,7 +74,9 @@ def _access(configuration: Configuration) -> ApiAccess:
         pool = RESTClientObject(configuration).pool_manager
     except (OSError, ValueError) as error:
         raise Unauthorized(f"the kubeconfig's certificates can't be used: {error}") from error
-    return ApiAccess(configuration.host.rstrip("/"), pool, partial(authorization, configuration))
+    # Where the kubeconfig has the authority inside, this is a copy that never changes.
+    authority = Path(configuration.ssl_ca_cert) if configuration.ssl_ca_cert else None
+    return ApiAccess(configuration.host.rstrip("/"), pool, partial(authorization, configuration), authority)
 
 
 def _configuration() -> Configuration:

@@ -70,7 +70,7 @@ def service_account() -> ApiAccess | None:
         return None
     host = f"[{host}]" if ":" in host or "%" in host else host
     pool = _pool(cert_reqs=ssl.CERT_REQUIRED, ca_certs=str(authority))
-    return ApiAccess(f"https://{host}:{port}", pool, token.header)
+    return ApiAccess(f"https://{host}:{port}", pool, token.header, authority)
 
 
 def kubeconfig(path: str, context: str | None) -> ApiAccess | None:
@@ -117,12 +117,16 @@ def _named(document: Any, kind: str, name: object) -> Mapping[str, Any]:
 def _access(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> ApiAccess:
     host = cluster["server"].rstrip("/")
     if host.startswith("https://"):
-        pool = _pool(**_tls(cluster, user, folder))
+        tls = _tls(cluster, user, folder)
+        authority = tls.get("ca_certs")
+        pool = _pool(**tls)
     elif host.startswith("http://"):
+        authority = None
         pool = _pool()
     else:
         raise _NotPlain
-    return ApiAccess(host, pool, _Token(user.get("token")).header)
+    file = Path(authority) if authority else None
+    return ApiAccess(host, pool, _Token(user.get("token")).header, file)
 
 
 def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> dict[str, Any]:
