@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 Answer = Callable[[], str]
 
 MOST_CONNECTIONS = 64
-"""Connections that are open at once. A further one closes the oldest, so that silent clients stop nobody."""
+"""Connections that are open at once. A further one closes the oldest, so that silent clients block no one."""
 
 PATIENCE = 5.0
 """Seconds in which a client must have sent its whole request."""

@@ -197,7 +197,7 @@ class Drainer:
         try:
             on_progress(progress)
         except Exception:  # noqa: BLE001 - any code may be behind it
-            # Whoever shows the progress must not stop the drains.
+            # A failure of the progress display must not stop the drains.
             _log.exception("the progress can't be shown", extra={"node": progress.node})
 
     def _carry_out(self, command: Command) -> None:

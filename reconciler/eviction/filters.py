@@ -180,7 +180,7 @@ def _mirror(pod: Pod, _: _Circumstances) -> _Word:
 def _own_word(pod: Pod, around: _Circumstances) -> _Word:
     """Follow the pod's own label. It keeps the drain waiting for a limited time only.
 
-    Everybody who may create pods can write it, so a wait without end would hold the node without end.
+    Everyone who may create pods can write it, so an unlimited wait would hold the node forever.
     """
     word = own_word(pod, around.options.prefix)
     if word is None:

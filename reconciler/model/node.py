@@ -63,7 +63,7 @@ class Condition:
     unreadable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Take out times that can't be meant, whoever made the condition."""
+        """Replace times outside of the limits by None."""
         for name in ("heartbeat", "transition"):
             moment = getattr(self, name)
             if moment is not None and not limits.is_moment(moment):

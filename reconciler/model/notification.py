@@ -9,7 +9,7 @@ from reconciler.model.plan import Notice
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notice about one node. `uid` tells the node from a later one of the same name."""
+    """One notice about one node. `uid` distinguishes the node from a later one with the same name."""
 
     node: str
     uid: str

@@ -57,7 +57,7 @@ def _only_unknown(node: Document) -> bool:
 
 
 def _unknowns(nodes: list[Document]) -> list[str]:
-    """Nodes of which nothing but a silent source is told share a line per reason."""
+    """Nodes with nothing but an unknown source share a line for each reason."""
     counted = Counter(reason for node in nodes for reason in node["unknown"])
     lines = [""] if counted else []
     for reason, count in sorted(counted.items()):

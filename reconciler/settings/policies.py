@@ -13,7 +13,7 @@ class OutsideWindow(StrEnum):
     """What happens to an event while no window is open."""
 
     NEVER = "Never"
-    """No drain starts outside a window, whatever the deadline."""
+    """No drain starts outside a window, even at the deadline."""
 
     AT_DEADLINE = "AtDeadline"
     """The drain waits for a window that opens before the deadline, else it starts at the deadline."""

@@ -96,7 +96,7 @@ class Arm:
         ends = self._clock() + PATIENCE
         done: list[Listing[Scope, Planned]] = []
         stopped: Listing[Scope, Planned] | None = None
-        # A node can name a subscription of another tenant, where we are nobody: that says nothing of others.
+        # A node can name a subscription of another tenant, where our login fails: others may still work.
         nobody: dict[str, str] = {}
         for scope in scopes:
             if stopped is None and self._clock() >= ends:

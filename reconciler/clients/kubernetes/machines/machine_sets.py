@@ -135,7 +135,7 @@ class MachineSets:
                 raise Unreadable(f"there can be no {what}")
             found = self._access.get(place / _PLURALS[kind] / name, what, PoolObject)
             if owner.uid and owner.uid != found.metadata.uid:
-                raise Unreadable(f"{what} is not the one that owns the machine: it was created anew")
+                raise Unreadable(f"{what} is not the one that owns the machine: it was created again")
             metas.append(found.metadata)
             above, kind_above = controller(found.metadata, group)
             if above is None or (kind, kind_above) != ("MachineSet", "MachineDeployment"):
