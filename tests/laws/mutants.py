@@ -310,6 +310,7 @@ MUTANTS = (
         "reconciler/decide/planned.py",
         "        annotations=annotations,\n",
         "        annotations={} if unschedulable is not None and walked.state else annotations,\n",
+        "tests/decide/test_life_of_a_case.py",
     ),
     Mutant(
         10,
