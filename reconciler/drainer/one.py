@@ -508,10 +508,14 @@ class NodeDrain:
                 else:
                     at = shifted(pod.deleting_until, self.order.options.skip_terminating_after)
                     self._wakes.append(shifted(at, timedelta(seconds=1)))
-            elif tracked.judged.action is Action.WAIT and pod.deleting_until is None:
+            elif tracked.judged.action is Action.WAIT and (
+                pod.deleting_until is None or tracked.judged.until is not None
+            ):
                 # The order may have another deadline now, and a wait that the pod asked for ends.
                 tracked.judged = self._judge(pod, now)
-                if tracked.judged.until is not None:
+                if tracked.judged.action is Action.SKIP:
+                    tracked.stage = Stage.QUEUED
+                elif tracked.judged.until is not None:
                     self._due(tracked.judged.until, now)
             elif (
                 tracked.stage is Stage.LEAVING

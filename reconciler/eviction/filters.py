@@ -16,7 +16,7 @@ from typing import NamedTuple
 from reconciler.eviction.order import Tier, tier_of
 from reconciler.eviction.rules import own_word, rule_for
 from reconciler.model.drains import Behavior, DrainOptions
-from reconciler.model.moments import to_text
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 
@@ -24,6 +24,7 @@ DAEMONSET_REFUSED = "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
 DAEMONSET_IGNORED = "ignoring DaemonSet-managed Pods"
 EMPTY_DIR_REFUSED = "Pods with local storage (use --delete-emptydir-data to override)"
 EMPTY_DIR_DELETED = "deleting Pods with local storage"
+_KUBELET_DELETES_WITHIN = timedelta(minutes=1)
 UNMANAGED_REFUSED = "Pods that declare no controller (use --force to override)"
 UNMANAGED_DELETED = "deleting Pods that declare no controller"
 
@@ -157,6 +158,19 @@ def _long_terminating(pod: Pod, around: _Circumstances) -> _Word:
     )
 
 
+def _only_an_object(pod: Pod, around: _Circumstances) -> _Word:
+    """Do not wait for the object of a pod whose containers have ended: a finalizer can keep it forever.
+
+    A kubelet reports the end of a pod, and then deletes the object within seconds, after the volumes.
+    """
+    if not pod.finished or pod.deleting_until is None:
+        return _FINE
+    until = shifted(pod.deleting_until, _KUBELET_DELETES_WITHIN)
+    if around.now < until:
+        return _Word(until=until)
+    return _Word(final=Action.SKIP, because="has ended, and only a finalizer keeps its object")
+
+
 def _daemonset(pod: Pod, around: _Circumstances) -> _Word:
     if pod.owner is None or pod.owner.kind != "DaemonSet" or pod.finished:
         return _FINE
@@ -237,6 +251,7 @@ def _unmanaged(pod: Pod, around: _Circumstances) -> _Word:
 _FILTERS: tuple[_Filter, ...] = (
     _selected,
     _long_terminating,
+    _only_an_object,
     _daemonset,
     _mirror,
     _own_word,

@@ -148,3 +148,30 @@ def test_new_attempts_do_not_begin_the_wait_again() -> None:
     assert [one.granted for one in world.api.pod_requests] == [True]
     went = world.api.pod_requests[0].at - NOW
     assert timedelta(minutes=45) <= went < timedelta(minutes=47)
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_finalizer_of_a_pod_that_has_ended_holds_no_node(phase: str) -> None:
+    scene, pod = _scene(marks={"app": "web"})
+    scene.cluster.finalizers.add(pod.uid)
+    drive = _drain(scene, _options())
+
+    def stop() -> None:
+        scene.change_pod(replace(scene.cluster.pods[pod.uid], phase=phase, ready=False))
+
+    drive.at(20, stop)
+    progress = drive.run(4 * 3600)["a"]
+
+    assert progress.phase is Phase.DRAINED
+    gone = scene.requests[0].at + timedelta(seconds=pod.grace)
+    assert progress.finished is not None
+    assert gone + timedelta(minutes=1) <= progress.finished < gone + timedelta(minutes=2)
+
+
+def test_a_finalizer_of_a_pod_that_still_runs_is_waited_for() -> None:
+    scene, pod = _scene(marks={"app": "web"})
+    scene.cluster.finalizers.add(pod.uid)
+    progress = _drain(scene, _options(), timeout=HOUR).run(4 * 3600)["a"]
+
+    assert progress.phase is Phase.TIMED_OUT
+    assert [blocker.pod for blocker in progress.blockers] == ["shop/web-0"]

@@ -752,8 +752,8 @@ RULES = (
         0,
         "the end of a wait is noticed",
         "reconciler/drainer/one.py",
-        "tracked.judged.action is Action.WAIT and pod.deleting_until is None:\n                # The order",
-        "False:\n                # The order",
+        "elif tracked.judged.action is Action.WAIT and (\n                pod.deleting_until is None or",
+        "elif False and (\n                pod.deleting_until is None or",
         "tests/drainer/test_own_waits.py",
     ),
     Mutant(
@@ -795,5 +795,13 @@ RULES = (
         '    text = _LINK.sub(" ", line(text).strip())\n',
         "    text = line(text).strip()\n",
         "tests/report/test_safe.py",
+    ),
+    Mutant(
+        0,
+        "a finalizer holds no node",
+        "reconciler/eviction/filters.py",
+        "    _only_an_object,\n    _daemonset,\n",
+        "    _daemonset,\n",
+        "tests/drainer/test_own_waits.py",
     ),
 )
