@@ -24,6 +24,7 @@ from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.pool_rules import POOL_RULES
+from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
 
@@ -898,12 +899,14 @@ MUTANTS = (
     *CLIENT_RULES,
     *SERVING_RULES,
     *POOL_RULES,
+    *RIGHTS_RULES,
 )
 
 
 def _copy(where: Path) -> None:
-    skipped = shutil.ignore_patterns("__pycache__", ".*", "build")
-    for folder in ("reconciler", "jobs", "tests"):
+    # Not what begins with a dot; `build` is needed, because it says where the API server is.
+    skipped = shutil.ignore_patterns("__pycache__", ".*")
+    for folder in ("reconciler", "jobs", "tests", "k8s", "image"):
         shutil.copytree(ROOT / folder, where / folder, ignore=skipped)
     shutil.copy(ROOT / "pyproject.toml", where)
 
