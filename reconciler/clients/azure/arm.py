@@ -116,19 +116,32 @@ class Arm:
         return tuple(done)
 
     def perform_maintenance(self, action: PerformMaintenance) -> None:
-        """Start the maintenance of one VM, or of one instance of a scale set, without waiting for its end."""
+        """Start the maintenance of one VM, or of one instance of a scale set, without waiting for its end.
+
+        A node names its VM itself, so the VM is read first. Raises CloudError where the VM has another name
+        than the node, or where Azure refuses.
+        """
         from azure.core.exceptions import AzureError
 
         self._guard()
         scope, name = action.vm.scope, action.vm.name
         try:
             client = self._compute(scope.subscription)
+            group, _, single = name.partition("/")
+            vm: Any
+            if scope.scale_set:
+                vm = client.virtual_machine_scale_set_vms.get(scope.group, scope.scale_set, name, **ONCE)
+            else:
+                vm = client.virtual_machines.get(group, single, **ONCE)
+            host = str(getattr(vm.os_profile, "computer_name", None) or "")
+            if host.casefold() != action.node.casefold():
+                told = f"the VM of its providerID is the host {host or '(none)'}, not node {action.node}"
+                raise CloudError(f"maintenance of {scope}, {name}: {told}", status=409)
             if scope.scale_set:
                 client.virtual_machine_scale_set_vms.begin_perform_maintenance(
                     scope.group, scope.scale_set, name, polling=False, **ONCE
                 )
             else:
-                group, _, single = name.partition("/")
                 client.virtual_machines.begin_perform_maintenance(group, single, polling=False, **ONCE)
         except (AzureError, ValueError) as error:
             raise CloudError(

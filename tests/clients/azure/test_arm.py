@@ -12,6 +12,7 @@ from reconciler.clients.azure.arm import Arm, connect
 from reconciler.clients.sources import Keeping
 from reconciler.errors import CloudError
 from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
+from tests.support.controlplane.fill import Pool
 from tests.support.fakes import arm
 from tests.support.fakes.arm import (
     BROKEN,
@@ -219,10 +220,23 @@ def test_maintenance_is_started_for_one_instance_and_its_end_not_waited_for(azur
     azure.plan(2, arm.status(offered=True))
     azure.plan("flex_1", arm.status(offered=True))
 
-    asked(azure).perform_maintenance(PerformMaintenance("a", Vm(SET, "2")))
-    asked(azure).perform_maintenance(PerformMaintenance("b", Vm(SINGLES, f"{GROUP}/flex_1".casefold())))
+    asked(azure).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
+    asked(azure).perform_maintenance(PerformMaintenance("flex_1", Vm(SINGLES, f"{GROUP}/flex_1".casefold())))
 
     assert azure.performed == [f"{SCALE_SET}_2", f"{GROUP}/flex_1"]
+
+
+@pytest.mark.parametrize("vm", [Vm(SET, "2"), Vm(SINGLES, f"{GROUP}/flex_1".casefold())])
+def test_the_maintenance_of_a_vm_that_is_not_the_node_s_own_is_not_started(azure: FakeArm, vm: Vm) -> None:
+    azure.uniform(2)
+    azure.single("flex_1")
+    azure.plan(2, arm.status(offered=True))
+    azure.plan("flex_1", arm.status(offered=True))
+
+    with pytest.raises(CloudError, match="not node liar"):
+        asked(azure).perform_maintenance(PerformMaintenance("liar", vm))
+
+    assert azure.performed == []
 
 
 def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None:
@@ -231,7 +245,7 @@ def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None
     azure.refuse(THROTTLED)
 
     with pytest.raises(CloudError, match="429") as told:
-        asked(azure).perform_maintenance(PerformMaintenance("a", Vm(SET, "2")))
+        asked(azure).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
 
     assert told.value.retry_after == 240
     assert azure.performed == []
@@ -239,7 +253,7 @@ def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None
 
 def test_without_the_lock_nothing_is_started(azure: FakeArm) -> None:
     with pytest.raises(RuntimeError, match="made for reading"):
-        Arm(arm.compute(azure)).perform_maintenance(PerformMaintenance("a", Vm(SET, "2")))
+        Arm(arm.compute(azure)).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
 
 
 def test_a_request_names_the_program_to_azure(azure: FakeArm) -> None:

@@ -71,6 +71,14 @@ def status(
     return found
 
 
+def _host(vm: FakeVm) -> str:
+    """The computer name of a VM: for an instance from its number, else the VM's name; in capitals."""
+    if not vm.instance:
+        return vm.name.rpartition("/")[2].upper()
+    pool = vm.name.split("-")[1]
+    return Pool(pool).node_name(int(vm.instance)).upper()
+
+
 @dataclass(slots=True)
 class FakeVm:
     """A VM; `instance` is empty for one that belongs to no uniform scale set."""
@@ -173,7 +181,16 @@ class FakeArm(Loopback):
                 if query.get("statusonly") != "true":
                     self.violations.append(f"{target}: a list without status")
                 return self._list(target, "single VMs", self.singles, int(query.get("skip", 0)))
-            self.violations.append(f"{method} {target}: a request for one VM, or an unknown one")
+            one = re.fullmatch(
+                rf"{inside}/(?:virtualmachinescalesets/([^/]+)/)?virtualmachines/([^/]+)", path
+            )
+            if one:
+                vms = self.scale_sets.get(one[1], {}) if one[1] else self.singles
+                vm = vms.get(one[2] if one[1] else f"{GROUP}/{one[2]}".casefold())
+                if vm is not None:
+                    return 200, self._document(vm, one[1] or ""), {}
+                return 404, {"error": {"code": "ResourceNotFound", "message": path}}, {}
+            self.violations.append(f"{method} {target}: an unknown request")
         if method == "POST" and path.endswith("/performmaintenance"):
             return self._perform(path, inside)
         return 404, {"error": {"code": "NotFound", "message": target}}, {}
@@ -198,7 +215,7 @@ class FakeArm(Loopback):
         view: Object = {"statuses": [{"code": "PowerState/running", "displayStatus": "VM running"}]}
         if vm.maintenance is not None:
             view["maintenanceRedeployStatus"] = vm.maintenance
-        properties: Object = {"provisioningState": "Succeeded"}
+        properties: Object = {"provisioningState": "Succeeded", "osProfile": {"computerName": _host(vm)}}
         if not vm.silent:
             properties["instanceView"] = view
         place = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP.upper()}/providers/Microsoft.Compute"
