@@ -88,6 +88,12 @@ def test_a_thousand_nodes_that_keep_changing_cost_no_more_than_one() -> None:
     assert len(passes) <= MOST_FIRST + 31 * (1 + MOST_FIRST / QUIET)
 
 
+def test_the_first_changes_of_many_nodes_have_a_limit() -> None:
+    played = play([(number * 2 * TOGETHER, Cause(f"node {number}")) for number in range(300)])
+    assert len(played.passes) <= (MOST_FIRST + QUIET / APART) * (30 / QUIET) + 1
+    assert all(began - at <= APART + TOGETHER + BIT for at, _, began in played.served)
+
+
 def test_another_nodes_first_change_does_not_wait_behind_a_flapping_node() -> None:
     played = play([*flapping(NOISY, 10), (5.42, OTHER)])
     assert played.delay(OTHER) == [pytest.approx(TOGETHER)]

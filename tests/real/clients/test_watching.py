@@ -175,8 +175,10 @@ def test_objects_are_listed_again_after_a_bounded_time_so_that_a_lost_event_is_f
     ]
     server, connection = stub(lambda asked: script[asked.number])
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
-        told = [next(changes) for _ in range(6)]
+        seen, thread = follow(changes)
+        told = [seen.get(timeout=20) for _ in range(6)]
         server.closed.set()
+    thread.join(10)
 
     assert [name_of(change) for change in told] == ["a", "b", "listed", "gone a", "b", "listed"]
 
@@ -194,8 +196,10 @@ def test_an_object_that_can_not_be_read_stops_no_other_and_is_listed_again(
     ]
     server, connection = stub(lambda asked: script[asked.number])
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
-        told = [next(changes) for _ in range(5)]
+        seen, thread = follow(changes)
+        told = [seen.get(timeout=20) for _ in range(5)]
         server.closed.set()
+    thread.join(10)
 
     assert [name_of(change) for change in told] == ["bad", "listed", "good", "bad", "listed"]
     (record,) = [each for each in caplog.records if "skips an object" in each.getMessage()]
