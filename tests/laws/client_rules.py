@@ -106,8 +106,8 @@ CLIENT_RULES = (
         16,
         "a Machine whose owner has a hostile name is a problem of that machine",
         "reconciler/clients/kubernetes/machines/machine_sets.py",
-        "except (Unreadable, Rejected) as error:",
-        "except Unreadable as error:",
+        "            if not is_object_name(name):",
+        "            if False:",
         _PATHS_TEST,
     ),
     Mutant(
