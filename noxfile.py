@@ -82,6 +82,12 @@ def cluster(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def hostile(session: nox.Session) -> None:
+    """Play hostile nodes, pods, budgets and answers against `serve`; `-- --minutes 60 --seed N`."""
+    session.run(PYTHON, "-m", "tests.hostile", *session.posargs)
+
+
+@nox.session(default=False)
 def mutants(session: nox.Session) -> None:
     """Remove each law's rule from the code and check that its test fails."""
     session.run(PYTHON, "-m", "tests.laws.mutants", *session.posargs)

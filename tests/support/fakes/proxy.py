@@ -51,6 +51,8 @@ class Proxy:
         self._stopped = threading.Event()
         self._victim_known = threading.Event()
         self.writes: list[str] = []
+        self.instead: Callable[[str, str], bytes | None] = lambda method, path: None
+        """Gives the raw answer to a request (method, path) that is not forwarded, None where it is."""
         proxy = self
 
         class Handler(_Handler):
@@ -145,6 +147,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _forward(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        raw = self.owner.instead(self.command, self.path)
+        if raw is not None:
+            self.close_connection = True
+            self.wfile.write(raw)
+            return
         number = self.owner.begins(self.command, self.path)
         if number is None:
             self.close_connection = True

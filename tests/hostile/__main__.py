@@ -1,0 +1,31 @@
+"""Plays a hostile session and prints what it came to; the exit code is 1 if something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from random import SystemRandom
+
+from tests.hostile.session import Session
+from tests.support.controlplane.server import ControlPlane
+
+
+def main() -> int:
+    """Run one session."""
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
+    parser.add_argument("--log", type=Path, default=Path("build/hostile.jsonl"), help="what was tried")
+    chosen = parser.parse_args()
+    chosen.log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"seed {chosen.seed}, {chosen.minutes:g} minutes; what is tried: {chosen.log}", flush=True)
+    with tempfile.TemporaryDirectory() as folder, ControlPlane() as controlplane:
+        result = Session(controlplane, Path(folder), chosen.seed, chosen.log).run(chosen.minutes * 60)
+    print(result.summary())
+    return 1 if result.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
