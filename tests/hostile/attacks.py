@@ -121,13 +121,17 @@ def budget(number: int) -> Object:
     return made
 
 
-def answer(random: Random) -> bytes:
-    """A raw answer that no API server gives."""
+def answer(random: Random, *, patience: bool) -> bytes:
+    """A raw answer that no API server gives; with `patience` also one that asks to wait without end.
+
+    A drain waits for minutes where an answer to an eviction asks for that, which is right.
+    """
+    wait = b"999999999999" if patience else b"1"
     return random.choice(
         [
             b"HTTP/1.1 500 Oh\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>",
             b"HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
-            b"HTTP/1.1 429 Slow\r\nRetry-After: 999999999999\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 429 Slow\r\nRetry-After: " + wait + b"\r\nContent-Length: 0\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]",
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{",
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: "

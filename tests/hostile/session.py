@@ -114,7 +114,7 @@ class Session:
         with self._lock:
             if self._calm.is_set() or "watch=" in path or self._answers.random() >= _FAULTY:
                 return None
-            raw = attacks.answer(self._answers)
+            raw = attacks.answer(self._answers, patience=method == "GET")
             self.result.faults += 1
             self._note("answer", f"{method} {path}", raw[:60].decode("latin-1"))
         return raw
