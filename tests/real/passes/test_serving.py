@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from tests.real.passes.processes import ENFORCE, Programs, Running
-from tests.real.passes.scene import Scene
+from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget
 
@@ -63,9 +63,10 @@ def test_a_node_that_keeps_changing_costs_a_pass_a_second_and_delays_no_other_no
     watches(scene)
 
     began = scene.clock.drainers.now()
-    for number in range(300):
-        scene.annotate(noisy, "flapping", str(number))
-        if number == 150:
+    for number in range(1200):
+        # A label that a pass reads; of its values only "true" has a meaning.
+        scene.api.patch("nodes", noisy, {"metadata": {"labels": {f"{PREFIX}/ignore": str(number)}}})
+        if number == 600:
             scene.condition_tells(other, "Preempt", minutes=0.5)
     wait_for("a cordon", partial(scene.cordoned, other), seconds=60)
 
