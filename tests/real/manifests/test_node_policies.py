@@ -153,7 +153,7 @@ def test_a_kubelet_may_not_apply_or_replace_our_keys_either(
         node.request("PUT", path, whole)
 
 
-@pytest.mark.parametrize("body", [annotation("record"), label("ignore")], ids=repr)
+@pytest.mark.parametrize("body", [annotation("record"), label("state")], ids=repr)
 def test_a_kubelet_may_not_register_with_our_keys(guarded: ControlPlane, body: Object) -> None:
     made = POOL.node(3)
     for key in ("kubernetes.io/role", "node-role.kubernetes.io/agent"):
@@ -167,6 +167,20 @@ def test_a_kubelet_may_not_register_with_our_keys(guarded: ControlPlane, body: O
             for key in values:
                 del made["metadata"][part][key]
         node.create("nodes", made)
+
+
+def test_a_kubelet_may_register_with_the_label_of_its_pool_that_excludes_it(guarded: ControlPlane) -> None:
+    made = POOL.node(4)
+    for key in ("kubernetes.io/role", "node-role.kubernetes.io/agent"):
+        del made["metadata"]["labels"][key]
+    made["metadata"]["labels"][f"{PREFIX}/ignore"] = "true"
+    name = made["metadata"]["name"]
+    with kubelet(guarded, name) as node:
+        node.create("nodes", made)
+        with pytest.raises(ApiError, match=KEYS):
+            node.patch("nodes", name, label("ignore", None))
+
+    assert guarded.api.get("nodes", name)["metadata"]["labels"][f"{PREFIX}/ignore"] == "true"
 
 
 def test_a_kubelet_may_do_what_kubelets_do(node: Api) -> None:
