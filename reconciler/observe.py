@@ -20,7 +20,7 @@ from reconciler.model.problems import internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
-from reconciler.model.snapshot import Agents, Ledger, Remediator, Snapshot
+from reconciler.model.snapshot import Agents, Ledger, Problems, Remediator, Snapshot
 from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
@@ -83,11 +83,8 @@ def observe(
         own_node=outside.itself.node,
         own_pod=outside.itself.pod,
         published=objects,
-        problems=problems,
+        problems=Problems(problems, node_problems, unread_pods, namespaces_problem),
         machines=_machines(outside.machines, nodes, readings, readable, settings),
-        node_problems=node_problems,
-        unread_pods=unread_pods,
-        namespaces_problem=namespaces_problem,
     )
 
 

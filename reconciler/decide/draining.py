@@ -62,7 +62,7 @@ def follow_drain(
     # Count with the new record: when the last other node is drained, our own node starts in this pass.
     if under_way and record.drain and not record.drain.done and node.name != context.snapshot.own_node:
         progress.undrained += 1
-    unread = context.snapshot.unread_pods.get(node.name)
+    unread = context.snapshot.problems.pods.get(node.name)
     if unread and under_way:
         holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
     order = step.order if step.hold is None else None
@@ -135,7 +135,7 @@ def _held_drain(node: Node, context: PassContext, progress: Progress) -> Hold | 
         others = f"{progress.undrained} other nodes are being drained"
         reason = f"the reconciler runs on it, so it goes last: {others}"
         return others_first.hold(node.name, reason)
-    unread = context.snapshot.namespaces_problem
+    unread = context.snapshot.problems.namespaces
     if unread:
         # A rule that selects namespaces by label would not find the pods that it is to spare.
         return Hold(node.name, HoldCode.NAMESPACES_READABLE, f"the namespaces can't be read: {unread}")

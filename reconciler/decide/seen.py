@@ -56,7 +56,7 @@ class Seen:
 
 def look_safely(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
     """Return what `look` does; where that fails, or something failed before, the node with the problem."""
-    problem = context.snapshot.node_problems.get(node.name) or assessment.problem
+    problem = context.snapshot.problems.nodes.get(node.name) or assessment.problem
     if not problem:
         try:
             return look(node, assessment, context)

@@ -53,7 +53,7 @@ def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
 
 def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[str, ...]:
     """Return the notes about the whole cluster, one sentence each."""
-    notes = list(snapshot.problems)
+    notes = list(snapshot.problems.cluster)
     remediator, coexist = snapshot.remediator, settings.coexist
     tainted = sum(1 for node in fleet if node.has_taint(REMEDIATOR_TAINT))
     if remediator.config_found or tainted:

@@ -73,6 +73,21 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
+class Problems:
+    """What could not be read, in words.
+
+    `cluster` concerns no node in particular. `nodes` are those of which something can't be read because of an
+    error in this program, `pods` the nodes whose pods can't be read; both by node name. `namespaces` is why
+    the namespaces can't be read, empty where they can.
+    """
+
+    cluster: tuple[str, ...] = ()
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    pods: Mapping[str, str] = field(default_factory=dict)
+    namespaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that a decision depends on, except the settings and `now`.
 
@@ -82,9 +97,7 @@ class Snapshot:
     `memories` are the valid answers of each enabled polled source, including those of this pass. `published`
     are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
     objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
-    `node_problems` are the nodes of which something can't be read because of an error in this program,
-    `unread_pods` are the nodes whose pods can't be read, and `namespaces_problem` is why the namespaces can't
-    be read. Each is in words.
+    `problems` says what could not be read.
     """
 
     nodes: tuple[Node, ...]
@@ -102,8 +115,5 @@ class Snapshot:
     own_pod: str | None = None
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    problems: Problems = Problems()
     machines: Mapping[str, Machine] = field(default_factory=dict)
-    node_problems: Mapping[str, str] = field(default_factory=dict)
-    unread_pods: Mapping[str, str] = field(default_factory=dict)
-    namespaces_problem: str = ""

@@ -25,7 +25,7 @@ from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, Record
 from reconciler.model.record_text import from_annotation
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import Problems, Snapshot
 from reconciler.preview import preview
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
@@ -213,7 +213,7 @@ def _drain_without_number(seen: Snapshot) -> Snapshot:
         pytest.param(_signal(resources=None), id="assess"),
         pytest.param(_signal(not_before=datetime.min.replace(tzinfo=UTC)), id="judge"),
         pytest.param(_drain_without_number, id="decide"),
-        pytest.param(lambda seen: replace(seen, node_problems={Z: "OverflowError"}), id="observe"),
+        pytest.param(lambda seen: replace(seen, problems=Problems(nodes={Z: "OverflowError"})), id="observe"),
     ],
 )
 def test_an_exception_holds_its_node_and_leaves_the_others_their_plan(
@@ -235,7 +235,7 @@ def test_an_exception_holds_its_node_and_leaves_the_others_their_plan(
     assert [_without_places(one) for one in _others(other)] == [_without_places(one) for one in _others(plan)]
     _readable(other)
     assert all(one.exc_info for one in caplog.records)
-    assert caplog.records or seen.node_problems or other != plan
+    assert caplog.records or seen.problems.nodes or other != plan
 
 
 class _Broken(dict[str, str]):
