@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
+
+from apscheduler.schedulers.background import BackgroundScheduler
 
 from jobs.runtime.pacing import APART, Cause, Pacer
 from jobs.runtime.supervised import Ending, Trouble, can_be_repeated, pause_after
 
 Failed = Callable[[Exception, int, float], None]
+
+_LATEST = 1.5
+"""How many intervals may pass without a pass. The scheduler goes by the wall clock, which can be set back."""
 
 
 class PassLoop:
@@ -35,7 +41,18 @@ class PassLoop:
         self._changed = threading.Condition()
         self._pacer = Pacer()
         self._next = time.monotonic()
-        self._leaving = False
+        self._leaving = self._scheduled = False
+        self._scheduler = BackgroundScheduler(timezone="UTC")
+        # It warns of every run that comes while another one is under way.
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)
+        self._scheduler.add_job(
+            self._on_schedule,
+            "interval",
+            seconds=every,
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+        )
         self._trouble: Trouble | None = None
         self._last_end = time.monotonic()
         self._last_good: float | None = None
@@ -44,10 +61,12 @@ class PassLoop:
     def __enter__(self) -> PassLoop:
         """Begin, with the first pass at once."""
         self._thread.start()
+        self._scheduler.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Wait for the running pass, and run no other."""
+        self._scheduler.shutdown(wait=False)
         with self._changed:
             self._leaving = True
             self._changed.notify_all()
@@ -60,6 +79,11 @@ class PassLoop:
             self._pacer.note(cause, time.monotonic())
             if self._pacer.due() != before:
                 self._changed.notify_all()
+
+    def _on_schedule(self) -> None:
+        with self._changed:
+            self._scheduled = True
+            self._changed.notify_all()
 
     def good(self) -> None:
         """Note that the running pass does what it should."""
@@ -96,7 +120,8 @@ class PassLoop:
                 now = time.monotonic()
                 due = self._pacer.due()
                 start = self._next if due is None else min(self._next, due)
-                if start <= now:
+                if start <= now or self._scheduled:
+                    self._scheduled = False
                     self._pacer.begin(now)
                     return True
                 self._changed.wait(start - now)
@@ -117,7 +142,7 @@ class PassLoop:
         with self._changed:
             self._last_end = now
             self._pacer.end(now)
-            self._next = began + self._every
+            self._next = began + self._every * _LATEST
             if again is not None:
                 # What a node says may move the plan's next moment. It costs one pass a second at most.
                 self._next = min(self._next, max(now + again, began + min(APART, self._every)))

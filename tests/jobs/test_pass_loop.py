@@ -121,3 +121,22 @@ def test_leaving_waits_for_the_running_pass_and_starts_no_other() -> None:
     leaver.join(30)
     assert not leaver.is_alive()
     assert passes.count == 1
+
+
+def test_the_scheduler_starts_a_pass_each_interval() -> None:
+    passes = Passes()
+    (job,) = passes.loop._scheduler.get_jobs()
+    assert job.trigger.interval.total_seconds() == HOUR
+    with passes.loop:
+        passes.wait(1)
+        job.func()
+        passes.wait(2)
+
+
+def test_a_clock_that_was_set_back_delays_no_pass_for_long() -> None:
+    passes = Passes()
+    passes.loop = PassLoop(passes.run, 0.1, passes.failed, passes.ending, AT_ONCE)
+    # As if the wall clock stood: the scheduler's job never comes.
+    passes.loop._scheduler.remove_all_jobs()
+    with passes.loop:
+        passes.wait(2)
