@@ -4,8 +4,9 @@ The control plane is started once and emptied before each test that uses it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,22 @@ def _weight(item: pytest.Item) -> int:
     if item.get_closest_marker("slow"):
         return 0
     return 1 if item.get_closest_marker("cluster") else 2
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Let a report with half of a surrogate pair, from a log for example, reach the main process."""
+    return _encodable((yield))
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_encodable, value))
+    return value
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
