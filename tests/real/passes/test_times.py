@@ -127,7 +127,7 @@ def test_a_preempt_starts_on_sight_outside_the_window(scene: Scene) -> None:
 
     told = scene.run()
 
-    assert scene.cordoned(node)
+    assert scene.cordoned(node), told.text
     assert "at once" in told.node(node)["events"][0]["timing"]
 
 
