@@ -20,7 +20,7 @@ READY = "Ready"
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node that has changed, by name, and whether it was told of an event: then seconds can count.
+    """A node that has changed, by name, and whether it reports an event: then seconds can count.
 
     Urgent is a change of a condition besides Ready, or of an annotation that announces or requests events.
     """
@@ -91,7 +91,7 @@ def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iter
 
 
 def _told(node: Node, keys: OwnKeys) -> tuple[object, ...]:
-    """Return what the node was told of events."""
+    """Return what the node reports about events."""
     conditions = {
         one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
     }

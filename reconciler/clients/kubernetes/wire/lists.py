@@ -38,6 +38,7 @@ LONGEST = 300.0
 """Seconds for all pages of a list."""
 
 Value = TypeVar("Value")
+Json = TypeVar("Json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,49 +76,42 @@ class ListResult(Generic[Value]):
 def node_format(wanted: Wanted) -> Format[Node]:
     """Return how nodes are read, with the parts that are wanted."""
     from_message, from_json = node_reducer(wanted, FROM_MESSAGES), node_reducer(wanted, FROM_JSON)
-
-    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[Node]]:
-        page = shapes.decode(shapes.Page[shapes.NodeObject], body)
-        return page.kind, page.metadata, [from_json(one) for one in page.items or ()]
-
-    return Format(
-        "NodeList",
-        lambda encoded: from_message(protobuf.parse(messages.Node, encoded)),
-        lambda body: from_json(shapes.decode(shapes.NodeObject, body)),
-        whole,
-    )
+    of_messages = _of_messages(messages.Node, from_message)
+    return _format("NodeList", of_messages, shapes.NodeObject, shapes.Page[shapes.NodeObject], from_json)
 
 
 def pod_format(*, placement: bool = False) -> Format[Pod]:
     """Return how pods are read, with their placement if `placement` asks for it."""
-    from_message = pod_reducer(FROM_MESSAGES, placement=placement)
     from_json = pod_reducer(FROM_JSON, placement=placement)
-
-    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[Pod]]:
-        page = shapes.decode(shapes.Page[shapes.PodObject], body)
-        return page.kind, page.metadata, [from_json(one) for one in page.items or ()]
-
-    return Format(
-        "PodList",
-        lambda encoded: from_message(protobuf.parse(messages.Pod, encoded)),
-        lambda body: from_json(shapes.decode(shapes.PodObject, body)),
-        whole,
-    )
+    of_messages = _of_messages(messages.Pod, pod_reducer(FROM_MESSAGES, placement=placement))
+    return _format("PodList", of_messages, shapes.PodObject, shapes.Page[shapes.PodObject], from_json)
 
 
 def budget_format() -> Format[PodDisruptionBudget]:
     """Return how PodDisruptionBudgets are read."""
+    of_messages = _of_messages(messages.PodDisruptionBudget, budget_of)
+    page = shapes.Page[shapes.BudgetObject]
+    return _format("PodDisruptionBudgetList", of_messages, shapes.BudgetObject, page, budget_of)
 
-    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[PodDisruptionBudget]]:
-        page = shapes.decode(shapes.Page[shapes.BudgetObject], body)
-        return page.kind, page.metadata, [budget_of(one) for one in page.items or ()]
 
-    return Format(
-        "PodDisruptionBudgetList",
-        lambda encoded: budget_of(protobuf.parse(messages.PodDisruptionBudget, encoded)),
-        lambda body: budget_of(shapes.decode(shapes.BudgetObject, body)),
-        whole,
-    )
+def _of_messages(message: Any, reduce: Callable[[Any], Value]) -> Callable[[bytes | memoryview], Value]:
+    return lambda encoded: reduce(protobuf.parse(message, encoded))
+
+
+def _format(
+    kind: str,
+    from_protobuf: Callable[[bytes | memoryview], Value],
+    one: type[Json],
+    page: type[shapes.Page[Json]],
+    reduce: Callable[[Json], Value],
+) -> Format[Value]:
+    """Return how objects are read that are also served as protobuf; `one` and `page` are their JSON."""
+
+    def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[Value]]:
+        found = shapes.decode(page, body)
+        return found.kind, found.metadata, [reduce(each) for each in found.items or ()]
+
+    return Format(kind, from_protobuf, lambda body: reduce(shapes.decode(one, body)), whole)
 
 
 def json_format(kind: type[Value]) -> Format[Value]:
