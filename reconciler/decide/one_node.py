@@ -25,6 +25,10 @@ from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.triggers import TRIGGERS
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
+"""The profiles that a pass decides for: only the default one, for every node, because the settings can't name
+others yet. A record may contain more profiles. A pass keeps their data and their claims, and runs none of
+their transitions.
+"""
 
 
 def decide_safely(one: Seen, context: PassContext, progress: Progress) -> NodePlan:

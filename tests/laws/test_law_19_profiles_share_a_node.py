@@ -1,4 +1,7 @@
-"""Two profiles in one record: each keeps its own state, and the last claim that leaves undoes the cordon."""
+"""Law 19: the node is uncordoned when the last claim is removed, and no profile changes another's data.
+
+A pass decides for one profile today, `default`. The tests put a second one into the record.
+"""
 
 from __future__ import annotations
 
