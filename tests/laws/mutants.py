@@ -1,24 +1,16 @@
 """Remove each rule from a copy of the program, and check that its test fails.
 
 Run by `nox -s mutants`. A mutant is one small edit. Its text must occur exactly once, so that a list that no
-longer matches the code is an error and not a quiet success. Arguments are numbers of laws, and 0 for the
-rules that belong to no law, each with the test file that fails without it: some are in `rules.py`.
+longer matches the code is an error and not a quiet success. This list has the rules of the laws and some of
+no law. The lists of the `*rules.py` beside it have the others, each with the test file that fails without it.
 """
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
+import os
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from importlib.util import cache_from_source
-from os import environ
-from pathlib import Path
-from queue import SimpleQueue
+from argparse import ArgumentParser
+from collections.abc import Sequence
 
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.limit_rules import LIMIT_RULES
@@ -27,11 +19,10 @@ from tests.laws.pool_rules import POOL_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
+from tests.laws.trials import ROOT, files_of, try_all
 
-ROOT = Path(__file__).parents[2]
-AT_ONCE = 2
-PATIENCE = 240
-_FAILED = re.compile(r"^(?:FAILED|ERROR) \S*?(?:::(\S+?))?(?:\[.*)?(?: - .*)?$", re.MULTILINE)
+__all__ = ["MUTANTS", "ROOT", "main"]
+
 DEFAULT = "reconciler/engine/profiles/default.yaml"
 
 
@@ -897,116 +888,32 @@ MUTANTS = (
 )
 
 
-def _copy(where: Path) -> None:
-    # Not what begins with a dot; `build` is needed, because it says where the API server is.
-    skipped = shutil.ignore_patterns("__pycache__", ".*")
-    for folder in ("reconciler", "jobs", "tests", "k8s", "image"):
-        shutil.copytree(ROOT / folder, where / folder, ignore=skipped)
-    shutil.copy(ROOT / "pyproject.toml", where)
-
-
-def _files(mutant: Mutant) -> tuple[str, ...]:
-    """Return the test files of which one has to fail."""
-    if mutant.test:
-        return (mutant.test,)
-    return tuple(
-        path.relative_to(ROOT).as_posix()
-        for path in sorted(ROOT.glob(f"tests/laws/test_law_{mutant.law:02d}_*.py"))
+def main(arguments: Sequence[str]) -> int:
+    """Try all mutants, or those that are asked for; 1 when one survives or fits no longer."""
+    parser = ArgumentParser(
+        prog="python -m tests.laws.mutants", description=(__doc__ or "").partition("\n")[0]
     )
-
-
-def _test(files: tuple[str, ...], where: Path) -> tuple[bool, str]:
-    """Run test files in a tree; return whether one failed, and which test."""
-    if not files:
-        return False, "there is no such test file"
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
-    command += files
-    surroundings = {
-        **environ,
-        "LAWS_PROFILE": "mutants",
-        "PYTHONPATH": str(where),
-    }
-    surroundings.pop("PYTHONDONTWRITEBYTECODE", None)
-    try:
-        done = subprocess.run(
-            command,
-            cwd=where,
-            env=surroundings,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return True, f"no end within {PATIENCE}s"
-    if done.returncode == 0:
-        return False, ""
-    if done.returncode != 1:
-        return False, f"pytest could not run: {(done.stdout + done.stderr).strip()[-200:]}"
-    found = _FAILED.search(done.stdout)
-    return True, (found[1] if found and found[1] else "failed")
-
-
-class Trees:
-    """Copies of the program, one for each test run at a time. They keep their bytecode from run to run."""
-
-    def __init__(self, folder: Path) -> None:
-        self._free: SimpleQueue[Path] = SimpleQueue()
-        for number in range(AT_ONCE):
-            _copy(folder / str(number))
-            self._free.put(folder / str(number))
-
-    @contextmanager
-    def one(self) -> Iterator[Path]:
-        """Lend a tree that no one else uses."""
-        tree = self._free.get()
-        try:
-            yield tree
-        finally:
-            self._free.put(tree)
-
-    def mutated(self, mutant: Mutant) -> tuple[str, str]:
-        """Return `killed`, `SURVIVED` or `NOT FOUND`, and the test that failed."""
-        text = (ROOT / mutant.file).read_text(encoding="utf-8")
-        if text.count(mutant.old) != 1:
-            return "NOT FOUND", f"{text.count(mutant.old)} times in {mutant.file}: {mutant.old!r}"
-        with self.one() as tree, ExitStack() as undo:
-            undo.callback(_write, tree / mutant.file, text)
-            _write(tree / mutant.file, text.replace(mutant.old, mutant.new))
-            killed, by = _test(_files(mutant), tree)
-        return ("killed" if killed else "SURVIVED"), by
-
-    def baseline(self, files: tuple[str, ...]) -> tuple[str, str]:
-        """Return `passes`, or what is wrong with these tests before anything is removed."""
-        with self.one() as tree:
-            failed, by = _test(files, tree)
-        return ("passes", "") if not failed and not by else ("BROKEN", by)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-    if path.suffix == ".py":
-        # An edit of the same length in the same second looks like no edit.
-        Path(cache_from_source(str(path))).unlink(missing_ok=True)
-
-
-def main(arguments: Iterable[str]) -> int:
-    """Try all mutants, or those of the laws that are named; 1 when one survives or fits no longer."""
-    wanted = {int(number) for number in arguments}
-    chosen = [one for one in MUTANTS if not wanted or one.law in wanted]
-    tests = {_files(one): one.law for one in chosen}
-    bad = 0
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
-        trees = Trees(Path(folder))
-        for (files, law), (verdict, by) in zip(tests.items(), pool.map(trees.baseline, tests), strict=True):
-            bad += verdict != "passes"
-            said = files[0] if law == 0 and files else "nothing removed"
-            print(f"law {law:>2}  {said:<52}{verdict:<10}{by}", flush=True)
-        for mutant, (verdict, by) in zip(chosen, pool.map(trees.mutated, chosen), strict=True):
-            bad += verdict != "killed"
-            print(f"law {mutant.law:>2}  {mutant.rule:<52}{verdict:<10}{by}", flush=True)
-    print(f"{len(chosen)} mutants, {bad} not as expected")
-    return 1 if bad else 0
+    parser.add_argument("laws", nargs="*", type=int, help="numbers of laws, 0 for the rules of no law")
+    parser.add_argument("--only", default="", help="a part of the rule, of the file or of its test file")
+    parser.add_argument("--list", action="store_true", help="print the rules, and run nothing")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1, help="runs at a time (cores)")
+    parser.add_argument(
+        "--no-baseline", action="store_true", help="do not run the tests with nothing removed first"
+    )
+    asked = parser.parse_args(arguments)
+    chosen = [
+        one
+        for one in MUTANTS
+        if (not asked.laws or one.law in asked.laws)
+        and any(asked.only in text for text in (one.rule, one.file, *files_of(one)))
+    ]
+    if not chosen:
+        parser.error("no mutant is like that")
+    if asked.list:
+        for one in chosen:
+            print(f"{one.law:>2}  {one.rule:<62}{one.file}")
+        return 0
+    return try_all(chosen, at_once=asked.at_once, baseline=not asked.no_baseline)
 
 
 if __name__ == "__main__":
