@@ -61,6 +61,7 @@ class _Incoming(io.RawIOBase):
 
     def __init__(self, sock: socket.socket, bounds: Bounds) -> None:
         self._socket = sock
+        # Keeps the socket open until this is closed: http.client closes it before the body is read.
         self._file = sock.makefile("rb", buffering=0)
         self._each = sock.gettimeout()
         self._ends = time.monotonic() + bounds.seconds
@@ -73,8 +74,10 @@ class _Incoming(io.RawIOBase):
         seconds = self._ends - time.monotonic()
         if seconds <= 0:
             raise TimeoutError("the answer was not over in time")
-        self._socket.settimeout(seconds if self._each is None else min(seconds, self._each))
-        count = self._file.readinto(buffer)
+        if self._each is None or seconds < self._each:
+            self._socket.settimeout(seconds)
+        # Not through the file: a list of 5,000 nodes takes 15,000 reads, and the file is a third of each.
+        count = self._socket.recv_into(buffer)
         if self._left is not None and count:
             self._left -= count
             if self._left < 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
@@ -43,6 +44,7 @@ EVENTS = 100
 COUNT = 1_000_000
 """Attempts, machines and the like."""
 
+_FIRST_SECOND, _LAST_SECOND = EARLIEST.timestamp(), LATEST.timestamp()
 _DIGITS = 18
 _MOMENT = 64
 _HALF = re.compile("[\ud800-\udfff]")
@@ -63,9 +65,11 @@ def is_moment(value: datetime) -> bool:
     return EARLIEST <= value <= LATEST
 
 
+# Conditions of thousands of nodes are of the same few minutes.
+@lru_cache(maxsize=4096)
 def unix_moment(seconds: int) -> datetime:
     """Return the moment of so many seconds since 1970, UTC; UNREADABLE where it is not from 2000 to 2100."""
-    if not EARLIEST.timestamp() <= seconds <= LATEST.timestamp():
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
         return UNREADABLE
     return datetime.fromtimestamp(seconds, UTC)
 
@@ -102,7 +106,7 @@ def text(value: str, most: int = TEXT) -> str:
     """Return the text with at most so many characters, and without halves of surrogate pairs."""
     if len(value) > most:
         value = f"{value[: most - 1]}…"
-    return whole(value)
+    return value if value.isascii() else whole(value)
 
 
 def shown(value: object) -> str:

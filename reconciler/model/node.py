@@ -64,8 +64,7 @@ class Condition:
 
     def __post_init__(self) -> None:
         """Replace times outside of the limits by None."""
-        for name in ("heartbeat", "transition"):
-            moment = getattr(self, name)
+        for name, moment in (("heartbeat", self.heartbeat), ("transition", self.transition)):
             if moment is not None and not limits.is_moment(moment):
                 object.__setattr__(self, name, None)
                 object.__setattr__(self, "unreadable", (*self.unreadable, name))
