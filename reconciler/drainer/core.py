@@ -42,6 +42,7 @@ class DrainCore:
         self._number = 0
         self._watches: dict[str, int] = {}
         self._budget_watch: int | None = None
+        self._budgets_due: datetime | None = None
         self._reopen: dict[str | None, datetime] = {}
         self._breaks: dict[str | None, int] = {}
         self._quiet_until: datetime | None = None
@@ -72,6 +73,7 @@ class DrainCore:
         """Return when the next Tick is due if nothing else happens (UTC). None: never."""
         times = [drain.wake for drain in self._drains.values() if drain.wake is not None]
         times += self._reopen.values()
+        times += [self._budgets_due] if self._budgets_due is not None else []
         times += [self._quiet_until] if self._quiet_until is not None else []
         return min(times, default=None)
 
@@ -232,7 +234,7 @@ class DrainCore:
         if event.node is None:
             if event.watch != self._budget_watch:
                 return
-            self._budget_watch = None
+            self._budget_watch = self._budgets_due = None
             self._pdbs.forget(broken=True)
             self._dirty.update(self._drains)
         elif self._watches.get(event.node) != event.watch:
@@ -248,6 +250,11 @@ class DrainCore:
     def _wake_up(self, now: datetime) -> None:
         if self._quiet_until is not None and self._quiet_until <= now:
             self._quiet_until = None
+            self._dirty.update(self._drains)
+        if self._budgets_due is not None and (self._pdbs.known or self._budgets_due <= now):
+            # Without news the evictions are tried. The server still refuses those that a budget forbids.
+            self._pdbs.broken = not self._pdbs.known
+            self._budgets_due = None
             self._dirty.update(self._drains)
         for node, drain in self._drains.items():
             if drain.wake is not None and drain.wake <= now:
@@ -274,22 +281,23 @@ class DrainCore:
             and None not in self._reopen
             and any(self._drains[node].wants_budgets for node in self._live)
         ):
-            self._open_budgets(commands)
+            self._open_budgets(now, commands)
 
     def _reopen_watches(self, now: datetime, commands: list[Command]) -> None:
         for node in [node for node, at in self._reopen.items() if at <= now]:
             del self._reopen[node]
             if node is None:
                 if self.running():
-                    self._open_budgets(commands)
+                    self._open_budgets(now, commands)
             elif self._drains[node].running:
                 self._number += 1
                 self._watches[node] = self._number
                 commands.append(WatchPods(node, self._number))
 
-    def _open_budgets(self, commands: list[Command]) -> None:
+    def _open_budgets(self, now: datetime, commands: list[Command]) -> None:
         self._number += 1
         self._budget_watch = self._number
+        self._budgets_due = now + self._limits.reread_every
         commands.append(WatchBudgets(self._number))
 
     def _close(self, commands: list[Command]) -> None:
@@ -301,7 +309,7 @@ class DrainCore:
             self._unwatch(node, commands)
         if not self.running() and self._budget_watch is not None:
             commands.append(Unwatch(self._budget_watch))
-            self._budget_watch = None
+            self._budget_watch = self._budgets_due = None
             self._pdbs.forget()
 
     def _unwatch(self, node: str, commands: list[Command]) -> None:
@@ -323,6 +331,7 @@ class DrainCore:
     def _clock_went_back(self, now: datetime) -> None:
         self._pdbs.hurry(now)
         self._quiet_until = None
+        self._budgets_due = min(self._budgets_due, now) if self._budgets_due is not None else None
         self._reopen = {node: min(at, now) for node, at in self._reopen.items()}
         for drain in self._drains.values():
             drain.hurry(now)

@@ -24,6 +24,9 @@ class Limits:
     - `attachments`: the longest wait for volumes after the last pod, read every `attachments_every`.
     - `budgets_from`: from this number of queued pods on, the budgets are watched.
     - `longest_wait`: the longest pause that an answer may ask for with Retry-After.
+    - `reread_every`: the longest time for which a drain relies on its watches. A watch event can get lost, so
+      after this time the pods are listed again, and evictions no longer wait for the list of budgets.
+    - `overdue`: the time after a pod's grace period after which the pods are listed again.
     """
 
     parallel: int = 50
@@ -37,6 +40,8 @@ class Limits:
     attachments_every: timedelta = timedelta(seconds=2)
     budgets_from: int = 5
     longest_wait: timedelta = timedelta(minutes=5)
+    reread_every: timedelta = timedelta(seconds=30)
+    overdue: timedelta = timedelta(seconds=5)
 
     def asked_wait(self, seconds: float | None) -> timedelta:
         """Return the pause that an answer asks for, between 0 and `longest_wait`."""
@@ -79,7 +84,7 @@ class Unwatch:
 
 @dataclass(frozen=True, slots=True)
 class ListPods:
-    """Read the node's pods again, consistently, before the drain is complete."""
+    """Read the node's pods consistently, at the end of a drain and when an event may be lost."""
 
     node: str
     drain: int

@@ -98,7 +98,11 @@ class NodeDrain:
     _ready: bool | None = None
     _check_asked: datetime | None = None
     _cordoned_at: datetime | None = None
-    _confirming: bool = False
+    _listing: bool = False
+    _read_at: datetime | None = None
+    _seen_since_read: set[str] = field(default_factory=set)
+    _gone_since_read: set[str] = field(default_factory=set)
+    _gone: set[str] = field(default_factory=set)
     _confirmed: bool = False
     _attachments_asked: bool = False
     _attachments_at: datetime | None = None
@@ -124,12 +128,21 @@ class NodeDrain:
                 self.listed = True
             case PodGone(uid):
                 self._pods.pop(uid, None)
+                self._gone.add(uid)
+                self._gone_since_read.add(uid)
             case pod:
+                if not self.listed:
+                    # It comes from the watch's list, which is newer than all earlier events.
+                    self._gone.discard(pod.uid)
+                if pod.uid in self._gone:
+                    # A late event. A UID never comes back.
+                    return
                 self._in_this_watch.add(pod.uid)
+                self._seen_since_read.add(pod.uid)
                 self._see_pod(pod, now)
 
     def lose_sight(self) -> None:
-        """Handle the end of the watch. The drain pauses until a new watch has listed the pods."""
+        """Handle the end of the watch. The drain pauses until the pods have been listed again."""
         self.listed = False
         self._in_this_watch.clear()
 
@@ -156,17 +169,26 @@ class NodeDrain:
         self._attempt_later(now)
 
     def see_pods(self, pods: tuple[Pod, ...], now: datetime) -> None:
-        """Handle the consistent list that confirms that no pods are left."""
-        self._confirming = False
+        """Handle a consistent list of the pods. It shows what the watch has missed, and whether none is left.
+
+        The watch may have reported changes since the list was requested. Those count, because a UID that is
+        gone never comes back, and a pod that is too new for the list is there.
+        """
+        self._listing = False
         self._readable()
-        self._forget_all_but({pod.uid for pod in pods})
+        listed = {pod.uid for pod in pods}
+        self._forget_all_but(listed | self._seen_since_read)
+        self._gone -= listed - self._gone_since_read
         for pod in pods:
-            self._see_pod(pod, now)
-        self._confirmed = not self._remaining()
+            if pod.uid not in self._gone:
+                self._see_pod(pod, now)
+        self.listed = True
+        # A list that shows a pod that is gone is too old to show that no other pod is left.
+        self._confirmed = not self._remaining() and not listed & self._gone_since_read
 
     def pods_unread(self, error: ReconcilerError, now: datetime) -> None:
         """Handle a failed ListPods. The node may not be empty."""
-        self._confirming = False
+        self._listing = False
         self._unreadable(f"the pods can't be read: {error}")
         self._attempt_later(now)
 
@@ -237,6 +259,7 @@ class NodeDrain:
         for tracked in self._pods.values():
             tracked.retry_at = min(tracked.retry_at, now) if tracked.retry_at else None
         self._cordoned_at = None
+        self._read_at = min(self._read_at, now) if self._read_at is not None else None
         self.wake = now
 
     # Commands.
@@ -285,6 +308,7 @@ class NodeDrain:
         if self._cordoned_at is None:
             yield from self._check(now)
             return
+        yield from self._reread(now)
         if not self.listed:
             return
         self._rejudge(now)
@@ -315,16 +339,43 @@ class NodeDrain:
 
     def _finish(self, now: datetime) -> Iterator[Command]:
         """Confirm with a consistent read that no pods are left, and wait for volumes, within a limit."""
-        if self._confirming or self._attachments_asked or self._later(now):
+        if self._listing or self._attachments_asked or self._later(now):
             return
         if not self._confirmed:
-            self._confirming = True
-            yield ListPods(self.order.node, self.number)
+            yield self._list(now)
             return
         self._empty_since = self._empty_since or now
         if self._attachments_at is None or self._due(self._attachments_at, now):
             self._attachments_asked = True
             yield ListAttachments(self.order.node, self.number)
+
+    def _reread(self, now: datetime) -> Iterator[Command]:
+        """List the pods again when an expected event is overdue, and after `reread_every` in any case."""
+        self._read_at = self._read_at or now
+        due = self._read_at + self.limits.reread_every
+        for tracked in self._pods.values():
+            gone = self._gone_at(tracked)
+            if gone is not None and self._read_at < gone < due:
+                due = gone
+        if not self._listing and self._due(due, now) and not self._later(now):
+            yield self._list(now)
+
+    def _gone_at(self, tracked: Tracked) -> datetime | None:
+        """Return when the watch should have reported that the pod is gone. None: the pod does not leave."""
+        pod = tracked.pod
+        if pod.deleting_until is not None:
+            return shifted(pod.deleting_until, self.limits.overdue)
+        if tracked.stage is not Stage.LEAVING or tracked.asked_at is None:
+            return None
+        grace = self._grace(pod)
+        seconds = grace_seconds(pod.grace if grace is None else grace)
+        return shifted(tracked.asked_at, timedelta(seconds=seconds) + self.limits.overdue)
+
+    def _list(self, now: datetime) -> ListPods:
+        self._listing, self._read_at = True, now
+        self._seen_since_read.clear()
+        self._gone_since_read.clear()
+        return ListPods(self.order.node, self.number)
 
     def _writes(
         self, remaining: list[Tracked], pdbs: PdbTracker, free: int, now: datetime
@@ -480,8 +531,11 @@ class NodeDrain:
         return self.order.node_ready if self._ready is None else self._ready
 
     def _see_pod(self, pod: Pod, now: datetime) -> None:
-        judged = self._judge(pod, now)
         tracked = self._pods.get(pod.uid)
+        if tracked is not None and tracked.pod.deleting_until is not None and pod.deleting_until is None:
+            # A late event. A deletion is never taken back.
+            return
+        judged = self._judge(pod, now)
         if tracked is None:
             tracked = self._pods[pod.uid] = Tracked(judged)
         else:

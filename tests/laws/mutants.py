@@ -22,6 +22,7 @@ from tests.laws.serving_rules import SERVING_RULES
 from tests.laws.trials import ROOT, files_of, try_all
 
 __all__ = ["MUTANTS", "ROOT", "main"]
+from tests.laws.waiting_rules import WAITING_RULES
 
 DEFAULT = "reconciler/engine/profiles/default.yaml"
 
@@ -883,6 +884,7 @@ MUTANTS = (
     *LIMIT_RULES,
     *CLIENT_RULES,
     *SERVING_RULES,
+    *WAITING_RULES,
     *POOL_RULES,
     *RIGHTS_RULES,
 )

@@ -1,0 +1,75 @@
+"""The rules of law 17: how a drain and the watches get by without a message that is lost."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_ONE = "reconciler/drainer/one.py"
+_CORE = "reconciler/drainer/core.py"
+
+WAITING_RULES = (
+    Mutant(
+        17,
+        "the pods are read after a pod's grace period",
+        _ONE,
+        "if gone is not None and self._read_at < gone < due:",
+        "if False:",
+    ),
+    Mutant(
+        17,
+        "the pods are read again in any case",
+        _ONE,
+        "due = self._read_at + self.limits.reread_every",
+        "due = self._read_at + timedelta(days=1)",
+    ),
+    Mutant(17, "a late event brings no pod back", _ONE, "if pod.uid in self._gone:", "if False:"),
+    Mutant(
+        17,
+        "an old event does not hide a deletion",
+        _ONE,
+        "if tracked is not None and tracked.pod.deleting_until is not None and pod.deleting_until is None:",
+        "if False:",
+    ),
+    Mutant(
+        17,
+        "a list brings no pod back that went meanwhile",
+        _ONE,
+        "self._gone -= listed - self._gone_since_read",
+        "self._gone -= listed",
+    ),
+    Mutant(
+        17,
+        "a list finds a pod whose end was reported wrongly",
+        _ONE,
+        "        self._gone -= listed - self._gone_since_read\n",
+        "",
+    ),
+    Mutant(
+        17,
+        "a pod that is newer than the list stays",
+        _ONE,
+        "self._forget_all_but(listed | self._seen_since_read)",
+        "self._forget_all_but(listed)",
+    ),
+    Mutant(
+        17,
+        "a list that is too old ends no drain",
+        _ONE,
+        " and not listed & self._gone_since_read",
+        "",
+    ),
+    Mutant(
+        17,
+        "a list counts without a watch",
+        _ONE,
+        "        self.listed = True\n        # A list",
+        "        # A list",
+    ),
+    Mutant(
+        17,
+        "evictions do not wait for silent budgets",
+        _CORE,
+        "(self._pdbs.known or self._budgets_due <= now)",
+        "self._pdbs.known",
+    ),
+)
