@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
-from reconciler.errors import CloudError, ClusterError, Conflict, NotFound, ReconcilerError
+from reconciler.errors import CloudError, ClusterError, Conflict, LockLost, NotFound
 from reconciler.model.actions import ActionName, machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.machine import Remove, ScaleUp
@@ -48,23 +49,21 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
 def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.todo.stop_drain:
-            drainer.stop(node.node)
-            yield Outcome(node.node, ActionName.STOP_DRAIN, Result.DONE)
+            yield _attempt(node.node, ActionName.STOP_DRAIN, partial(drainer.stop, node.node))
 
 
 def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
     if plan.ledger is None:
         return
-    try:
-        writer.write_ledger(plan.ledger)
-    except ClusterError as error:
+    outcome = _attempt("", ActionName.WRITE_LEDGER, partial(writer.write_ledger, plan.ledger))
+    if outcome.result is not Result.DONE:
         # Without the last start the spacing can't be kept, so nothing starts; other nodes continue. The
         # last answers of a cloud are only queried again.
         if plan.ledger.last_start == plan.now.replace(microsecond=0):
             refused |= {node.node for node in plan.nodes if node.starts}
         # Without this entry a deleted machine would free its place in the budget at once.
         refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
-        yield Outcome("", ActionName.WRITE_LEDGER, Result.FAILED, str(error))
+        yield replace(outcome, result=Result.FAILED)
 
 
 def _write_nodes(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
@@ -85,8 +84,7 @@ def _write_nodes(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterat
 def _start_drains(plan: Plan, drainer: Drains, refused: Collection[str]) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.todo.drain is not None and node.node not in refused:
-            drainer.start(node.todo.drain)
-            yield Outcome(node.node, ActionName.DRAIN, Result.DONE)
+            yield _attempt(node.node, ActionName.DRAIN, partial(drainer.start, node.todo.drain))
 
 
 def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
@@ -110,7 +108,12 @@ def _notify(plan: Plan, notifier: Notifier, refused: Collection[str]) -> None:
         write = node.todo.write
         if write is not None and node.node not in refused:
             for notice in node.todo.notices:
-                notifier.notify(Notification(node.node, write.uid, notice))
+                try:
+                    notifier.notify(Notification(node.node, write.uid, notice))
+                except LockLost:
+                    raise
+                except Exception as error:  # noqa: BLE001 - a notice that fails harms itself only
+                    internal(f"node {node.node}: a notice can't be sent", error)
 
 
 def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
@@ -120,8 +123,8 @@ def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
         return Outcome(node, action, Result.LATER, str(error))
     except ClusterError as error:
         return Outcome(node, action, Result.FAILED, str(error))
-    except ReconcilerError:
-        # A lost lock ends the pass.
+    except (LockLost, CloudError):
+        # A lost lock ends the pass; a cloud's error has its own words.
         raise
     except Exception as error:  # noqa: BLE001 - one node's write harms that node only
         return Outcome(node, action, Result.FAILED, internal(f"{action} of {node or 'the ledger'}", error))

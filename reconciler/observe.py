@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.machines import registry as machine_providers
@@ -14,9 +16,9 @@ from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
-from reconciler.model.polling import AnyMemory, Memory
-from reconciler.model.ports import ClusterReader, MachineReader
-from reconciler.model.problems import internal
+from reconciler.model.polling import AnyMemory, Listing, Memory
+from reconciler.model.ports import ClusterReader, MachineReader, SourceClient
+from reconciler.model.problems import guarded, internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
@@ -24,6 +26,7 @@ from reconciler.model.snapshot import Agents, Ledger, Problems, Remediator, Snap
 from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
+from reconciler.sources.polled import PolledSource
 from reconciler.sources.source import SourceContext, Wants
 
 _UNREACHABLE_AT_MOST = 3
@@ -56,7 +59,7 @@ def observe(
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     objects, problems = publishers.read_objects(reader, settings)
     ledger = reader.ledger()
-    memories = _poll(outside, nodes, ledger, readable, settings, now)
+    memories, unpolled = _poll(outside, nodes, ledger, readable, settings, now)
     context = SourceContext(settings, now, agents, memories)
     on = sources.switched_on(settings)
     readings: dict[str, tuple[Reading, ...]] = {}
@@ -83,7 +86,7 @@ def observe(
         own_node=outside.itself.node,
         own_pod=outside.itself.pod,
         published=objects,
-        problems=Problems(problems, node_problems, unread_pods, namespaces_problem),
+        problems=Problems((*problems, *unpolled), node_problems, unread_pods, namespaces_problem),
         machines=_machines(outside.machines, nodes, readings, readable, settings),
     )
 
@@ -134,6 +137,8 @@ def _agents(reader: ClusterReader) -> Agents:
         raise
     except ClusterError as error:
         return Agents(installed=True, problem=str(error))
+    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
+        return Agents(installed=True, problem=internal("the node agents can't be read", error))
 
 
 def _remediator(reader: ClusterReader) -> Remediator:
@@ -143,6 +148,8 @@ def _remediator(reader: ClusterReader) -> Remediator:
         raise
     except ClusterError as error:
         return Remediator(problem=str(error))
+    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
+        return Remediator(problem=internal("AKS's remediator-config can't be read", error))
 
 
 def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:
@@ -190,6 +197,8 @@ def _namespaces(reader: ClusterReader, settings: Settings) -> tuple[Mapping[str,
         raise
     except ClusterError as error:
         return {}, str(error)
+    except Exception as error:  # noqa: BLE001 - one namespace's data holds the drains that depend on it
+        return {}, internal("the namespaces can't be read", error)
 
 
 def _poll(
@@ -199,21 +208,52 @@ def _poll(
     records: Mapping[str, Record],
     settings: Settings,
     now: datetime,
-) -> dict[str, AnyMemory]:
-    """Return the valid answers of each enabled polled source, after the queries that are due."""
-    managed = tuple(node for node in nodes if settings.manages(node.labels))
+) -> tuple[dict[str, AnyMemory], tuple[str, ...]]:
+    """Return the valid answers of each enabled polled source, after the queries that are due, and problems.
+
+    A source that ends in an error keeps the answers that it had.
+    """
+    managed = tuple(
+        node
+        for node in nodes
+        if guarded(f"node {node.name} may be managed", partial(settings.manages, node.labels), False)[0]
+    )
     memories: dict[str, AnyMemory] = {}
+    problems: list[str] = []
     for source in sources.polled():
         if not source.enabled(settings):
             continue
         memory = ledger.memories.get(source.name, Memory())
-        followed = {name for name, record in records.items() if source.follows(record)}
-        scopes = source.due(managed, memory, now, followed=followed)
-        client = outside.clients.get(source.name)
-        listings = client.ask(scopes) if client is not None and scopes else ()
-        every = source.section(settings).every
-        memories[source.name] = source.remembered(memory, listings, managed, every, now)
-    return memories
+        followed = {
+            name
+            for name, record in records.items()
+            if guarded(f"{source.name} may follow {name}", partial(source.follows, record), False)[0]
+        }
+        client, every = outside.clients.get(source.name), source.section(settings).every
+
+        def polled(
+            source: PolledSource[Any, Any] = source,
+            memory: AnyMemory = memory,
+            followed: set[str] = followed,
+            client: SourceClient | None = client,
+            every: timedelta = every,
+        ) -> AnyMemory:
+            scopes = source.due(managed, memory, now, followed=followed)
+            listings = _ask(client, source.name, scopes) if client is not None and scopes else ()
+            return source.remembered(memory, listings, managed, every, now)
+
+        memories[source.name], found = guarded(f"{source.name} is not queried", polled, memory)
+        problems += found
+    return memories, tuple(problems)
+
+
+def _ask(client: SourceClient, source: str, scopes: Sequence[Any]) -> Sequence[Listing[Any, Any]]:
+    """Return the answers. After an error in the client, each scope has a problem, and so its pause."""
+    try:
+        return client.ask(scopes)
+    except Exception as error:  # noqa: BLE001 - what a service says harms its own source only
+        problem = f"an error in this program: {internal(f'{source} is not queried', error)}"
+        return [Listing(scope, problem=problem) for scope in scopes]
 
 
 def _machines(
@@ -229,16 +269,16 @@ def _machines(
     wanted = settings.replaces()
     refs: list[MachineRef] = []
     for node in nodes:
-        if settings.manages(node.labels) and _may_be_replaced(
-            node, readings[node.name], records.get(node.name), settings, wanted=wanted
-        ):
-            try:
-                ref = machine_providers.machine_of(node)
-            except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-                internal(f"node {node.name}: its machine can't be found", error)
-                continue
-            if ref is not None:
-                refs.append(ref)
+        try:
+            may = settings.manages(node.labels) and _may_be_replaced(
+                node, readings[node.name], records.get(node.name), settings, wanted=wanted
+            )
+            ref = machine_providers.machine_of(node) if may else None
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            internal(f"node {node.name}: its machine can't be found", error)
+            continue
+        if ref is not None:
+            refs.append(ref)
     if not refs:
         return {}
     try:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from reconciler.decide.acknowledging import acknowledgements
 from reconciler.decide.context import PassContext
 from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_hand
-from reconciler.decide.seen import in_hand, look_safely, queue_key
+from reconciler.decide.seen import Seen, broken, in_hand, look_safely, queue_key
 from reconciler.decide.telling import (
     moments,
     notes,
@@ -24,10 +25,12 @@ from reconciler.engine.budget import count_places, still_missing
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.assessment import Assessment
 from reconciler.model.keys import OwnKeys
+from reconciler.model.moments import shifted
+from reconciler.model.node import Node
 from reconciler.model.plan import Plan
 from reconciler.model.polling import Memory
-from reconciler.model.problems import guarded
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.problems import Faults, guarded
+from reconciler.model.snapshot import Ledger, Snapshot
 from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.publishing.registry import object_changes
 from reconciler.settings.schema import Settings
@@ -36,38 +39,60 @@ from reconciler.sources.registry import changes, reading_names
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
     """Return the plan; the same snapshot, settings and `now` (aware, UTC) give the same plan."""
+    # A step that goes over all nodes has a boundary around each: what fails holds this node only.
+    faults = Faults()
     # Needed only where a pass may do something to a VM.
     changes_vms = bool(snapshot.machines) or settings.sources.arm.self_service
-    twins = twins_of(snapshot.nodes) if changes_vms else {}
+    twins = twins_of(snapshot.nodes, faults) if changes_vms else {}
     context = PassContext(snapshot, settings, now, reading_names(settings), twins)
-    fleet = [node for node in snapshot.nodes if settings.in_fleet(node.labels)]
+    fleet = [
+        node
+        for node in snapshot.nodes
+        if faults.of(node.name, "it may be selected", partial(settings.in_fleet, node.labels), True)
+    ]
+    chosen = {node.name for node in fleet}
     ours_or_theirs = [
         node
         for node in snapshot.nodes
         # A node that the settings no longer select stays in the plan while it has our record.
-        if settings.in_fleet(node.labels) or OwnKeys(settings.keys.prefix).record in node.annotations
+        if node.name in chosen
+        or faults.of(node.name, "it may have a record", partial(_has_record, node, settings), True)
     ]
-    seen = [
-        one
-        for node in ours_or_theirs
-        if (one := look_safely(node, assessment.of(node.name), context)) is not None
-    ]
-    ours = {one.node.name: in_hand(one.record) for one in seen if in_hand(one.record)}
-    missing = still_missing(snapshot.ledger.replaced, fleet, settings.budget, now)
-    places = count_places(fleet, ours, settings.budget, now, missing)
+    looked = [look_safely(node, assessment.of(node.name), context) for node in ours_or_theirs]
+    seen = [one for one in looked if one is not None]
+    held = {one.node.name: _place(one, faults) for one in seen}
+    ours = {name: because for name, because in held.items() if because}
+    missing, problems = guarded(
+        "no replacement is missed",
+        lambda: still_missing(snapshot.ledger.replaced, fleet, settings.budget, now),
+        snapshot.ledger.replaced,
+    )
+    places = count_places(fleet, ours, settings.budget, now, missing, faults)
     none: Mapping[str, tuple[Acknowledgement, ...]] = {}
-    acknowledged, problems = guarded(
-        "no event is acknowledged", lambda: acknowledgements(seen, snapshot.nodes, settings), none
+    acknowledged, unacknowledged = guarded(
+        "no event is acknowledged", lambda: acknowledgements(seen, snapshot.nodes, settings, faults), none
     )
     progress = Progress(
         places,
         replace(snapshot.ledger, replaced=missing),
         acknowledged,
-        pools_in_hand(seen, snapshot.machines),
+        pools_in_hand(seen, snapshot.machines, faults),
     )
-    queue = sorted(seen, key=lambda one: queue_key(one, snapshot.own_node))
+    keys = {
+        one.node.name: faults.of(
+            one.node.name,
+            "its place in the queue is not known",
+            partial(queue_key, one, snapshot.own_node),
+            (False, True, "", "", one.node.name),
+        )
+        for one in seen
+    }
+    for node in ours_or_theirs:
+        keys.setdefault(node.name, (False, True, "", "", node.name))
+    seen = _with_faults(seen, ours_or_theirs, faults, context)
+    queue = sorted(seen, key=lambda one: keys[one.node.name])
     # Nodes in maintenance first: their places and slots are counted before another node needs one.
-    for one in sorted(queue, key=lambda one: not in_hand(one.record)):
+    for one in sorted(queue, key=lambda one: one.node.name not in ours):
         progress.plans.append(decide_safely(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
     if asked:
@@ -87,19 +112,55 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         now=now,
         mode=settings.mode.value,
         nodes=plans,
-        managed=sum(1 for node in fleet if settings.manages(node.labels)),
+        managed=sum(
+            1
+            for node in fleet
+            if faults.of(node.name, "it may be managed", partial(settings.manages, node.labels), False)
+        ),
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
-        notes=(*problems, *unshown, *notes(snapshot, fleet, settings), *assessment.notes),
+        notes=(*problems, *unacknowledged, *unshown, *notes(snapshot, fleet, settings), *assessment.notes),
         next_change=min(
             (
                 *moments(plans),
                 *silences(seen),
                 *changes(snapshot.memories, now),
-                *(one.at + settings.budget.ignore.not_ready_for for one in progress.ledger.replaced),
+                *_eased(progress.ledger, settings),
                 *shown.moments,
             ),
             default=None,
         ),
         publications=shown.writes,
     )
+
+
+def _has_record(node: Node, settings: Settings) -> bool:
+    return OwnKeys(settings.keys.prefix).record in node.annotations
+
+
+def _has_place(one: Seen) -> str:
+    return in_hand(one.record)
+
+
+def _place(one: Seen, faults: Faults) -> str:
+    what = "whether it is in maintenance is not known"
+    # Unknown is not healthy: it keeps its place.
+    return faults.of(one.node.name, what, partial(_has_place, one), "an error in this program")
+
+
+def _with_faults(
+    seen: Sequence[Seen], nodes: Iterable[Node], faults: Faults, context: PassContext
+) -> list[Seen]:
+    """Return what was seen, with each node that has a fault as one that can't be judged."""
+    known = {one.node.name: one for one in seen}
+    found = dict(known)
+    for node in nodes:
+        problem = faults.nodes.get(node.name)
+        if problem and not (node.name in known and known[node.name].problem):
+            found[node.name] = broken(node, context, problem)
+    return list(found.values())
+
+
+def _eased(ledger: Ledger, settings: Settings) -> Iterable[datetime]:
+    """Yield when a node that we replaced no longer holds its place."""
+    return (shifted(one.at, settings.budget.ignore.not_ready_for) for one in ledger.replaced)

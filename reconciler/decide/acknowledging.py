@@ -7,6 +7,7 @@ prevents it. Source: learn.microsoft.com, "Scheduled Events for Linux VMs", sect
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen, untouchable
@@ -18,6 +19,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
+from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds
@@ -26,35 +28,70 @@ _NAMED_AT_MOST = 3
 
 
 def acknowledgements(
-    seen: Sequence[Seen], nodes: Iterable[Node], settings: Settings
+    seen: Sequence[Seen], nodes: Iterable[Node], settings: Settings, faults: Faults | None = None
 ) -> Mapping[str, tuple[Acknowledgement, ...]]:
-    """Return, by node, the events that the settings acknowledge, and what prevents it."""
+    """Return, by node, the events that the settings acknowledge, and what prevents it.
+
+    A node whose data ends in an error is one of `faults`. No event about it is acknowledged.
+    """
+    faults = Faults() if faults is None else faults
     told: dict[str, list[tuple[Seen, Signal]]] = {}
     for one in seen:
-        for signal in _signals(one):
-            told.setdefault(signal.id.casefold(), []).append((one, signal))
-    wanted = {name: pairs for name, pairs in told.items() if any(_wants(*pair) for pair in pairs)}
+        signals = faults.of(one.node.name, "its events are not known", partial(_by_id, one), ())
+        for name, signal in signals:
+            told.setdefault(name, []).append((one, signal))
+    wanted = {
+        name: pairs
+        for name, pairs in told.items()
+        if any(
+            faults.of(one.node.name, "its events are not known", partial(_wants, one, signal), False)
+            for one, signal in pairs
+        )
+    }
     if not wanted:
         return {}
     by_vm: dict[str, list[str]] = {}
     for node in nodes:
-        if (vm := imds.vm_name(node.provider_id)) is not None:
-            by_vm.setdefault(vm.casefold(), []).append(node.name)
+        vm = faults.of(node.name, "its VM is not known", partial(_vm, node), None)
+        if vm is not None:
+            by_vm.setdefault(vm, []).append(node.name)
     by_name = {one.node.name: one for one in seen}
     found: dict[str, list[Acknowledgement]] = {}
     for pairs in wanted.values():
-        # Each VM reports the event; if the reports differ, every VM that any of them names counts.
-        vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
-        reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, settings))]
-        if not all(signal.resources for _, signal in pairs):
-            reasons.insert(0, "it does not say which VMs it is about")
-        more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
-        refusal = "; ".join(reasons[:_NAMED_AT_MOST]) + more
-        for one, signal in pairs:
-            if _wants(one, signal):
-                found.setdefault(one.node.name, []).append(Acknowledgement(signal.id, refusal))
+        judged, _ = guarded(
+            "an event is not acknowledged", partial(_of_event, pairs, by_vm, by_name, settings), ()
+        )
+        for name, answer in judged:
+            found.setdefault(name, []).append(answer)
     # An event that is reported twice counts once.
     return {name: tuple(dict.fromkeys(some)) for name, some in found.items()}
+
+
+def _of_event(
+    pairs: Sequence[tuple[Seen, Signal]],
+    by_vm: Mapping[str, Sequence[str]],
+    by_name: Mapping[str, Seen],
+    settings: Settings,
+) -> tuple[tuple[str, Acknowledgement], ...]:
+    # Each VM reports the event; if the reports differ, every VM that any of them names counts.
+    vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
+    reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, settings))]
+    if not all(signal.resources for _, signal in pairs):
+        reasons.insert(0, "it does not say which VMs it is about")
+    more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
+    refusal = "; ".join(reasons[:_NAMED_AT_MOST]) + more
+    return tuple(
+        (one.node.name, Acknowledgement(signal.id, refusal)) for one, signal in pairs if _wants(one, signal)
+    )
+
+
+def _by_id(one: Seen) -> tuple[tuple[str, Signal], ...]:
+    return tuple((signal.id.casefold(), signal) for signal in _signals(one))
+
+
+def _vm(node: Node) -> str | None:
+    name = imds.vm_name(node.provider_id)
+    return name.casefold() if name is not None else None
 
 
 def _signals(one: Seen) -> Iterator[Signal]:

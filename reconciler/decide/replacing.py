@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 
 from reconciler.decide.seen import Seen
 from reconciler.model.machine import Machine, Remove
 from reconciler.model.node import Node
+from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Replaced
 
@@ -22,15 +24,21 @@ def pool_key(machine: Machine | None) -> PoolKey | None:
     return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
 
 
-def pools_in_hand(seen: Iterable[Seen], machines: Mapping[str, Machine]) -> dict[PoolKey, str]:
+def pools_in_hand(
+    seen: Iterable[Seen], machines: Mapping[str, Machine], faults: Faults
+) -> dict[PoolKey, str]:
     """Return the pools that were scaled up for a node that still exists, each with that node."""
     found: dict[PoolKey, str] = {}
     for one in seen:
-        asked = one.case.replacement
-        key = pool_key(machines.get(one.node.name))
-        if key is not None and asked is not None and asked.wanted is not None:
+        key = faults.of(one.node.name, "its pool is not known", partial(_in_hand, one, machines), None)
+        if key is not None:
             found.setdefault(key, one.node.name)
     return found
+
+
+def _in_hand(one: Seen, machines: Mapping[str, Machine]) -> PoolKey | None:
+    asked = one.case.replacement
+    return pool_key(machines.get(one.node.name)) if asked is not None and asked.wanted is not None else None
 
 
 def gone_by_us(

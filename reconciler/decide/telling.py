@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
 from reconciler.decide.draining import running
 from reconciler.decide.seen import Seen
@@ -14,6 +15,7 @@ from reconciler.model.plan import (
     DrainState,
     NodePlan,
 )
+from reconciler.model.problems import guarded
 from reconciler.model.record import State
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
@@ -37,25 +39,42 @@ def silences(seen: Iterable[Seen]) -> Iterable[datetime]:
     """Yield when a reading of a node with an event or a record becomes too old to use."""
     for one in seen:
         if one.judged or one.record is not None:
-            for reading in one.assessment.readings:
-                if reading.believed_until is not None and reading.answer is not Answer.UNKNOWN:
-                    yield reading.believed_until + timedelta.resolution
+            found, _ = guarded("a reading ends at an unknown time", partial(_silence, one), ())
+            yield from found
+
+
+def _silence(one: Seen) -> tuple[datetime, ...]:
+    return tuple(
+        reading.believed_until + timedelta.resolution
+        for reading in one.assessment.readings
+        if reading.believed_until is not None and reading.answer is not Answer.UNKNOWN
+    )
 
 
 def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
     """Yield when a hold, an event or a drain of these plans ends."""
     for plan in plans:
-        if plan.todo.drain is not None and plan.todo.drain.timeout is not None:
-            yield plan.todo.drain.since + plan.todo.drain.timeout
-        yield from (hold.until for hold in plan.holds if hold.until is not None)
-        yield from (event.until for event in plan.events if event.until is not None)
+        found, _ = guarded("a plan ends at an unknown time", partial(_moments, plan), ())
+        yield from found
+
+
+def _moments(plan: NodePlan) -> tuple[datetime, ...]:
+    drain = plan.todo.drain
+    ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
+    found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
+    return tuple(moment for moment in found if moment is not None)
+
+
+def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:
+    """Return how many nodes have it. One whose data ends in an error is not counted."""
+    return sum(1 for node in nodes if guarded("a node is not counted", partial(has, node), False)[0])
 
 
 def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[str, ...]:
     """Return the notes about the whole cluster, one sentence each."""
     notes = list(snapshot.problems.cluster)
     remediator, coexist = snapshot.remediator, settings.coexist
-    tainted = sum(1 for node in fleet if node.has_taint(REMEDIATOR_TAINT))
+    tainted = _count(fleet, lambda node: node.has_taint(REMEDIATOR_TAINT))
     if remediator.config_found or tainted:
         freeze = "drains for Freeze too" if remediator.on_freeze else "does not drain for Freeze"
         notes.append(
@@ -64,7 +83,7 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
         )
     if remediator.problem:
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
-    karpenter = sum(1 for node in fleet if node.is_karpenter)
+    karpenter = _count(fleet, lambda node: node.is_karpenter)
     if karpenter:
         kinds = ", ".join(coexist.karpenter.leave) or "nothing"
         notes.append(f"Karpenter manages {karpenter} nodes: {kinds} left to it (coexist.karpenter.leave)")

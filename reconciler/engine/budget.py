@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 
 from reconciler.calendar.values import Limit
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
+from reconciler.model.problems import Faults
 from reconciler.model.snapshot import Replaced
 from reconciler.settings.sections.budget import Budget
 
@@ -80,17 +82,34 @@ class DisruptionBudget:
         return f"{name} is {places}, held by {', '.join(named[:_NAMED_AT_MOST])}{more}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """One node in the budget: why it holds a place (empty: it holds none), and when it counts as gone."""
+
+    zone: str
+    pool: str
+    because: str = ""
+    eases_at: datetime | None = None
+    gone: bool = False
+
+
+_UNKNOWN = _Seat("", "", "an error in this program")
+
+
 def count_places(
     fleet: Iterable[Node],
     ours: Mapping[str, str],
     settings: Budget,
     now: datetime,
     replaced: Iterable[Replaced] = (),
+    faults: Faults | None = None,
 ) -> DisruptionBudget:
     """Return which nodes of the fleet are out of service at `now`; `ours` are those in maintenance, and why.
 
-    `replaced` are nodes that we deleted and whose replacements do not exist yet (`still_missing`).
+    `replaced` are nodes that we deleted and whose replacements do not exist yet (`still_missing`). A node
+    whose data ends in an error is one of `faults` and holds a place, because unknown is not healthy.
     """
+    faults = Faults() if faults is None else faults
     zones: dict[str, int] = {}
     pools: dict[str, int] = {}
     holders: dict[str, str] = {}
@@ -100,23 +119,18 @@ def count_places(
     there: set[str] = set()
     for node in fleet:
         there.add(node.name)
-        zone, pool = node.zone, node.pool
-        zones[zone] = zones.get(zone, 0) + 1
-        pools[pool] = pools.get(pool, 0) + 1
-        if node.ready and not node.unschedulable and node.name not in ours:
-            continue
-        if _long_gone(node, settings, now):
+        seat = faults.of(
+            node.name, "its place is not known", partial(_seat, node, ours, settings, now), _UNKNOWN
+        )
+        zones[seat.zone] = zones.get(seat.zone, 0) + 1
+        pools[seat.pool] = pools.get(seat.pool, 0) + 1
+        if seat.gone:
             gone.add(node.name)
-            continue
-        where[node.name] = (zone, pool)
-        if not node.ready and node.ready_changed is not None:
-            leaving.append(node.ready_changed + settings.ignore.not_ready_for)
-        if node.name in ours:
-            holders[node.name] = ours[node.name]
-        elif node.unschedulable:
-            holders[node.name] = "cordoned by others"
-        else:
-            holders[node.name] = "NotReady"
+        elif seat.because:
+            holders[node.name] = seat.because
+            where[node.name] = (seat.zone, seat.pool)
+            if seat.eases_at is not None:
+                leaving.append(seat.eases_at)
     for one in replaced:
         if one.node not in there:
             holders[one.node] = "replaced by us; the new node is missing"
@@ -126,6 +140,18 @@ def count_places(
     return DisruptionBudget(
         settings, len(there), zones, pools, MappingProxyType(holders), eases_at, frozenset(gone), where
     )
+
+
+def _seat(node: Node, ours: Mapping[str, str], settings: Budget, now: datetime) -> _Seat:
+    zone, pool = node.zone, node.pool
+    if node.ready and not node.unschedulable and node.name not in ours:
+        return _Seat(zone, pool)
+    if _long_gone(node, settings, now):
+        return _Seat(zone, pool, gone=True)
+    because = ours.get(node.name) or ("cordoned by others" if node.unschedulable else "NotReady")
+    changed = node.ready_changed
+    eases_at = None if node.ready or changed is None else changed + settings.ignore.not_ready_for
+    return _Seat(zone, pool, because, eases_at)
 
 
 def still_missing(

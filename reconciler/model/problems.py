@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from reconciler.model import limits
@@ -14,6 +15,7 @@ from reconciler.model import limits
 log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
+Other = TypeVar("Other")
 
 _LONGEST = 300
 
@@ -29,7 +31,7 @@ def internal(what: str, error: Exception) -> str:
     return told
 
 
-def guarded(what: str, work: Callable[[], Value], otherwise: Value) -> tuple[Value, tuple[str, ...]]:
+def guarded(what: str, work: Callable[[], Value], otherwise: Other) -> tuple[Value | Other, tuple[str, ...]]:
     """Return what `work` returns, and no problems; after an exception `otherwise`, and the problem in words.
 
     For what is computed from all nodes together, where no single node can be held.
@@ -38,3 +40,19 @@ def guarded(what: str, work: Callable[[], Value], otherwise: Value) -> tuple[Val
         return work(), ()
     except Exception as error:  # noqa: BLE001 - one object's data must not end the pass
         return otherwise, (f"internal error: {what}: {internal(what, error)}",)
+
+
+@dataclass(slots=True)
+class Faults:
+    """The errors of single nodes in steps that go over all nodes, by node name: each holds its own node."""
+
+    nodes: dict[str, str] = field(default_factory=dict)
+
+    def of(self, node: str, what: str, work: Callable[[], Value], otherwise: Other) -> Value | Other:
+        """Return what `work` returns; after an exception `otherwise`, and the node has a fault."""
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problem = internal(f"node {node}: {what}", error)
+            self.nodes.setdefault(node, problem)
+            return otherwise

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from reconciler.engine.case import known
 from reconciler.model.event import Status
@@ -20,6 +21,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
+from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
 from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.settings.sections.others import Sign
@@ -57,6 +59,9 @@ class NodeMaintenances:
         """
         now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
         left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
+        by_uid: dict[str, dict[str, Maintenance]] = {}
+        for one in left.values():
+            by_uid.setdefault(one.uid, {})[one.name] = one
         writes: list[MaintenanceWrite] = []
         unreadable: set[str] = set()
         for plan in sorted(fleet.plans, key=lambda one: one.node):
@@ -65,11 +70,17 @@ class NodeMaintenances:
                 continue
             if plan.unknowns:
                 unreadable.add(node.uid)
-            for live in _living(plan):
-                have = _find(left, node, live.event)
-                wanted = _shown(live, plan, node, have, now)
+            shown, problems = guarded(
+                f"node {plan.node}: its NodeMaintenance objects are not changed",
+                partial(_of_plan, plan, node, by_uid.get(node.uid, {}), left, now),
+                (),
+            )
+            if problems:
+                # Nothing of this node is changed, so none of its objects ends.
+                unreadable.add(node.uid)
+            for have, wanted in shown:
                 if have is not None:
-                    del left[have.name]
+                    left.pop(have.name, None)
                 if have is None or not _alike(have, wanted):
                     writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
         moments = []
@@ -82,6 +93,28 @@ class NodeMaintenances:
             elif one.uid not in unreadable:
                 writes.append(MaintenanceWrite(one.name, one.node, prefix, _ended(one, now), exists=True))
         return ObjectChanges(tuple(writes), (*moments, *_closings(fleet)))
+
+
+def _of_plan(
+    plan: NodePlan,
+    node: Node,
+    own: Mapping[str, Maintenance],
+    existing: Mapping[str, Maintenance],
+    now: datetime,
+) -> tuple[tuple[Maintenance | None, Maintenance], ...]:
+    """Return what the objects of a node are to show, each with the object that exists."""
+    left = dict(own)
+    found: list[tuple[Maintenance | None, Maintenance]] = []
+    for live in _living(plan):
+        have = _find(left, live.event)
+        # The same event exists again after it was gone: its object is used again.
+        name = _name(node, live.event)
+        if have is None and not any(other is not None and other.name == name for other, _ in found):
+            have = existing.get(name)
+        found.append((have, _shown(live, plan, node, have, now)))
+        if have is not None:
+            left.pop(have.name, None)
+    return tuple(found)
 
 
 def _closings(fleet: Fleet) -> Iterator[datetime]:
@@ -103,12 +136,8 @@ def _living(plan: NodePlan) -> list[_Live]:
     return found
 
 
-def _find(left: Mapping[str, Maintenance], node: Node, event: KnownEvent) -> Maintenance | None:
-    for one in left.values():
-        if one.uid == node.uid and one.finished is None and one.event.tells_of(event):
-            return one
-    # The same event exists again after it was gone: its object is used again.
-    return left.get(_name(node, event))
+def _find(left: Mapping[str, Maintenance], event: KnownEvent) -> Maintenance | None:
+    return next((one for one in left.values() if one.finished is None and one.event.tells_of(event)), None)
 
 
 def _name(node: Node, event: KnownEvent) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from reconciler.errors import ClusterError
 from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
+from reconciler.model.problems import guarded, internal
 from reconciler.model.publication import Publication
 from reconciler.publishing.drainsafe import DrainsafeAnnotations
 from reconciler.publishing.node_conditions import LifecycleConditions
@@ -36,12 +38,17 @@ Our signs are removed when they are no longer published.
 
 def bears_signs(node: Node, prefix: str) -> bool:
     """Whether the node has a sign of ours, which may have to change even if the node has no event."""
-    return any(one.bears(node, prefix) for one in ON_NODES)
+    return any(guarded("a sign can't be read", partial(one.bears, node, prefix), True)[0] for one in ON_NODES)
 
 
 def node_signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
     """Return the changes of all signs on a node."""
-    return _joined([one.signs(node, standing, showing) for one in ON_NODES])
+    return _joined(
+        [
+            guarded("a sign is not changed", partial(one.signs, node, standing, showing), NodeSigns())[0]
+            for one in ON_NODES
+        ]
+    )
 
 
 def removed_signs(node: Node, prefix: str) -> NodeSigns:
@@ -66,6 +73,10 @@ def read_objects(
         except ClusterError as error:
             problems.append(f"{one.objects} can't be read, and are left as they are: {error}")
             continue
+        except Exception as error:  # noqa: BLE001 - a publisher's error harms that publisher only
+            told = internal(f"{one.objects} can't be read", error)
+            problems.append(f"{one.objects} can't be read, and are left as they are: {told}")
+            continue
         if objects is not None:
             found[one.sign] = objects
     return found, tuple(problems)
@@ -73,7 +84,15 @@ def read_objects(
 
 def object_changes(published: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
     """Return the changes of the objects that were read."""
-    found = [one.changes(published[one.sign], fleet) for one in AS_OBJECTS if one.sign in published]
+    found = [
+        guarded(
+            f"{one.objects} are not changed",
+            partial(one.changes, published[one.sign], fleet),
+            ObjectChanges(),
+        )[0]
+        for one in AS_OBJECTS
+        if one.sign in published
+    ]
     return ObjectChanges(
         tuple(write for one in found for write in one.writes),
         tuple(moment for one in found for moment in one.moments),

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable
 
 from reconciler import __version__
+from reconciler.model.holds import HoldCode
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Hold, NodePlan, Plan
+from reconciler.model.problems import internal
 from reconciler.report import safe
 from reconciler.report.columns import COLUMNS
 from reconciler.report.values import Document, moment_value
@@ -31,12 +33,27 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
         },
         "notes": list(plan.notes),
         "nextChange": moment_value(plan.next_change),
-        "nodes": [{column.key: column.value(node) for column in COLUMNS} for node in plan.nodes],
+        "nodes": [_row(node) for node in plan.nodes],
         "outcomes": [
             {"node": one.node, "action": one.action, "result": one.result.value, "detail": one.detail}
             for one in outcomes
         ],
     }
+
+
+def _row(node: NodePlan) -> Document:
+    """Return a node's values; one that can't be shown has only its name, its state, and the hold."""
+    try:
+        return _values(node)
+    except Exception as error:  # noqa: BLE001 - one node's data harms that node's row only
+        told = internal(f"node {node.node} can't be reported", error)
+        reason = f"an error in this program, see its log; the rest of the node can't be shown: {told}"
+        hold = Hold(node.node, HoldCode.INTERNAL, reason)
+        return _values(NodePlan(node.node, "", "", node.before, node.after, holds=(hold,)))
+
+
+def _values(node: NodePlan) -> Document:
+    return {column.key: column.value(node) for column in COLUMNS}
 
 
 def as_json(document: Document) -> str:

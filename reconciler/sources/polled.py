@@ -11,6 +11,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar, Generic, Protocol
 
 from reconciler.errors import SourceError
@@ -19,6 +20,7 @@ from reconciler.model.event import Answer, Reading, Signal
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import F, Listing, Memory, S, ScopeAnswer
+from reconciler.model.problems import guarded
 from reconciler.model.record import Record
 from reconciler.settings.schema import Settings
 from reconciler.sources.source import Source, SourceContext
@@ -203,7 +205,10 @@ class PolledSource(Source, Generic[S, F]):
         """Return the scopes of these nodes, sorted, each with the names of their VMs."""
         found: dict[S, set[str]] = {}
         for node in nodes:
-            if (known := self.locate(node)) is not None:
+            known, _ = guarded(
+                f"{self.name}: node {node.name} has no known scope", partial(self.locate, node), None
+            )
+            if known is not None:
                 found.setdefault(known[0], set()).add(known[1])
         return {scope: found[scope] for scope in sorted(found)}
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from reconciler.model.polling import AnyMemory
+from reconciler.model.problems import guarded
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm import ArmPlans
 from reconciler.sources.aws import Ec2Events
@@ -70,4 +72,13 @@ def changes(memories: Mapping[str, AnyMemory], now: datetime) -> Iterable[dateti
     """Yield the moments after `now` at which readings of polled sources may change by time alone."""
     for source in polled():
         if source.name in memories:
-            yield from source.changes(memories[source.name], now)
+            found, _ = guarded(
+                f"when {source.name} changes is not known",
+                partial(_changes, source, memories[source.name], now),
+                (),
+            )
+            yield from found
+
+
+def _changes(source: PolledSource[Any, Any], memory: AnyMemory, now: datetime) -> tuple[datetime, ...]:
+    return tuple(source.changes(memory, now))

@@ -1,0 +1,191 @@
+"""Law 16, for faults in the code: an error in one step, for one node or one part, harms only that one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.errors import LockLost
+from reconciler.model.holds import HoldCode
+from reconciler.model.notification import Notification
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.report.document import as_json, to_document
+from reconciler.report.markdown import as_markdown
+from reconciler.report.text import as_text
+from reconciler.run import run_pass
+from reconciler.sources.aws import Ec2Events
+from tests.support import builders
+from tests.support.builders import DRAIN_NOW, REQUEST, codes, plan_of
+from tests.support.worlds import look, world_of
+
+Z = "z"
+SETTINGS = "budget: {maxUnavailable: 100%}\npublish: [nodemaintenances]\nsources: {aws: {enabled: true}}"
+
+
+def _names_z(value: object) -> bool:
+    """Whether an argument is node z, its name, its plan, or something seen of it."""
+    names = (getattr(value, "name", None), getattr(value, "node", None), value)
+    return any(one == Z or getattr(one, "name", None) == Z for one in names)
+
+
+def _break(monkeypatch: pytest.MonkeyPatch, module: str, name: str) -> list[object]:
+    place = importlib.import_module(module)
+    real: Callable[..., Any] = getattr(place, name)
+    hits: list[object] = []
+
+    def broken(*arguments: Any, **named: Any) -> Any:
+        if any(_names_z(one) for one in arguments):
+            hits.append(arguments)
+            raise OverflowError("date value out of range")
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(place, name, broken)
+    return hits
+
+
+def _pass() -> tuple[Plan, tuple[Outcome, ...]]:
+    asking = [builders.node(name, annotations={REQUEST: DRAIN_NOW}) for name in ("a", "b", Z)]
+    return look(world_of(asking), builders.settings(SETTINGS))
+
+
+def _shape(one: NodePlan) -> object:
+    return (one.node, one.starts, one.after, [hold.code for hold in one.holds], one.record, one.todo.drain)
+
+
+def _others(plan: Plan) -> list[object]:
+    return [_shape(one) for one in plan.nodes if one.node != Z]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("reconciler.decide", "queue_key"),
+        ("reconciler.decide", "_has_place"),
+        ("reconciler.decide.replacing", "_in_hand"),
+        ("reconciler.decide.acknowledging", "_by_id"),
+        ("reconciler.engine.budget", "_seat"),
+    ],
+)
+def test_an_error_in_a_step_over_all_nodes_holds_its_node_only(
+    module: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fine, _ = _pass()
+    hits = _break(monkeypatch, module, name)
+    plan, _ = _pass()
+
+    assert hits
+    assert codes(plan_of(plan, Z)) == {HoldCode.INTERNAL}
+    assert not plan_of(plan, Z).acts
+    assert _others(plan) == _others(fine)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("reconciler.decide.telling", "_silence"),
+        ("reconciler.decide.telling", "_moments"),
+        ("reconciler.publishing.node_maintenances", "_living"),
+    ],
+)
+def test_an_error_in_what_is_shown_changes_no_plan(
+    module: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fine, _ = _pass()
+    hits = _break(monkeypatch, module, name)
+    plan, _ = _pass()
+
+    assert hits
+    assert [_shape(one) for one in plan.nodes] == [_shape(one) for one in fine.nodes]
+    assert {one.node for one in plan.publications} >= {"a", "b"}
+
+
+def test_an_error_in_the_scope_of_one_node_leaves_the_source_to_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def locate(source: Ec2Events, node: Any) -> tuple[str, str]:
+        del source
+        if node.name == Z:
+            raise OverflowError("out of range")
+        return "eu-west-1", f"i-{node.name}"
+
+    monkeypatch.setattr(Ec2Events, "locate", locate)
+    nodes = [builders.node(name) for name in ("a", Z)]
+    assert Ec2Events().scopes(nodes) == {"eu-west-1": {"i-a"}}
+
+
+class _Client:
+    def ask(self, scopes: object, /) -> Any:
+        raise OverflowError("out of range")
+
+
+def test_an_error_in_the_client_of_a_source_makes_its_readings_unknown_and_is_tried_again_later() -> None:
+    provider = "aws:///eu-west-1a/i-0123456789abcdef0"
+    asking = replace(builders.node("a", annotations={REQUEST: DRAIN_NOW}), provider_id=provider)
+    world = world_of([asking])
+    outside = replace(world.outside, clients={"aws": _Client()})
+    plan, _ = run_pass(outside, builders.settings(SETTINGS), world.now)
+
+    found = plan_of(plan, "a")
+    assert found.starts
+    assert any("an error in this program" in text for text in found.unknowns)
+    assert plan.ledger is not None
+    (answer,) = plan.ledger.memories["aws"].answers
+    assert answer.again > world.now
+
+
+class _Notifier:
+    def __init__(self, error: Exception) -> None:
+        self.told: list[str] = []
+        self._error = error
+
+    def notify(self, notification: Notification) -> None:
+        self.told.append(notification.node)
+        raise self._error
+
+
+def test_an_error_in_a_notifier_ends_no_pass_but_a_lost_lock_does() -> None:
+    asking = [builders.node(name, annotations={REQUEST: DRAIN_NOW}) for name in ("a", Z)]
+    world = world_of(asking)
+    broken = _Notifier(OverflowError("out of range"))
+    run_pass(
+        replace(world.outside, notifier=broken),
+        builders.settings("budget: {maxUnavailable: 100%}"),
+        world.now,
+    )
+    assert set(broken.told) == {"a", Z}
+
+    world = world_of(asking)
+    with pytest.raises(LockLost):
+        run_pass(replace(world.outside, notifier=_Notifier(LockLost("gone"))), builders.settings(), world.now)
+
+
+def test_an_error_in_the_drainer_fails_its_node_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = [builders.node(name, annotations={REQUEST: DRAIN_NOW}) for name in ("a", Z)]
+    world = world_of(asking)
+    start = world.outside.drainer.start
+
+    def broken(order: Any) -> None:
+        if order.node == Z:
+            raise OverflowError("out of range")
+        start(order)
+
+    monkeypatch.setattr(world.outside.drainer, "start", broken)
+    _, outcomes = look(world, builders.settings("budget: {maxUnavailable: 100%}"))
+    assert {one.node for one in outcomes if one.result is Result.FAILED} == {Z}
+
+
+def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, _ = _pass()
+    broken = replace(plan_of(plan, Z), events=(None,), checks=(None,))  # type: ignore[arg-type]
+    plan = replace(plan, nodes=(*(one for one in plan.nodes if one.node != Z), broken))
+    document = to_document(plan, rehearsed=True)
+    for told in (as_text(document), as_json(document), as_markdown(document)):
+        assert Z in told
+        assert "an error in this program" in told
