@@ -122,8 +122,8 @@ MUTANTS = (
         3,
         "a replacement still to come counts",
         "reconciler/decide/__init__.py",
-        "settings.budget, now, missing)",
-        "settings.budget, now, ())",
+        "settings.budget, now, missing, faults)",
+        "settings.budget, now, (), faults)",
     ),
     Mutant(
         3,
@@ -273,8 +273,8 @@ MUTANTS = (
         8,
         "a drain's time-out is a moment of change",
         "reconciler/decide/telling.py",
-        "yield plan.todo.drain.since + plan.todo.drain.timeout",
-        "pass",
+        "drain.since + drain.timeout if drain is not None and drain.timeout is not None else None",
+        "None",
     ),
     Mutant(
         8,
