@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reconciler.eviction.preview import preview
 from reconciler.eviction.quantities import quantity
 from reconciler.eviction.room import room
-from reconciler.model.drains import DrainOrder
+from reconciler.model.drains import DrainOptions, DrainOrder
 from reconciler.model.node import Condition, Node, Taint
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration
 from reconciler.model.selector import LabelSelector, Requirement
@@ -93,6 +93,12 @@ def _preview(
         ),
         pytest.param(replace(WEB, ready=False), [BUDGET], None, id="unready, others are healthy"),
         pytest.param(replace(WEB, phase="Pending", ready=False), [BUDGET], None, id="never started"),
+        pytest.param(
+            replace(WEB, phase="Pending", ready=False),
+            [replace(BUDGET, healthy=2)],
+            None,
+            id="no budget asks it",
+        ),
         pytest.param(replace(WEB, empty_dir=True), [], "local storage", id="emptyDir"),
         pytest.param(replace(WEB, owner=None), [], "declare no controller", id="unmanaged"),
     ],
@@ -104,6 +110,12 @@ def test_what_would_block_is_named_before_anything_moves(
 
     assert bool(told) == (words is not None)
     assert words is None or words in told[0]
+
+
+def test_where_pods_are_deleted_no_budget_blocks() -> None:
+    order = DrainOrder("leaving", "uid", START, None, DrainOptions(use_delete=True))
+
+    assert preview(order, (LEAVING, ROOMY), [WEB], [BUDGET], START).blockers == ()
 
 
 ALONE = replace(BUDGET, desired=1, healthy=1, expected=1)

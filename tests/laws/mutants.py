@@ -13,6 +13,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from tests.laws.client_rules import CLIENT_RULES
+from tests.laws.drain_rules import DRAIN_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.pool_rules import POOL_RULES
@@ -881,6 +882,7 @@ MUTANTS = (
         "tests/jobs/test_cli.py",
     ),
     *RULES,
+    *DRAIN_RULES,
     *LIMIT_RULES,
     *CLIENT_RULES,
     *SERVING_RULES,

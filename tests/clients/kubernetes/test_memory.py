@@ -211,7 +211,9 @@ def test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it(tmp
 
 def test_a_list_that_never_goes_on_ends(tmp_path: Path) -> None:
     document = {"kind": "PodDisruptionBudgetList", "metadata": {"continue": "again"}, "items": []}
-    stub = Stub(lambda _: json_answer(document))
+    # It ends here, so that the test fails at once where the list would be asked for without end.
+    last = {"kind": "PodDisruptionBudgetList", "metadata": {}, "items": []}
+    stub = Stub(lambda _: json_answer(document if len(stub.asked) < 5 else last))
     connection = Connection(str(stub.write_kubeconfig(tmp_path / "config")), sleep=lambda _: None)
 
     with pytest.raises(Unreachable, match="has no end"):
