@@ -166,6 +166,20 @@ def test_while_the_node_can_not_be_read_nothing_is_evicted_and_it_is_asked_again
     assert not core.progress()[NODE.name].error
 
 
+def test_a_node_that_can_not_be_read_is_read_before_it_is_called_empty() -> None:
+    core = DrainCore()
+    number, _ = _evicting(core, WEB)
+    idle = core.next_wake()
+    assert idle is not None
+    core.step(Tick(), idle)
+    gone = PodNews(NODE.name, number, PodGone(WEB.uid))
+    core.step_all([NodeSeen(NODE.name, number, error=Unreachable("reset")), gone], idle)
+    wake = core.next_wake()
+    assert wake is not None
+
+    assert core.step(Tick(), wake) == (CheckNode(NODE.name, number),)
+
+
 def test_a_node_that_was_empty_is_confirmed_anew_after_another_pod_came_and_went() -> None:
     core = DrainCore()
     number, asked = _evicting(core)
