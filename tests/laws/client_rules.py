@@ -156,7 +156,7 @@ CLIENT_RULES = (
         "reconciler/clients/kubernetes/wire/reducing.py",
         "if key in annotations}",
         "if key in annotations} | dict(annotations)",
-        _MEMORY_TEST,
+        f"{_MEMORY_TEST}::test_what_is_read_of_a_pod_is_kept",
     ),
     Mutant(
         18,
@@ -164,7 +164,7 @@ CLIENT_RULES = (
         "reconciler/clients/kubernetes/wire/reducing.py",
         "if len(found) > LABELS:",
         "if False:",
-        _MEMORY_TEST,
+        f"{_MEMORY_TEST}::test_of_very_many_labels_those_that_ask_something_are_kept",
     ),
     Mutant(
         18,
@@ -172,7 +172,7 @@ CLIENT_RULES = (
         "reconciler/clients/kubernetes/wire/reducing.py",
         "_size(selector) > SELECTOR:",
         "False:",
-        _MEMORY_TEST,
+        f"{_MEMORY_TEST}::test_a_selector_that_is_too_large_selects_its_whole_namespace",
     ),
     Mutant(
         18,
@@ -180,7 +180,7 @@ CLIENT_RULES = (
         "reconciler/clients/kubernetes/wire/reducing.py",
         "(limits.text(part[:_REFERENCE]) for part in parts)",
         "parts",
-        _MEMORY_TEST,
+        f"{_MEMORY_TEST}::test_a_reference_that_is_too_long_stays_no_name",
     ),
     Mutant(
         18,
@@ -188,7 +188,7 @@ CLIENT_RULES = (
         "reconciler/clients/kubernetes/wire/lists.py",
         "if size <= 1:",
         "if True:",
-        _MEMORY_TEST,
+        f"{_MEMORY_TEST}::test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it",
     ),
     Mutant(
         18,
@@ -196,7 +196,7 @@ CLIENT_RULES = (
         "reconciler/clients/kubernetes/wire/lists.py",
         "following == token or ",
         "",
-        _MEMORY_TEST,
+        f"{_MEMORY_TEST}::test_a_list_that_never_goes_on_ends",
     ),
     Mutant(
         16,

@@ -102,8 +102,8 @@ DRAIN_RULES = (
         0,
         "a clock that goes back makes a cordon old",
         _ONE,
-        "        self._cordoned_at = None\n        self.wake = now\n",
-        "        self.wake = now\n",
+        "        self._cordoned_at = None\n        self._read_at = min(",
+        "        self._read_at = min(",
         _GOING_ON,
     ),
     Mutant(

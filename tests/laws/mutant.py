@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Mutant:
     """One rule removed. `old` occurs once in `file`, and `new` replaces it.
 
-    `law` is the number of its law, or 0. `test` is the file that has to fail, by default the law's own.
+    `law` is the number of its law, or 0. `test` is the file that has to fail, by default the law's own, or
+    one of its tests as `file::test` where the others take long.
     """
 
     law: int

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -49,7 +49,9 @@ class Trial:
     @property
     def name(self) -> str:
         """The rule that is removed."""
-        return self.mutant.rule if self.mutant else f"nothing removed: {', '.join(map(_short, self.files))}"
+        if self.mutant is not None:
+            return self.mutant.rule
+        return f"nothing removed: {', '.join(dict.fromkeys(map(_short, self.files)))}"
 
     @property
     def law(self) -> str:
@@ -60,7 +62,7 @@ class Trial:
 
 
 def _short(path: str) -> str:
-    return path.removeprefix("tests/").removesuffix(".py")
+    return path.partition("::")[0].removeprefix("tests/").removesuffix(".py")
 
 
 def files_of(mutant: Mutant) -> tuple[str, ...]:
@@ -69,6 +71,17 @@ def files_of(mutant: Mutant) -> tuple[str, ...]:
         return (mutant.test,)
     found = sorted(ROOT.glob(f"tests/laws/test_law_{mutant.law:02d}_*.py"))
     return tuple(path.relative_to(ROOT).as_posix() for path in found)
+
+
+def baselines(selections: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return what to run with nothing removed: each file once, or the tests of it that are named."""
+    found: dict[tuple[str, ...], dict[str, None]] = {}
+    for files in selections:
+        whole = tuple(one.partition("::")[0] for one in files)
+        found.setdefault(whole, {}).update(dict.fromkeys(files))
+    return tuple(
+        files if not set(files).isdisjoint(named) else tuple(named) for files, named in found.items()
+    )
 
 
 def judged(ended: Ended, *, removed: bool) -> tuple[Verdict, str]:
@@ -177,7 +190,7 @@ def try_all(mutants: Sequence[Mutant], *, at_once: int, baseline: bool) -> int:
     Each file of tests first runs once with nothing removed: what fails anyway proves nothing.
     """
     groups = dict.fromkeys(files_of(mutant) for mutant in mutants)
-    trials = [Trial(files) for files in groups] if baseline else []
+    trials = [Trial(files) for files in baselines(groups)] if baseline else []
     # Tests of one file follow each other, so that its bytecode and the machine's caches are warm.
     places = {files: place for place, files in enumerate(groups)}
     trials += sorted((Trial(files_of(one), one) for one in mutants), key=lambda one: places[one.files])

@@ -1,0 +1,47 @@
+"""What the run of the mutants calls killed: a rule whose test ran and failed, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws.forking import Ended
+from tests.laws.mutants import MUTANTS
+from tests.laws.trials import ROOT, Verdict, baselines, files_of, judged
+
+
+@pytest.mark.parametrize(
+    ("ended", "removed", "untouched"),
+    [
+        pytest.param(Ended(1, 2, "a.py::test_b"), Verdict.KILLED, Verdict.BROKEN, id="a test failed"),
+        pytest.param(Ended(0, 3), Verdict.SURVIVED, Verdict.PASSES, id="all passed"),
+        pytest.param(Ended(0), Verdict.BROKEN, Verdict.BROKEN, id="all skipped"),
+        pytest.param(Ended(2, 0, "a.py"), Verdict.BROKEN, Verdict.BROKEN, id="can't be loaded"),
+        pytest.param(Ended(5), Verdict.BROKEN, Verdict.BROKEN, id="no test"),
+        pytest.param(Ended(-9), Verdict.BROKEN, Verdict.BROKEN, id="killed by a signal"),
+        pytest.param(Ended(None), Verdict.TIMED_OUT, Verdict.BROKEN, id="no end"),
+    ],
+)
+def test_only_a_test_that_ran_and_failed_kills(ended: Ended, removed: Verdict, untouched: Verdict) -> None:
+    assert judged(ended, removed=True)[0] is removed
+    assert judged(ended, removed=False)[0] is untouched
+
+
+def test_each_file_runs_once_with_nothing_removed_and_as_a_whole_where_a_rule_needs_it() -> None:
+    asked = [("a.py::x",), ("a.py::y",), ("b.py::z",), ("b.py",), ("c.py", "d.py")]
+
+    assert baselines(asked) == (("a.py::x", "a.py::y"), ("b.py",), ("c.py", "d.py"))
+
+
+def test_each_rule_stands_in_the_code_once_and_has_tests() -> None:
+    texts = {one.file: (ROOT / one.file).read_text(encoding="utf-8") for one in MUTANTS}
+
+    assert [one.rule for one in MUTANTS if texts[one.file].count(one.old) != 1] == []
+    assert [one.rule for one in MUTANTS if not files_of(one)] == []
+    files = {file.partition("::")[0] for one in MUTANTS for file in files_of(one)}
+    assert [file for file in sorted(files) if not (ROOT / file).is_file()] == []
+
+
+def test_no_two_rules_of_a_file_have_one_name() -> None:
+    names = [(one.file, one.rule) for one in MUTANTS]
+
+    assert len(names) == len(set(names))
