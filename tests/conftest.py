@@ -3,6 +3,7 @@
 The control plane is started once and emptied before each test that uses it.
 """
 
+import gc
 import os
 from collections.abc import Generator, Iterator
 from random import Random
@@ -74,6 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what is missing before any test's time runs: it takes minutes, once."""
+    _leave_alone_what_was_imported()
     asking = [item for item in session.items if item.get_closest_marker("cluster")]
     if session.config.option.collectonly or not asking:
         return
@@ -86,6 +88,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if not os.environ.get("CONTROLPLANE_REQUIRED"):
             for item in asking:
                 item.add_marker(pytest.mark.skip(reason=str(error)))
+
+
+def _leave_alone_what_was_imported() -> None:
+    """Keep the garbage collector from walking modules, tests and strategies again and again.
+
+    A pass makes many small objects and almost no cycles, so that looking for them less often is enough.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
