@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.decide.acknowledging import acknowledgements
@@ -67,6 +67,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         lambda: still_missing(snapshot.ledger.replaced, fleet, settings.budget, now),
         snapshot.ledger.replaced,
     )
+    ledger, unspaced = _spaced(snapshot.ledger, settings, context.second)
     places = count_places(fleet, ours, settings.budget, now, missing, faults)
     none: Mapping[str, tuple[Acknowledgement, ...]] = {}
     acknowledged, unacknowledged = guarded(
@@ -74,7 +75,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     )
     progress = Progress(
         places,
-        replace(snapshot.ledger, replaced=missing),
+        replace(ledger, replaced=missing),
         acknowledged,
         pools_in_hand(seen, snapshot.machines, faults),
     )
@@ -119,7 +120,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         ),
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
-        notes=(*problems, *unacknowledged, *unshown, *notes(snapshot, fleet, settings), *assessment.notes),
+        notes=(
+            *unspaced,
+            *problems,
+            *unacknowledged,
+            *unshown,
+            *notes(snapshot, fleet, settings),
+            *assessment.notes,
+        ),
         next_change=min(
             (
                 *moments(plans),
@@ -159,6 +167,20 @@ def _with_faults(
         if problem and not (node.name in known and known[node.name].problem):
             found[node.name] = broken(node, context, problem)
     return list(found.values())
+
+
+def _spaced(ledger: Ledger, settings: Settings, now: datetime) -> tuple[Ledger, tuple[str, ...]]:
+    """Return the ledger with a last start for the spacing, and a note where it could not be read.
+
+    The last start was before now, so a whole spacing from now keeps the spacing. The ledger is written, so
+    the wait begins once.
+    """
+    if not ledger.unread:
+        return ledger, ()
+    told = f"the last start in the ledger can't be read: {ledger.unread}"
+    if settings.budget.spacing <= timedelta():
+        return ledger, (told,)
+    return replace(ledger, last_start=now, unread=""), (f"{told}; budget.spacing counts from now",)
 
 
 def _eased(ledger: Ledger, settings: Settings) -> Iterable[datetime]:

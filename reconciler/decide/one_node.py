@@ -116,7 +116,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     if started:
         progress.places = progress.places.take(node, "ours, starting")
         if settings.budget.spacing > timedelta():
-            progress.ledger = replace(progress.ledger, last_start=context.second)
+            progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
     return follow_drain(one, walked, view, context, progress)
 
 

@@ -64,12 +64,13 @@ class Ledger:
 
     `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
     next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
-    replacements may still be missing.
+    replacements may still be missing. `unread` says why the last start can't be read, empty where it can.
     """
 
     last_start: datetime | None = None
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,14 @@ from tests.laws.mutant import Mutant
 LIMIT_RULES = (
     Mutant(
         16,
+        "a last start that can't be read holds what spacing holds",
+        "reconciler/decide/__init__.py",
+        'replace(ledger, last_start=now, unread="")',
+        'replace(ledger, unread="")',
+        "tests/laws/test_law_16_each_step_has_a_boundary.py",
+    ),
+    Mutant(
+        16,
         "a step over all nodes has a boundary around each node",
         "reconciler/model/problems.py",
         "self.nodes.setdefault(node, problem)\n            return otherwise",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,13 +15,15 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.record import DrainRecord
+from reconciler.model.snapshot import Ledger
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.sources.aws import Ec2Events
 from tests.support import builders
-from tests.support.builders import DRAIN_NOW, REQUEST, codes, plan_of
+from tests.support.builders import DRAIN_NOW, NOW, REQUEST, codes, plan_of
 from tests.support.worlds import look, world_of
 
 Z = "z"
@@ -189,3 +192,25 @@ def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report(
     for told in (as_text(document), as_json(document), as_markdown(document)):
         assert Z in told
         assert "an error in this program" in told
+
+
+@pytest.mark.parametrize(("spacing", "starts"), [("10m", False), ("0s", True)])
+def test_a_last_start_that_cant_be_read_holds_only_what_spacing_holds_and_only_once(
+    spacing: str, starts: bool
+) -> None:
+    policy = builders.settings(f"budget: {{maxUnavailable: 100%, spacing: {spacing}}}")
+    drained = builders.held_node(
+        builders.record(drain=DrainRecord(NOW)), "a", annotations={REQUEST: DRAIN_NOW}
+    )
+    world = world_of([drained, builders.node("b", annotations={REQUEST: DRAIN_NOW})], [builders.pod(on="a")])
+    world.cluster.ledger = Ledger(unread="not a moment: 'soon'")
+    plan, _ = look(world, policy)
+
+    assert plan_of(plan, "a").todo.drain is not None
+    assert plan_of(plan, "b").starts == starts
+    assert ("spacingKept" in codes(plan_of(plan, "b"))) != starts
+    assert any("soon" in note for note in plan.notes)
+
+    again, _ = look(world, policy, NOW + timedelta(minutes=11))
+    assert not plan_of(again, "b").holds
+    assert plan_of(again, "b").starts != starts

@@ -212,12 +212,7 @@ class Cluster:
         # The ledger knows every source, and those the settings: a drain by hand needs none of them.
         from reconciler.clients.kubernetes import ledger as ledgers
 
-        try:
-            return ledgers.from_data(found.data or {})
-        except ValueError as error:
-            place = f"ConfigMap {self._namespace}/{LEDGER}"
-            told = f"{place}: {ledgers.LAST_START} can't be read ({error}); mend or delete it"
-            raise Rejected(told) from error
+        return ledgers.from_data(found.data or {})
 
     def _send_ledger(self, found: objects.ConfigMap | None, ledger: Ledger) -> None:
         from reconciler.clients.kubernetes import ledger as ledgers

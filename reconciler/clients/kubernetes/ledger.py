@@ -1,16 +1,18 @@
 """The ledger as the data of its ConfigMap.
 
 A polled source's memory and the replaced nodes only save work: a text that can't be read is dropped with a
-warning. The last start keeps the spacing between drains, so one that can't be read is an error.
+warning. The last start keeps the spacing between drains, so the ledger says if it can't be read.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 
 from reconciler.clients.kubernetes import replaced_memory
 from reconciler.errors import SourceError
+from reconciler.model import limits
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.polling import AnyMemory, Memory
 from reconciler.model.snapshot import Ledger
@@ -19,14 +21,16 @@ from reconciler.sources.registry import polled
 log = logging.getLogger(__name__)
 
 LAST_START = "lastStart"
+_LONGEST = 200
 REPLACED = "replaced"
 
 
 def from_data(data: Mapping[str, str]) -> Ledger:
-    """Return the ledger; ValueError where its last start can't be read."""
-    text = data.get(LAST_START)
+    """Return the ledger; `unread` is set where its last start can't be read."""
+    last_start, unread = _last_start(data.get(LAST_START))
     return Ledger(
-        last_start=from_text(text) if text else None,
+        last_start=last_start,
+        unread=unread,
         memories=_memories(data),
         replaced=replaced_memory.load(data.get(REPLACED)),
     )
@@ -40,7 +44,17 @@ def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
         **memories,
         REPLACED: replaced_memory.dump(ledger.replaced),
     }
+    if ledger.unread:
+        # What can't be read is replaced by a start only.
+        del data[LAST_START]
     return {key: text for key, text in data.items() if text or key in before}
+
+
+def _last_start(text: str | None) -> tuple[datetime | None, str]:
+    try:
+        return (from_text(text) if text else None), ""
+    except (ValueError, TypeError, AttributeError) as error:
+        return None, limits.text(str(error), _LONGEST)
 
 
 def _memories(data: Mapping[str, str]) -> dict[str, AnyMemory]:

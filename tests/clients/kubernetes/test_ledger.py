@@ -90,6 +90,12 @@ def test_a_memory_that_can_not_be_read_is_dropped_with_a_warning_and_nothing_els
     assert any(source in record.getMessage() for record in caplog.records)
 
 
-def test_a_last_start_that_can_not_be_read_is_an_error() -> None:
-    with pytest.raises(ValueError, match="soon"):
-        from_data({**OLD, "lastStart": "soon"})
+@pytest.mark.parametrize(
+    "text", ["soon", "9999-12-31T23:59:59Z", "2026-11-21T12:00:00", "\ud800", "9" * 5000]
+)
+def test_a_last_start_that_can_not_be_read_is_reported_and_kept(text: str) -> None:
+    found = from_data({**OLD, "lastStart": text})
+    assert found.last_start is None
+    assert found.unread
+    assert found.replaced == LEDGER.replaced
+    assert "lastStart" not in to_data(found, {"lastStart": text})
