@@ -14,6 +14,7 @@ from reconciler.calendar.values import TimeOfDay
 from reconciler.calendar.windows import Calendar, NotAllowed, Openness, Window
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.selectors import parse_selector
+from tests.laws.hits import Hits
 
 # A shared machine may be slow at any one example; the suite's own timeout is enough.
 unhurried = settings(deadline=None, max_examples=60)
@@ -110,19 +111,26 @@ def test_away_from_changes_of_the_clocks_every_zones_wall_clock_says_so(rule: We
         assert in_force(rule, now) is in_force(Weekly(rule.days, rule.start, rule.end, UTC), local)
 
 
+RUNS, EDGES = Hits(), Hits()
+
+
+@RUNS.at_least(50)
 @unhurried
 @given(times, moments)
 def test_runs_ascend_never_touch_and_end_after_the_question(rule: Times, now: datetime) -> None:
     runs = list(islice(rule.runs(now), 5))
 
+    RUNS.count(len(runs))
     assert all(run.start < run.end and now < run.end for run in runs)
     assert all(one.end < other.start for one, other in pairwise(runs))
 
 
+@EDGES.at_least(50)
 @unhurried
 @given(times, moments)
 def test_a_run_is_half_open(rule: Times, now: datetime) -> None:
     for run in islice(rule.runs(now), 2):
+        EDGES.count()
         if run.start.year > 1:
             assert in_force(rule, run.start)
             assert not in_force(rule, run.start - timedelta(seconds=1))

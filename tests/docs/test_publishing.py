@@ -47,5 +47,7 @@ def test_every_code_of_aws_and_every_date_has_its_heading() -> None:
 
 @pytest.mark.parametrize("page", ["publishing.md", "aws.md"])
 def test_the_examples_are_right(page: str) -> None:
-    for example in re.findall(r"```yaml\n(.*?)```", written(page), re.DOTALL):
+    examples = re.findall(r"```yaml\n(.*?)```", written(page), re.DOTALL)
+    assert examples
+    for example in examples:
         parse_settings(example, page)

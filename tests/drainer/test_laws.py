@@ -15,6 +15,7 @@ from reconciler.errors import Conflict, NotFound, ReconcilerError, TooManyReques
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.pod import Pod
 from tests.drainer.driving import START, Drive, Scene
+from tests.laws.hits import Hits
 
 _TROUBLES: tuple[Callable[[], ReconcilerError], ...] = (
     lambda: Unreachable("reset"),
@@ -78,6 +79,10 @@ def _play(story: Story) -> tuple[Scene, Drive, DrainProgress]:
     return scene, drive, drive.run()["a"]
 
 
+REQUESTS = Hits()
+
+
+@REQUESTS.at_least(60)
 @settings(max_examples=60, deadline=None)
 @given(_STORIES)
 def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_before(story: Story) -> None:
@@ -85,6 +90,7 @@ def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_be
     # An uncordon between our read and our eviction is noticed by the next read.
     slack = Limits().check_every + timedelta(seconds=2 * story.latency)
     for one in scene.requests:
+        REQUESTS.count()
         assert one.cordoned or one.at <= START + timedelta(seconds=story.uncordon_at or 0) + slack
 
 

@@ -590,6 +590,7 @@ def test_a_request_names_the_program_to_azure(azure: FakeAgentPools, pools: Agen
     azure.pool("np")
     pools.machines([ref("a")])
 
+    assert azure.user_agents
     assert all(USER_AGENT in agent for agent in azure.user_agents)
 
 

@@ -261,6 +261,7 @@ def test_a_request_names_the_program_to_azure(azure: FakeArm) -> None:
 
     asked(azure).ask([SET])
 
+    assert azure.user_agents
     assert all("azsdk-python" in agent for agent in azure.user_agents)
 
 
