@@ -9,8 +9,10 @@ event, and must never be written to. The log file has a JSON line for everything
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,8 +21,10 @@ from random import Random
 from typing import Any
 
 from tests.hostile import attacks
+from tests.hostile.streams import Bender
 from tests.real.passes.processes import ENFORCE, Programs, Running
 from tests.real.passes.scene import Scene
+from tests.support.controlplane import workloads
 from tests.support.controlplane.api import Api, ApiError
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
@@ -32,9 +36,14 @@ IN_TIME = 120.0
 MEMORY = 128 * 1024
 """KiB: the most that `serve` may ever hold."""
 
-WRITES = ("create", "update", "patch", "delete")
 _FAULTY = 0.02
-_SETTINGS = ENFORCE + "budget: {maxUnavailable: 100%}\ndrain: {timeout: 5s}\n"
+_SLOW = 0.02
+_BENT = 0.25
+# A drain that stalls until its time-out is not in time.
+_SETTINGS = ENFORCE + "budget: {maxUnavailable: 100%}\ndrain: {timeout: 30m}\n"
+_POD = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)")
+_NODE = re.compile(r"/api/v1/nodes/(?P<name>[^/]+)(/status)?$")
+_OWN = re.compile(r"/namespaces/[^/]+/(events|leases|configmaps)(/|$)")
 
 
 @dataclass(slots=True)
@@ -42,8 +51,7 @@ class Result:
     """What a session came to; `wrong` is empty where everything holds."""
 
     seed: int
-    attacks: int = 0
-    faults: int = 0
+    tried: Counter[str] = field(default_factory=Counter)
     cases: int = 0
     slowest: float = 0.0
     memory: int = 0
@@ -51,7 +59,8 @@ class Result:
 
     def summary(self) -> str:
         """Return the result in a few lines."""
-        tried = f"seed {self.seed}: {self.attacks} attacks, {self.faults} broken answers"
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.tried.items()))
+        tried = f"seed {self.seed}: {self.tried.total()} attacks ({kinds})"
         came = f"{self.cases} cases of healthy nodes, slowest step {self.slowest:.1f} s"
         memory = f"peak memory {self.memory / 1024:.0f} MiB"
         return "\n".join([tried, came, memory, *(f"WRONG: {one}" for one in self.wrong)])
@@ -75,6 +84,12 @@ class Session:
         self._scene = Scene(controlplane)
         self.healthy = [self._scene.node(one, Pool("healthy")) for one in range(3)]
         self.bystanders = [self._scene.node(one, Pool("bystander")) for one in range(2)]
+        self._pods = {
+            node: self._scene.workload(node, node, annotations={"node": node})
+            for node in (*self.healthy, *self.bystanders)
+        }
+        for node in self.healthy:
+            self.api.create("poddisruptionbudgets", workloads.budget(node, max_unavailable=1))
         self.hostile = [self._scene.node(one, Pool("hostile")) for one in range(5)]
         self.api.create_namespace(attacks.NAMESPACE)
 
@@ -82,18 +97,22 @@ class Session:
         """Attack for so long, then check; `result.wrong` says what does not hold."""
         with Proxy(self._controlplane.kubeconfig) as proxy, self._serving(proxy) as serve:
             proxy.instead = self._instead
+            proxy.bend = Bender(self._seed, _BENT, self._bent, self._calm.is_set).bend
             attacker = threading.Thread(target=self._attack, name="attacker", daemon=True)
             attacker.start()
             try:
                 end, number = time.monotonic() + seconds, 0
                 while time.monotonic() < end or number < len(self.healthy):
                     self._treat(self.healthy[number % len(self.healthy)], number, serve)
+                    self._measure(serve)
                     number += 1
+            except AssertionError as error:
+                self.result.wrong.append(str(error)[:500])
             finally:
                 self._stopped.set()
                 self._calm.set()
                 attacker.join(60)
-            self._check(serve)
+            self._check(serve, proxy)
         self._log.close()
         self._scene.close()
         return self.result
@@ -110,14 +129,27 @@ class Session:
     # The hostile side.
 
     def _instead(self, method: str, path: str) -> bytes | None:
-        """Return a broken answer to some requests, but to no watch: those are broken by the others."""
+        """Return a broken answer to some requests, and answer others late. Open watches are bent instead."""
         with self._lock:
-            if self._calm.is_set() or "watch=" in path or self._answers.random() >= _FAULTY:
+            if self._calm.is_set():
                 return None
-            raw = attacks.answer(self._answers, patience=method == "GET")
-            self.result.faults += 1
-            self._note("answer", f"{method} {path}", raw[:60].decode("latin-1"))
-        return raw
+            chance = self._answers.random()
+            if chance < _FAULTY and "watch=" not in path:
+                raw = attacks.answer(self._answers, patience=method == "GET")
+                self.result.tried["broken answer"] += 1
+                self._note("answer", f"{method} {path}", raw[:60].decode("latin-1"))
+                return raw
+            slow = self._answers.uniform(1, 5) if chance >= 1 - _SLOW else 0
+            if slow:
+                self.result.tried["slow answer"] += 1
+                self._note("slow", f"{method} {path}", f"{slow:.1f} s")
+        self._calm.wait(slow)
+        return None
+
+    def _bent(self, kind: str) -> None:
+        with self._lock:
+            self.result.tried[f"watch {kind}"] += 1
+            self._note("watch", kind, "")
 
     def _attack(self) -> None:
         random, number = Random(f"attacks {self._seed}"), 0
@@ -127,19 +159,24 @@ class Session:
             self._pod,
             self._budget,
             self._flap,
+            self._change_budget,
         ]
         # A flapping node takes seconds, so it comes seldom.
-        weights = (8, 8, 4, 1, 1)
+        weights = (8, 8, 4, 1, 1, 2)
         while not self._stopped.is_set():
             number += 1
             node, move = random.choice(self.hostile), random.choices(moves, weights)[0]
             try:
                 move(random, number, node)
+                self.result.tried[move.__name__.strip("_")] += 1
             except ApiError as error:
                 # The server refuses some of it, which is as good.
                 with self._lock:
                     self._note("refused", node, str(error)[:200])
-            self.result.attacks += 1
+                    self.result.tried["refused by the server"] += 1
+            except Exception as error:  # noqa: BLE001 - a session without attacks must not pass
+                self.result.wrong.append(f"the attacker ended: {error!r}")
+                return
             self._stopped.wait(random.uniform(0, 0.2))
 
     def _condition(self, random: Random, _: int, node: str) -> None:
@@ -164,6 +201,17 @@ class Session:
         self._tried("budget", node, made)
         self.api.create("poddisruptionbudgets", made)
 
+    def _change_budget(self, random: Random, _: int, __: str) -> None:
+        """Change a budget of a healthy node's pods for a moment, and a hostile one for good."""
+        node, name = random.choice(self.healthy), f"hostile-{random.randrange(10)}"
+        self._tried("budget changes", node, {})
+        try:
+            for allowed in (0, 10**9 % 2**31, 1):
+                self.api.patch("poddisruptionbudgets", node, {"spec": {"maxUnavailable": allowed}})
+        finally:
+            self.api.patch("poddisruptionbudgets", node, {"spec": {"maxUnavailable": 1}})
+        self.api.delete("poddisruptionbudgets", name, namespace=attacks.NAMESPACE)
+
     def _flap(self, random: Random, number: int, node: str) -> None:
         self._tried("flap", node, {})
         for one in range(60):
@@ -186,10 +234,18 @@ class Session:
         """Request maintenance of a node; it must be drained, and come back once the request has gone."""
         request = json.dumps({"kind": "Reboot", "id": f"healthy-{number}"})
         self._request(node, request)
+        before = self._scene.ready(node, 1)
         self._in_time(f"{node}: cordoned", lambda: self._scene.cordoned(node), serve)
+        self._in_time(f"{node}: drained", lambda: not self._left(node, before), serve)
         self._request(node, None)
         self._in_time(f"{node}: back", lambda: not self._scene.cordoned(node), serve)
+        self._in_time(f"{node}: in use", lambda: bool(self._scene.ready(node, 1)), serve)
         self.result.cases += 1
+
+    def _left(self, node: str, before: list[str] | None) -> bool:
+        return not {
+            one["metadata"]["name"] for one in self.api.list("pods", labels=f"app={node}")
+        }.isdisjoint(before or [])
 
     def _request(self, node: str, text: str | None) -> None:
         self.api.patch("nodes", node, {"metadata": {"annotations": {attacks.KEYS.request: text}}})
@@ -204,23 +260,44 @@ class Session:
 
     # The checks.
 
-    def _check(self, serve: Running) -> None:
+    def _measure(self, serve: Running) -> None:
+        """Read the peak memory; a process that has ended has none."""
         status = Path(f"/proc/{serve.pid}/status").read_text(encoding="ascii")
-        self.result.memory = int(status.partition("VmHWM:")[2].split()[0])
+        peak = re.search(r"VmHWM:\s*(\d+)", status)
+        self.result.memory = max(self.result.memory, int(peak[1]) if peak else 0)
+
+    def _check(self, serve: Running, proxy: Proxy) -> None:
         wrong = self.result.wrong
-        if self.result.memory > MEMORY:
-            wrong.append(f"serve held {self.result.memory} KiB, more than {MEMORY}")
+        self._measure(serve)
+        if not 0 < self.result.memory <= MEMORY:
+            wrong.append(f"serve held {self.result.memory} KiB, more than {MEMORY}, or was not measured")
         if serve.process.poll() is not None:
             wrong.append(f"serve ended with {serve.process.returncode}")
-        touched = {
-            entry.name
-            for entry in self._scene.asked(*WRITES)
-            if entry.resource == "nodes" and entry.name in self.bystanders
-        }
-        wrong += [f"{node} has no event and was written to" for node in sorted(touched)]
+        # The proxy sees every request of serve, however long the session.
+        treated = {*self.healthy, *self.hostile}
+        wrong += [f"was written: {write}" for write in proxy.writes if not self.allowed(write, treated)]
+        for node in self.bystanders:
+            if self._scene.ready(node, 1) != self._pods[node]:
+                wrong.append(f"{node}: its pod was taken")
         for line in serve.everything().splitlines():
             text = json.loads(line) if line.startswith("{") else {"event": "not JSON", "traceback": line}
             if "traceback" in text:
                 self._note("traceback", text["event"], str(text["traceback"]))
                 wrong.append(f"{text['event']}: {str(text['traceback']).strip().splitlines()[-1][:200]}")
         self.result.wrong = list(dict.fromkeys(wrong))
+
+    @staticmethod
+    def allowed(write: str, treated: set[str]) -> bool:
+        """Return whether `serve` may send this `METHOD path`: about treated nodes, their pods, or its own.
+
+        A Deployment's pods have the name of their node, which begins their own.
+        """
+        path = write.partition(" ")[2]
+        if node := _NODE.fullmatch(path):
+            return node["name"] in treated
+        if pod := _POD.match(path):
+            return pod["namespace"] == attacks.NAMESPACE or any(
+                pod["name"].startswith(f"{one}-") for one in treated
+            )
+        # It creates the namespace of its lock.
+        return write == "POST /api/v1/namespaces" or _OWN.search(path) is not None

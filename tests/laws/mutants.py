@@ -21,9 +21,9 @@ from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
 from tests.laws.trials import ROOT, files_of, try_all
+from tests.laws.waiting_rules import WAITING_RULES
 
 __all__ = ["MUTANTS", "ROOT", "main"]
-from tests.laws.waiting_rules import WAITING_RULES
 
 DEFAULT = "reconciler/engine/profiles/default.yaml"
 

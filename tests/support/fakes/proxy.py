@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,6 +53,8 @@ class Proxy:
         self.writes: list[str] = []
         self.instead: Callable[[str, str], bytes | None] = lambda method, path: None
         """Gives the raw answer to a request (method, path) that is not forwarded, None where it is."""
+        self.bend: Callable[[str, Iterator[bytes]], Iterator[bytes]] = lambda content_type, chunks: chunks
+        """Changes what a watch (content type, chunks) sends to the client."""
         proxy = self
 
         class Handler(_Handler):
@@ -180,7 +182,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._begin(answer)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        while chunk := answer.read1(65536):
+        chunks: Iterator[bytes] = iter(lambda: answer.read1(65536), b"")
+        if "watch=" in self.path and answer.status == http.client.OK:
+            chunks = self.owner.bend(answer.headers.get("Content-Type", ""), chunks)
+        for chunk in filter(None, chunks):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
         self.wfile.write(b"0\r\n\r\n")
 
