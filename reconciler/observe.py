@@ -298,9 +298,9 @@ def _may_be_replaced(
         return True
     if not wanted:
         return False
-    told = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
+    reported = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
     known = [(event.kind, event.condition) for profile in kept for event in profile.events]
-    policies = (settings.policy(kind, condition, node.labels) for kind, condition in (*told, *known))
+    policies = (settings.policy(kind, condition, node.labels) for kind, condition in (*reported, *known))
     return any(policy is not None and policy.replace for policy in policies)
 
 

@@ -31,8 +31,8 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
         try:
             seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
         except Exception as error:  # noqa: BLE001 - one node's pods harm that node's preview only
-            told = internal(f"the preview of node {node.node} failed", error)
-            seen = Preview(room=(f"unknown, because of an error in this program: {told}",))
+            problem = internal(f"the preview of node {node.node} failed", error)
+            seen = Preview(room=(f"unknown, because of an error in this program: {problem}",))
         return replace(node, draining=replace(node.draining, preview=seen))
 
     return replace(plan, nodes=tuple(with_preview(node) for node in plan.nodes))

@@ -1,6 +1,6 @@
 """The node agent: publishes the scheduled events of this VM in an annotation of its Node.
 
-If another annotation allows it, the agent also tells Azure that an event may start.
+If another annotation allows it, the agent also asks Azure to start an event.
 
 It runs on every node. So it imports almost only the standard library (25 MiB in total), writes only changes,
 and sends no heartbeat: its readiness shows whether it runs and IMDS answers.
@@ -85,15 +85,15 @@ class Health:
         self.patience = SILENCE
         self.answered_at: float | None = None
         self.imds_says = "IMDS has not answered yet"
-        self.api_says = "the Node has not been read yet"
-        self.step_says = ""
+        self.api_problem = "the Node has not been read yet"
+        self.step_problem = ""
 
     def why_not(self, now: float) -> str:
         """Return why the agent is not ready, empty if it is."""
-        if self.step_says:
-            return f"the last step failed: {self.step_says}"
-        if self.api_says:
-            return self.api_says
+        if self.step_problem:
+            return f"the last step failed: {self.step_problem}"
+        if self.api_problem:
+            return self.api_problem
         if self.answered_at is None:
             return self.imds_says
         silent = now - self.answered_at
@@ -160,9 +160,9 @@ class Agent:
             return
         self._vm = scheduled_events.vm_name(self._node.provider_id)
         if self._vm is None:
-            told = f"providerID {self._node.provider_id!r} is not that of an Azure VM"
+            message = f"providerID {self._node.provider_id!r} is not that of an Azure VM"
             self._node = None
-            self._api_failed("cannot tell which VM this is", ReconcilerError(told))
+            self._api_failed("cannot tell which VM this is", ReconcilerError(message))
             return
         self._health.patience = max(SILENCE, 3 * self._interval())
         self._know()
@@ -178,8 +178,8 @@ class Agent:
         """Return whether an event of this VM is scheduled that may still have to be acknowledged."""
         if self._document is None or self._vm is None:
             return False
-        told = scheduled_events.signals(self._document, self._vm)
-        waiting = {one.id for one in told if one.status is Status.SCHEDULED and one.id}
+        reported = scheduled_events.signals(self._document, self._vm)
+        waiting = {one.id for one in reported if one.status is Status.SCHEDULED and one.id}
         return not waiting <= self._acknowledged
 
     def _poll(self, started: float) -> float:
@@ -272,10 +272,10 @@ class Agent:
 
     def _api_failed(self, what: str, error: ReconcilerError) -> None:
         self.failure = error
-        told = f"{what}: {error}"
-        if told != self._health.api_says:
+        failure = f"{what}: {error}"
+        if failure != self._health.api_problem:
             _log(what, because=str(error), node=self._arguments.node)
-        self._health.api_says = told
+        self._health.api_problem = failure
         # A failed write may have succeeded on the server, so read the Node before the next write.
         self._stale = True
         pause = min(LONGEST_API_PAUSE, float(1 << min(self._api_failures, 10))) * random.uniform(0.5, 1.0)
@@ -286,7 +286,7 @@ class Agent:
     def _api_went_well(self) -> None:
         self._api_failures = 0
         self._api_due = 0.0
-        self._health.api_says = ""
+        self._health.api_problem = ""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -330,16 +330,16 @@ def run(step: Callable[[], float], health: Health, stop: threading.Event) -> Non
             raise
         except Exception as error:  # noqa: BLE001 - no answer from outside may end the agent
             failures += 1
-            told = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
-            if told != health.step_says:
+            reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
+            if reason != health.step_problem:
                 # Imported here, because it takes memory that no agent needs that works.
                 import traceback
 
-                _log("a step failed", because=told, traceback=traceback.format_exc(limit=-10)[-2000:])
-            health.step_says = told
+                _log("a step failed", because=reason, traceback=traceback.format_exc(limit=-10)[-2000:])
+            health.step_problem = reason
             pause = min(LONGEST_STEP_PAUSE, float(1 << min(failures - 1, 10)))
         else:
-            failures, health.step_says = 0, ""
+            failures, health.step_problem = 0, ""
         stop.wait(min(pause, LONGEST_WAIT))
 
 

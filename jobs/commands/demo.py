@@ -22,7 +22,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.simulation.audit import Audit
 from reconciler.simulation.day import END, SETTINGS, START, ZONE, Chapter, build, chapters
 from reconciler.simulation.log import Actor, Happening
-from reconciler.simulation.story import LETS_BE, WAITS, Story
+from reconciler.simulation.story import IGNORES, WAITS, Story
 from reconciler.simulation.world import World
 
 EVERY = timedelta(minutes=1)
@@ -33,7 +33,7 @@ _STYLES = {
     "Azure": "magenta",
     WAITS: "yellow",
     "acts": "bold green",
-    LETS_BE: "green",
+    IGNORES: "green",
     "someone": "cyan",
     "cluster": "blue",
 }
@@ -64,7 +64,7 @@ class _Demo:
         self._begun: dict[str, datetime] = {}
         self._phases: dict[str, Phase] = {}
         self._story = Story(self._settings, ZONE, START.date())
-        self._told: dict[str, tuple[object, ...]] = {}
+        self._printed: dict[str, tuple[object, ...]] = {}
         self._quiet: dict[str, datetime] = {}
         self._passes = self._drained = self._stopped = 0
 
@@ -87,9 +87,9 @@ class _Demo:
         world = self._world
         plan, outcomes = run_pass(world.outside, self._settings, world.now)
         for node in plan.nodes:
-            self._tell(node)
-        for quiet in set(self._told) - {node.node for node in plan.nodes}:
-            del self._told[quiet]
+            self._print_node(node)
+        for quiet in set(self._printed) - {node.node for node in plan.nodes}:
+            del self._printed[quiet]
         return plan, outcomes
 
     def _until_next_pass(self, next_change: datetime | None) -> None:
@@ -107,14 +107,14 @@ class _Demo:
                 return
             clock.advance(moment)
 
-    # Telling.
+    # What is printed.
 
     def _introduce(self) -> None:
         cluster = self._world.cluster
         pools = Counter(node.pool for node in cluster.nodes.values())
-        told = ", ".join(f"{count} {pool}" for pool, count in pools.items())
+        sizes = ", ".join(f"{count} {pool}" for pool, count in pools.items())
         self._out.print(
-            f"A simulated AKS cluster: {len(cluster.nodes)} nodes ({told}) in 3 zones, "
+            f"A simulated AKS cluster: {len(cluster.nodes)} nodes ({sizes}) in 3 zones, "
             f"{len(cluster.pods)} pods.\n"
             "Azure, Kubernetes and the clock are simulated. The code that decides and drains is real.\n"
             "Its settings:\n"
@@ -158,8 +158,8 @@ class _Demo:
         kind, _, what = happening.what.partition(" ")
         match what:
             case "scheduled":
-                told = self._world.platform.told(happening.node)
-                event = next(one for one in told if one.event_id == happening.subject)
+                reported = self._world.platform.reported(happening.node)
+                event = next(one for one in reported if one.event_id == happening.subject)
                 pause = f", a pause of {event.seconds} s" if event.seconds >= 0 else ""
                 return f"announces: {kind}, not before {self._story.clock(event.not_before)}{pause}"
             case "started":
@@ -171,7 +171,7 @@ class _Demo:
             case _:
                 return "evicts the VM"
 
-    def _tell(self, plan: NodePlan) -> None:
+    def _print_node(self, plan: NodePlan) -> None:
         now, node = self._world.now, self._world.cluster.nodes.get(plan.node)
         labels = node.labels if node is not None else {}
         for step in plan.transitions:
@@ -187,12 +187,12 @@ class _Demo:
         if plan.todo.stop_drain:
             self._stopped += 1
             self._line("acts", plan.node, "stops the drain: no event requires it any more")
-        told = self._story.standing(plan, labels, now)
-        keys = tuple(one.key for one in told)
-        if keys != self._told.get(plan.node, ()):
-            for who in dict.fromkeys(one.who for one in told):
-                self._line(who, plan.node, "; ".join(one.text for one in told if one.who == who))
-        self._told[plan.node] = keys
+        sentences = self._story.standing(plan, labels, now)
+        keys = tuple(one.key for one in sentences)
+        if keys != self._printed.get(plan.node, ()):
+            for who in dict.fromkeys(one.who for one in sentences):
+                self._line(who, plan.node, "; ".join(one.text for one in sentences if one.who == who))
+        self._printed[plan.node] = keys
 
     def _drain_moved(self, progress: DrainProgress) -> None:
         if progress.phase is self._phases.get(progress.node):

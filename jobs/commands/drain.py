@@ -261,7 +261,7 @@ def _drain(asked: Asked, connection: Connection, cluster: Cluster, nodes: list[N
             drainer.close()
         ended = drainer.progress()
     for order in orders:
-        failed |= not _tell(order, ended[order.node], asked, stopped=stop.is_set())
+        failed |= not _print_end(order, ended[order.node], asked, stopped=stop.is_set())
     return 128 + signal.SIGINT if stop.is_set() else int(failed)
 
 
@@ -307,7 +307,7 @@ def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> Dr
     )
 
 
-def _tell(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped: bool) -> bool:
+def _print_end(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped: bool) -> bool:
     if ended.phase in (Phase.DRAINED, Phase.NODE_GONE):
         echo(f"{order.node}: {ended.phase}, {ended.gone} pods gone")
         return True

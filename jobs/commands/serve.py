@@ -13,7 +13,7 @@ from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer
-from jobs.runtime.logs import Teller, log_as_json
+from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
 from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
@@ -65,16 +65,16 @@ def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every
         server = Serving(connection, target, config, every, ending)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
-            health = HealthServer(listen, checks, report=Teller.probe_failed)
+            health = HealthServer(listen, checks, report=PassLog.probe_failed)
             open_things.enter_context(health)
-            Teller.say("listening", port=health.port)
+            PassLog.write("listening", port=health.port)
         open_things.enter_context(server)
         ending.stop.wait()
-        Teller.say("ending")
+        PassLog.write("ending")
     if ending.error is not None:
         # Kubernetes starts the process again: a repetition inside it would not help.
         raise ending.error
-    Teller.say("ended")
+    PassLog.write("ended")
     return 0
 
 
@@ -92,8 +92,8 @@ class Serving:
         self._digest = digest(config)
         self._acting: Acting | None = None
         self._only_looking = Wiring(connection, target)
-        self._teller = Teller()
-        self._loop = PassLoop(self._run, every.total_seconds(), self._teller.unexpected, ending)
+        self._log = PassLog()
+        self._loop = PassLoop(self._run, every.total_seconds(), self._log.unexpected, ending)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
 
@@ -135,16 +135,16 @@ class Serving:
             self._reload()
             change = self._pass()
         except LockHeld as held:
-            self._teller.standby(held.holder)
+            self._log.standby(held.holder)
             self._loop.good()
             return _AGAIN
         except LockLost as error:
-            self._teller.trouble(error)
+            self._log.trouble(error)
             self._leave()
             # Take the lock again at once, or stand by. Writes wait until then.
             return _SOON
         except ClusterError as error:
-            self._teller.trouble(error)
+            self._log.trouble(error)
             return _AGAIN
         self._loop.good()
         seconds = None if change is None else (change - self._clock.now()).total_seconds()
@@ -159,9 +159,9 @@ class Serving:
         try:
             self._settings = load_settings(self._config)
         except Exception as error:  # noqa: BLE001 - whatever is in the file, the previous settings apply
-            self._teller.rejected(error)
+            self._log.rejected(error)
             return
-        Teller.say("settings loaded", mode=self._settings.mode.value)
+        PassLog.write("settings loaded", mode=self._settings.mode.value)
         self._nodes.__exit__()
         self._nodes = self._node_watcher()
         self._nodes.__enter__()
@@ -173,10 +173,10 @@ class Serving:
             self._leave()
             outside = self._only_looking.to_read(self._settings)
             plan = rehearse(outside, self._settings, self._clock.now())
-            self._teller.tell(plan, (), rehearsed=True)
+            self._log.write_pass(plan, (), rehearsed=True)
             return plan.next_change
         plan, outcomes = self._enter().run_pass()
-        self._teller.tell(plan, outcomes, rehearsed=False)
+        self._log.write_pass(plan, outcomes, rehearsed=False)
         return plan.next_change
 
     def _enter(self) -> Acting:
@@ -184,7 +184,7 @@ class Serving:
             acting = Acting(self._connection, self._target, self._settings, self._clock, self._on_progress)
             acting.__enter__()
             self._acting = acting
-            Teller.say("leading")
+            PassLog.write("leading")
         return self._acting
 
     def _leave(self) -> None:

@@ -62,11 +62,11 @@ def sweep(config: Path, target: Target, *, dry_run: bool, patience: timedelta, o
         if dry_run or settings.mode is Mode.OBSERVE:
             outside = Wiring(connection, target).to_read(settings)
             plan = rehearse(outside, settings, SystemClock().now())
-            _tell(plan, (), output, rehearsed=True)
+            _print(plan, (), output, rehearsed=True)
             return 1 if _broken(plan) else 0
         return _act(connection, target, settings, patience, output)
     except LockHeld as held:
-        _tell_locked(held, output)
+        _print_locked(held, output)
         return 0
     finally:
         connection.close()
@@ -76,7 +76,7 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
     clock, stop = SystemClock(), threading.Event()
     until = clock.now() + patience
     with ended_by_signals(stop), Acting(connection, target, settings, clock) as acting:
-        told = acting.drainer.progress()
+        seen = acting.drainer.progress()
         plan, outcomes = acting.run_pass()
         looked = clock.now()
         while not stop.is_set():
@@ -85,16 +85,16 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
                 ended = acting.drainer.wait(GLANCE.total_seconds())
                 if not ended and clock.now() - looked < LOOK_AGAIN:
                     continue
-            elif acting.drainer.progress() == told:
+            elif acting.drainer.progress() == seen:
                 break
             # Also when the time is up: record the drains that have ended, and report what blocks the others.
-            told = acting.drainer.progress()
+            seen = acting.drainer.progress()
             plan, more = acting.run_pass()
             outcomes, looked = _merged(outcomes, more), clock.now()
             if over:
                 break
         failed = any(one.phase is Phase.FAILED for one in acting.drainer.progress().values())
-    _tell(plan, outcomes, output, rehearsed=False)
+    _print(plan, outcomes, output, rehearsed=False)
     return 1 if failed or _broken(plan) or any(one.result is Result.FAILED for one in outcomes) else 0
 
 
@@ -108,12 +108,12 @@ def _merged(before: tuple[Outcome, ...], more: tuple[Outcome, ...]) -> tuple[Out
     return tuple({(one.node, one.action): one for one in (*before, *more)}.values())
 
 
-def _tell(plan: Plan, outcomes: tuple[Outcome, ...], output: str, *, rehearsed: bool) -> None:
+def _print(plan: Plan, outcomes: tuple[Outcome, ...], output: str, *, rehearsed: bool) -> None:
     document = to_document(plan, outcomes, rehearsed=rehearsed)
     echo(as_json(document) if output == "json" else as_text(document), nl=False)
 
 
-def _tell_locked(held: LockHeld, output: str) -> None:
+def _print_locked(held: LockHeld, output: str) -> None:
     if output == "json":
         echo(as_json({"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}), nl=False)
     else:

@@ -42,25 +42,25 @@ def _traceback(error: BaseException) -> str:
     return "".join(traceback.format_exception(error, limit=-20))[-LARGEST_TRACEBACK:]
 
 
-class Teller:
+class PassLog:
     """Logs passes, and only what has changed since it was last logged."""
 
     def __init__(self) -> None:
         """Start with nothing logged."""
-        self._told: dict[str, str] = {}
-        self._standby_for = ""
+        self._last_lines: dict[str, str] = {}
+        self._holder = ""
         self._trouble = ""
 
     @staticmethod
-    def say(event: str, *, level: str = "info", **fields: Any) -> None:
+    def write(event: str, *, level: str = "info", **fields: Any) -> None:
         """Write one line."""
         print(_line(level, event, fields), flush=True)
 
     def standby(self, holder: str) -> None:
         """Log once which process leads."""
-        if holder != self._standby_for:
-            self._standby_for = holder
-            self.say("standing by", holder=holder)
+        if holder != self._holder:
+            self._holder = holder
+            self.write("standing by", holder=holder)
 
     def trouble(self, error: Exception) -> None:
         """Log that a pass failed, once while the error stays the same."""
@@ -72,7 +72,7 @@ class Teller:
         `failures` counts those in a row, `again` is the pause in seconds before the next pass.
         """
         self._trouble = ""
-        self.say(
+        self.write(
             "pass failed",
             level="error",
             because=f"{type(error).__name__}: {error}",
@@ -85,7 +85,7 @@ class Teller:
     def probe_failed(error: Exception) -> None:
         """Log that a probe was not answered as it should, with the traceback."""
         because = f"{type(error).__name__}: {error}"
-        Teller.say("probe failed", level="error", because=because, traceback=_traceback(error))
+        PassLog.write("probe failed", level="error", because=because, traceback=_traceback(error))
 
     def rejected(self, error: Exception) -> None:
         """Log that changed settings are invalid, once while the error stays the same."""
@@ -95,27 +95,29 @@ class Teller:
         text = f"{type(error).__name__}: {error}"
         if text != self._trouble:
             self._trouble = text
-            self.say(event, level="error", because=text)
+            self.write(event, level="error", because=text)
 
-    def tell(self, plan: Plan, outcomes: tuple[Outcome, ...], *, rehearsed: bool) -> None:
+    def write_pass(self, plan: Plan, outcomes: tuple[Outcome, ...], *, rehearsed: bool) -> None:
         """Write a line for each node whose columns changed, and for each action that failed."""
-        self._trouble = self._standby_for = ""
-        told: dict[str, str] = {}
+        self._trouble = self._holder = ""
+        lines: dict[str, str] = {}
         for node in plan.nodes:
-            story = _story(node)
-            told[node.node] = json.dumps(story, sort_keys=True)
-            if self._told.get(node.node) != told[node.node]:
-                self.say("node", dryRun=rehearsed, node=node.node, **story)
-        for name in self._told.keys() - told.keys():
-            self.say("node", dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
-        self._told = told
+            fields = _columns(node)
+            lines[node.node] = json.dumps(fields, sort_keys=True)
+            if self._last_lines.get(node.node) != lines[node.node]:
+                self.write("node", dryRun=rehearsed, node=node.node, **fields)
+        for name in self._last_lines.keys() - lines.keys():
+            self.write("node", dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
+        self._last_lines = lines
         for one in outcomes:
             if one.result is not Result.DONE:
                 level = "error" if one.result is Result.FAILED else "info"
-                self.say(one.result.value, level=level, node=one.node, action=one.action, because=one.detail)
+                self.write(
+                    one.result.value, level=level, node=one.node, action=one.action, because=one.detail
+                )
 
 
-def _story(node: NodePlan) -> dict[str, Any]:
+def _columns(node: NodePlan) -> dict[str, Any]:
     """Return the columns that a log shows: a line is written when one of them changes."""
     fields = [column.log for column in FOR_PEOPLE if column.log is not None]
     return {field.key: field.value(node) for field in fields}

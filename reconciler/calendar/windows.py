@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from threading import Lock
 
+from reconciler.calendar.formatting import format_local
 from reconciler.calendar.intervals import Span, subtract, union
 from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Run, Times
-from reconciler.calendar.telling import tell
 from reconciler.model.selector import EVERYTHING, LabelSelector
 
 ANY_TIME = "any time"
@@ -278,27 +278,26 @@ class Calendar:
         opening = next(self._openings(now, now + HORIZON, windows, freezes), None)
         if state.window is not None or not windows:
             if state.window is not None:
-                said = f"window {self.windows[state.window].name} is open"
+                text = f"window {self.windows[state.window].name} is open"
             else:
-                said = "there are no windows" if not self.windows else "no window selects the node"
-                said += ", so a drain may start at any time"
+                text = "there are no windows" if not self.windows else "no window selects the node"
+                text += ", so a drain may start at any time"
             end = opening.end if opening is not None else None
-            return f"{said} until {tell(end, self.zone)}" if end else said
+            return f"{text} until {format_local(end, self.zone)}" if end else text
         if opening is None:
             return f"no maintenance window is open, and none opens within {HORIZON.days} days"
-        return (
-            f"no maintenance window is open; {opening.window} opens next, at {tell(opening.start, self.zone)}"
-        )
+        start = format_local(opening.start, self.zone)
+        return f"no maintenance window is open; {opening.window} opens next, at {start}"
 
     def _because_not_allowed(self, now: datetime, state: _State) -> str:
-        told = []
+        parts = []
         for index in state.freezes:
             freeze, run = self.not_allowed[index], self._freeze_lines[index].at(now)
-            said = freeze.name + (f" ({freeze.reason})" if freeze.reason else "")
+            text = freeze.name + (f" ({freeze.reason})" if freeze.reason else "")
             if run is not None and run.end != FOREVER:
-                said += f" until {tell(run.end, self.zone)}"
-            told.append(said + (", even at a deadline" if freeze.absolute else ""))
-        return f"not allowed: {'; '.join(told)}"
+                text += f" until {format_local(run.end, self.zone)}"
+            parts.append(text + (", even at a deadline" if freeze.absolute else ""))
+        return f"not allowed: {'; '.join(parts)}"
 
     def _at_any(self, now: datetime) -> Openness:
         answers = []
@@ -309,17 +308,17 @@ class Calendar:
             alone = selector.selects_all and len(groups) == 1
             answers.append((answer, answer.because if alone else f"{nodes}: {answer.because}"))
         opened = next((answer for answer, _ in answers if answer.open), answers[0][0])
-        told = [words for _, words in answers]
+        parts = [words for _, words in answers]
         if self.windows and not any(window.selector.selects_all for window in self.windows):
-            told.append("nodes without a window: a drain may start at any time")
+            parts.append("nodes without a window: a drain may start at any time")
         for freeze, line in zip(self.not_allowed, self._freeze_lines, strict=True):
             run = line.at(now)
             if run is not None and run.holds(now) and not freeze.selector.selects_all:
-                told.append(f"nodes {freeze.selector}: not allowed ({freeze.name})")
+                parts.append(f"nodes {freeze.selector}: not allowed ({freeze.name})")
         changes = [answer.changes_at for answer, _ in answers if answer.changes_at is not None]
         return Openness(
             opened.open,
-            "; ".join(told),
+            "; ".join(parts),
             opened.window,
             opened.not_allowed,
             opened.absolute,

@@ -1,4 +1,4 @@
-"""acknowledgeDue: whether to tell Azure that an event may start now."""
+"""acknowledgeDue: whether to ask Azure to start an event now."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ def machine_stays(situation: Situation) -> CheckResult:
         return failed("its machine is being deleted")
     if asked is None or not asked.removals:
         return passed()
-    said = f"the deletion of its machine was requested at {to_text(asked.asked)}"
+    request = f"the deletion of its machine was requested at {to_text(asked.asked)}"
     if machine is None or machine.problem:
         because = machine.problem if machine is not None else "it has no known provider"
-        return unknown(f"{said}, and its state is unknown: {because}")
+        return unknown(f"{request}, and its state is unknown: {because}")
     if machine.pool is not None and machine.pool.busy:
-        return failed(f"{said}; {machine.pool.busy}")
+        return failed(f"{request}; {machine.pool.busy}")
     until = asked.asked + PAUSE
     if situation.now < until:
-        return failed(said, until)
-    return passed(f"{said}, but did not happen")
+        return failed(request, until)
+    return passed(f"{request}, but did not happen")

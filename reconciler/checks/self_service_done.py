@@ -14,11 +14,11 @@ def self_service_done(situation: Situation) -> CheckResult:
     asked = situation.record.self_service
     if asked is None:
         return passed()
-    said = f"asked Azure at {to_text(asked.asked)} (attempt {asked.attempt})"
+    request = f"asked Azure at {to_text(asked.asked)} (attempt {asked.attempt})"
     if has_booted(situation, asked):
-        return passed(f"{said}, and the node has booted since")
+        return passed(f"{request}, and the node has booted since")
     until = asked.asked + PATIENCE
     if situation.now >= until:
-        return passed(f"{said}, but the node did not boot")
-    reason = f"{said}; the node has not booted since"
+        return passed(f"{request}, but the node did not boot")
+    reason = f"{request}; the node has not booted since"
     return failed(reason, until)

@@ -13,12 +13,12 @@ def window_open(situation: Situation) -> CheckResult:
     asking = situation.asking
     starting = [one for one in asking if one.may_start]
     if starting:
-        reason = "; ".join(dict.fromkeys(_told(one.timing, one.overruled) for one in starting))
+        reason = "; ".join(dict.fromkeys(_with_overruled(one.timing, one.overruled) for one in starting))
         return passed(reason)
     reason = "; ".join(dict.fromkeys(one.timing for one in asking)) or "no event requires a drain"
     until = min((one.until for one in asking if one.until), default=None)
     return failed(reason, until)
 
 
-def _told(timing: str, overruled: str) -> str:
+def _with_overruled(timing: str, overruled: str) -> str:
     return f"{timing}, which overrules: {overruled}" if overruled else timing

@@ -12,14 +12,14 @@ from reconciler.decide.context import PassContext
 from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_hand
-from reconciler.decide.seen import Seen, broken, in_hand, look_safely, queue_key
-from reconciler.decide.telling import (
+from reconciler.decide.reporting import (
+    expiries,
+    is_reported,
     moments,
     notes,
-    silences,
-    strays,
-    worth_telling,
+    orphaned_drains,
 )
+from reconciler.decide.seen import Seen, broken, in_hand, look_safely, queue_key
 from reconciler.decide.twins import twins_of
 from reconciler.engine.budget import count_places, still_missing
 from reconciler.engine.situation import Acknowledgement
@@ -100,8 +100,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
     order = {one.node.name: position for position, one in enumerate(queue)}
     plans = (
-        *sorted((plan for plan in progress.plans if worth_telling(plan)), key=lambda plan: order[plan.node]),
-        *strays(snapshot, order),
+        *sorted((plan for plan in progress.plans if is_reported(plan)), key=lambda plan: order[plan.node]),
+        *orphaned_drains(snapshot, order),
     )
     nodes = {node.name: node for node in snapshot.nodes}
     shown, unshown = guarded(
@@ -131,7 +131,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         next_change=min(
             (
                 *moments(plans),
-                *silences(seen),
+                *expiries(seen),
                 *changes(snapshot.memories, now),
                 *_eased(progress.ledger, settings),
                 *shown.moments,
@@ -177,10 +177,10 @@ def _spaced(ledger: Ledger, settings: Settings, now: datetime) -> tuple[Ledger, 
     """
     if not ledger.unread:
         return ledger, ()
-    told = f"the last start in the ledger can't be read: {ledger.unread}"
+    note = f"the last start in the ledger can't be read: {ledger.unread}"
     if settings.budget.spacing <= timedelta():
-        return ledger, (told,)
-    return replace(ledger, last_start=now, unread=""), (f"{told}; budget.spacing counts from now",)
+        return ledger, (note,)
+    return replace(ledger, last_start=now, unread=""), (f"{note}; budget.spacing counts from now",)
 
 
 def _eased(ledger: Ledger, settings: Settings) -> Iterable[datetime]:

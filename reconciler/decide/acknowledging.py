@@ -35,14 +35,14 @@ def acknowledgements(
     A node whose data ends in an error is one of `faults`. No event about it is acknowledged.
     """
     faults = Faults() if faults is None else faults
-    told: dict[str, list[tuple[Seen, Signal]]] = {}
+    by_id: dict[str, list[tuple[Seen, Signal]]] = {}
     for one in seen:
         signals = faults.of(one.node.name, "its events are not known", partial(_by_id, one), ())
         for name, signal in signals:
-            told.setdefault(name, []).append((one, signal))
+            by_id.setdefault(name, []).append((one, signal))
     wanted = {
         name: pairs
-        for name, pairs in told.items()
+        for name, pairs in by_id.items()
         if any(
             faults.of(one.node.name, "its events are not known", partial(_wants, one, signal), False)
             for one, signal in pairs

@@ -79,8 +79,8 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         fresh = cases.updated(record, view, one.assessment, switched_on, context.now)
         record = cases.without_new(fresh, record) if opened else fresh
     if record.acknowledged:
-        told_of = {id_ for known in record.events for id_ in known.ids}
-        record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in told_of))
+        reported = {id_ for known in record.events for id_ in known.ids}
+        record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in reported))
     if again:
         record = replace(record, drain=DrainRecord(context.second))
     machine = snapshot.machines.get(node.name)
@@ -138,7 +138,7 @@ def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedO
     kept = tuple(
         known
         for known in record.dismissed
-        if any(known.tells_of(event.event) for event in one.judged)
+        if any(known.matches(event.event) for event in one.judged)
         or any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
     )
     return replace(record, dismissed=kept)

@@ -1,4 +1,4 @@
-"""Nodes with one VM: at most one of them tells the truth, and a pass can't know which."""
+"""Nodes with the same VM. At most one of their providerIDs is true, and a pass can't know which."""
 
 from __future__ import annotations
 

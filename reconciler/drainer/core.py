@@ -342,7 +342,7 @@ def _progress(drain: NodeDrain) -> DrainProgress:
     try:
         return drain.progress()
     except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
-        told = internal(f"the progress of node {order.node} can't be computed", error)
+        problem = internal(f"the progress of node {order.node} can't be computed", error)
         return DrainProgress(
-            order.node, order.uid, drain.phase, error=drain.error or told, finished=drain.finished
+            order.node, order.uid, drain.phase, error=drain.error or problem, finished=drain.finished
         )

@@ -210,11 +210,11 @@ class AttachmentsSeen:
 
 @dataclass(frozen=True, slots=True)
 class WriteDone:
-    """The answer to a write. `said` is the result of Restart."""
+    """The answer to a write. `restarted` names the Deployment that Restart has restarted."""
 
     write: Write
     error: ReconcilerError | None = None
-    said: str = ""
+    restarted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

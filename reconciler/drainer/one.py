@@ -209,7 +209,7 @@ class NodeDrain:
 
     def written(self, answer: WriteDone, pdbs: PdbTracker, now: datetime) -> str:
         """Handle the answer to a write. Return the reason to stop all drains, or an empty text."""
-        uid, error, said = answer.write.pod.uid, answer.error, answer.said
+        uid, error, restarted = answer.write.pod.uid, answer.error, answer.restarted
         self.in_flight -= 1
         pdbs.release(uid)
         tracked = self._pods.get(uid)
@@ -218,16 +218,18 @@ class NodeDrain:
             self._stages.pop(uid, None)
         if tracked is None:
             # The pod is gone, and the watch was faster than the answer.
-            if error is None and not said:
+            if error is None and not restarted:
                 self._evicted.add(uid)
             return ""
         if error is not None:
             return self._refused(tracked, answer.write, error, pdbs, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
         tracked.asked_at = now
-        if said:
+        if restarted:
             tracked.stage = Stage.RESTARTED
-            tracked.because = f"waits for the restart of {said}: the new pod starts on another node first"
+            tracked.because = (
+                f"waits for the restart of {restarted}: the new pod starts on another node first"
+            )
         else:
             if uid not in self._evicted:
                 pdbs.spent(tracked.pod)
@@ -471,8 +473,8 @@ class NodeDrain:
                 )
         return None
 
-    def _stage(self, pod: Pod, grace: int, told: str) -> Delete:
-        self._stages[pod.uid] = f"{pod.key} {told}"
+    def _stage(self, pod: Pod, grace: int, done: str) -> Delete:
+        self._stages[pod.uid] = f"{pod.key} {done}"
         return Delete(self.order.node, self.number, pod, grace)
 
     def _refused(

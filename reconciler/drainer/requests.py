@@ -37,7 +37,7 @@ def ask(evictor: Evictor, command: Request, now: datetime) -> Answer:
         case ListAttachments():
             return AttachmentsSeen(node, number, evictor.attachments(node))
         case Restart(pod=pod):
-            return WriteDone(command, said=evictor.restart(pod, now))
+            return WriteDone(command, restarted=evictor.restart(pod, now))
         case Evict(pod=pod, grace=grace):
             evictor.evict(pod, grace=grace)
             return WriteDone(command)

@@ -43,7 +43,7 @@ def view(
     other event that requires a drain is present too.
     """
     present = tuple(
-        one for one in judged if one.asks or any(known.tells_of(one.event) for known in record.events)
+        one for one in judged if one.asks or any(known.matches(one.event) for known in record.events)
     )
     unknown = tuple(
         f"{source} reported {known.condition or known.kind} and can't be read now"
@@ -55,7 +55,7 @@ def view(
 
 
 def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switched_on: SwitchedOn) -> bool:
-    """Whether an enabled source can't tell now whether the event still exists.
+    """Whether an enabled source can't report now whether the event still exists.
 
     An unreadable report (a request that is not JSON, a message in a new form) may be about this event. A
     source that shows a single event may hide this one behind another.
@@ -104,14 +104,14 @@ def updated(
     fresh: list[KnownEvent] = []
     for one in case.present:
         seen = known(one.event)
-        before = [old for old in record.events if old.tells_of(one.event)]
-        told = {source for old in before for source in old.sources}
+        before = [old for old in record.events if old.matches(one.event)]
+        sources_before = {source for old in before for source in old.sources}
         dated = seen.not_before or next((old.not_before for old in before if old.not_before), None)
-        sources = tuple(sorted({*seen.sources, *told}))
+        sources = tuple(sorted({*seen.sources, *sources_before}))
         fresh.append(replace(seen, not_before=dated, sources=sources))
     for old in record.events:
         silent = {source for source in old.sources if is_silent(old, source, assessment, switched_on)}
-        if silent and not any(old.tells_of(one.event) for one in case.present):
+        if silent and not any(old.matches(one.event) for one in case.present):
             # It keeps all its sources: one that reported its end may become unreadable too.
             fresh.append(old)
     if case.over:
@@ -126,7 +126,7 @@ def _unique(events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
 
 def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
     """Return the fresh record with only the events that the earlier record had."""
-    kept = tuple(one for one in fresh.events if any(old.tells_of(one) for old in before.events))
+    kept = tuple(one for one in fresh.events if any(old.matches(one) for old in before.events))
     return replace(fresh, events=kept)
 
 
@@ -135,7 +135,7 @@ def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
     return any(
         one.asks
         and one.starts
-        and not any(old.tells_of(one.event) and (old.kind is one.event.kind) for old in record.events)
+        and not any(old.matches(one.event) and (old.kind is one.event.kind) for old in record.events)
         for one in judged
     )
 
@@ -144,4 +144,4 @@ def not_dismissed(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> tuple[
     """Return the events without those that are ignored because someone uncordoned the node."""
     if not record.dismissed:
         return judged
-    return tuple(one for one in judged if not any(old.tells_of(one.event) for old in record.dismissed))
+    return tuple(one for one in judged if not any(old.matches(one.event) for old in record.dismissed))

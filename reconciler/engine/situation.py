@@ -67,8 +67,8 @@ class Situation:
     @property
     def control_plane(self) -> bool:
         """Whether the node runs the cluster's own control plane."""
-        told = self.machine is not None and self.machine.control_plane
-        return told or any(label in self.node.labels for label in CONTROL_PLANE_LABELS)
+        declared = self.machine is not None and self.machine.control_plane
+        return declared or any(label in self.node.labels for label in CONTROL_PLANE_LABELS)
 
     @property
     def replacing(self) -> tuple[JudgedEvent, ...]:
@@ -92,7 +92,7 @@ class Effects:
     perform: PerformMaintenance | None = None
     machine: ScaleUp | Remove | None = None
 
-    def told(self, notice: Notice) -> Effects:
+    def with_notice(self, notice: Notice) -> Effects:
         """Return the effects with one more notice."""
         return replace(self, notices=(*self.notices, notice))
 

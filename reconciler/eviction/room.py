@@ -32,25 +32,25 @@ def room(nodes: Iterable[Node], pods: Iterable[Pod], evictees: Sequence[Pod]) ->
     """
     leaving = {pod.node for pod in evictees}
     going = {pod.uid for pod in evictees}
-    untold: list[str] = []
-    places = _places([node for node in nodes if node.name not in leaving], pods, going, untold)
+    unknown: list[str] = []
+    places = _places([node for node in nodes if node.name not in leaving], pods, going, unknown)
     lines: list[str] = []
     sized = []
     for pod in evictees:
         try:
             sized.append((pod, _needs(pod)))
         except ValueError as error:
-            untold.append(f"{pod.key}: {error}")
+            unknown.append(f"{pod.key}: {error}")
     for pod, needs in sorted(sized, key=lambda one: (-one[1]["cpu"], -one[1]["memory"], one[0].key)):
         reasons = Counter(_place(pod, needs, places))
         if "" in reasons:
             continue
-        told = (
+        why = (
             ", ".join(f"{count} {why}" for why, count in sorted(reasons.items())) or "there is no other node"
         )
-        lines.append(f"no node has room for {pod.key}: {told}")
+        lines.append(f"no node has room for {pod.key}: {why}")
     lines += _not_judged(evictees)
-    return (*lines, *(f"unknown: {text}" for text in untold))
+    return (*lines, *(f"unknown: {text}" for text in unknown))
 
 
 def tolerates(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:
@@ -81,13 +81,13 @@ def _selects(placement: Placement, node: Node) -> bool:
     )
 
 
-def _places(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], untold: list[str]) -> list[_Place]:
+def _places(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], unknown: list[str]) -> list[_Place]:
     places: dict[str, _Place] = {}
     for node in sorted(nodes, key=lambda node: node.name):
         try:
             free = {resource: quantity(text) for resource, text in node.allocatable.items()}
         except ValueError as error:
-            untold.append(f"node {node.name}: {error}")
+            unknown.append(f"node {node.name}: {error}")
             continue
         places[node.name] = _Place(node, free)
     for pod in pods:
@@ -97,7 +97,7 @@ def _places(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], untold:
         try:
             _take(place, _needs(pod))
         except ValueError as error:
-            untold.append(f"{pod.key}: {error}")
+            unknown.append(f"{pod.key}: {error}")
     return list(places.values())
 
 

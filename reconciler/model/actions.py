@@ -64,7 +64,7 @@ def machine_name(action: ScaleUp | Remove) -> ActionName:
 def outcome_name(plan: NodePlan) -> str:
     """Return the name of the outcome of the node's patch, empty if there is no patch.
 
-    An outcome tells a step of the state machine from other changes of the record.
+    An outcome distinguishes a step of the state machine from other changes of the record.
     """
     if plan.todo.write is None:
         return ""

@@ -26,9 +26,9 @@ def internal(what: str, error: Exception) -> str:
         words = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an error's own text can be what fails, such as a number of many digits
         words = type(error).__name__
-    told = limits.text(" ".join(words.split()), _LONGEST)
-    log.error("internal error: %s: %s", what, told, exc_info=error)
-    return told
+    message = limits.text(" ".join(words.split()), _LONGEST)
+    log.error("internal error: %s: %s", what, message, exc_info=error)
+    return message
 
 
 def guarded(what: str, work: Callable[[], Value], otherwise: Other) -> tuple[Value | Other, tuple[str, ...]]:

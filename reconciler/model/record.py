@@ -48,7 +48,7 @@ class KnownEvent:
     sources: tuple[str, ...]
     condition: str = ""
 
-    def tells_of(self, other: KnownEvent | MaintenanceEvent) -> bool:
+    def matches(self, other: KnownEvent | MaintenanceEvent) -> bool:
         """Whether both are the same event, by the rule in docs/design.md, 'The life of a case'."""
         return same_event(
             (self.kind, self.not_before, self.ids, self.condition),
@@ -143,7 +143,7 @@ class ProfileRecord:
     `since` is when the profile entered its state, None while it is operational. `events` are the events of
     the case. `dismissed` are ignored because someone uncordoned the node. `quiet_since` is when the last of
     `events` was gone from every source that reported it. `self_service` is set once we asked the platform
-    to start, `acknowledged` are the ids of the events that we told it to start, `replacement` is set once
+    to start, `acknowledged` are the ids of the events that it was asked to start, `replacement` is set once
     another machine was requested. All moments are UTC.
     """
 

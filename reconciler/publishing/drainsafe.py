@@ -72,11 +72,11 @@ def changes(node: Node, standing: Standing, owner: str, *, wanted: bool) -> Mapp
     if not standing.open:
         if not ours:
             return {}
-        told: dict[str, str | None] = {DRAINSAFE_STATE: Drainsafe.RUNNING.value, DRAINSAFE_TYPE: None}
+        annotations: dict[str, str | None] = {DRAINSAFE_STATE: Drainsafe.RUNNING.value, DRAINSAFE_TYPE: None}
     else:
         value = value_of(standing, before if ours else None)
-        told = {DRAINSAFE_STATE: value.value, DRAINSAFE_TYPE: _type(standing), DRAINSAFE_OWNER: owner}
-    return {key: text for key, text in told.items() if have.get(key) != text}
+        annotations = {DRAINSAFE_STATE: value.value, DRAINSAFE_TYPE: _type(standing), DRAINSAFE_OWNER: owner}
+    return {key: text for key, text in annotations.items() if have.get(key) != text}
 
 
 def value_of(standing: Standing, before: str | None) -> Drainsafe:

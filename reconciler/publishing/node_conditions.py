@@ -81,10 +81,10 @@ def _dated(wish: Condition, now: datetime, *, moved: bool) -> Condition:
 
 
 def _lifecycle(node: Node, standing: Standing) -> dict[str, Condition]:
-    told = "; ".join(_words(event) for event in standing.record.events)
+    events = "; ".join(_words(event) for event in standing.record.events)
     found = (
-        _planned(standing, told),
-        _in_progress(standing, told, node.condition(IN_PROGRESS)),
+        _planned(standing, events),
+        _in_progress(standing, events, node.condition(IN_PROGRESS)),
         _draining(standing),
         _drained(standing),
     )
@@ -97,48 +97,48 @@ def _words(event: KnownEvent) -> str:
     return f"{name}{when} ({', '.join(event.sources)})"
 
 
-def _say(kind: str, status: str, reason: str, message: str) -> Condition:
+def _condition(kind: str, status: str, reason: str, message: str) -> Condition:
     return Condition(kind, status, f"{OUR_REASONS}{reason}", message)
 
 
-def _planned(standing: Standing, told: str) -> Condition:
+def _planned(standing: Standing, events: str) -> Condition:
     if standing.started:
-        return _say(PLANNED, "False", "Started", told)
+        return _condition(PLANNED, "False", "Started", events)
     if standing.case.present:
-        return _say(PLANNED, "True", "Scheduled", told)
+        return _condition(PLANNED, "True", "Scheduled", events)
     if standing.case.unknown:
-        return _say(PLANNED, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
-    return _say(PLANNED, "False", "Gone", f"gone: {told}")
+        return _condition(PLANNED, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
+    return _condition(PLANNED, "False", "Gone", f"gone: {events}")
 
 
-def _in_progress(standing: Standing, told: str, before: Condition | None) -> Condition:
+def _in_progress(standing: Standing, events: str, before: Condition | None) -> Condition:
     if standing.started:
-        return _say(IN_PROGRESS, "True", "Started", told)
+        return _condition(IN_PROGRESS, "True", "Started", events)
     if standing.case.present:
-        return _say(IN_PROGRESS, "False", "NotStarted", told)
+        return _condition(IN_PROGRESS, "False", "NotStarted", events)
     if standing.case.unknown:
-        return _say(IN_PROGRESS, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
+        return _condition(IN_PROGRESS, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
     if before is not None and _is_ours(before) and before.status == "True":
         # The event is gone; the node must still prove that it is healthy.
-        return _say(IN_PROGRESS, "True", "Settling", f"gone: {told}")
-    return _say(IN_PROGRESS, "False", "Gone", f"gone: {told}")
+        return _condition(IN_PROGRESS, "True", "Settling", f"gone: {events}")
+    return _condition(IN_PROGRESS, "False", "Gone", f"gone: {events}")
 
 
 def _draining(standing: Standing) -> Condition:
     drain = standing.record.drain
     if standing.state is not State.IN_MAINTENANCE:
-        return _say(DRAINING, "False", "NotBegun", "the drain has not begun")
+        return _condition(DRAINING, "False", "NotBegun", "the drain has not begun")
     if drain is None:
-        return _say(DRAINING, "False", "NoDrain", "nothing asks for a drain")
+        return _condition(DRAINING, "False", "NoDrain", "nothing asks for a drain")
     if standing.drained:
-        return _say(DRAINING, "False", "Drained", "all pods that are to go have gone")
+        return _condition(DRAINING, "False", "Drained", "all pods that are to go have gone")
     if standing.draining:
-        return _say(DRAINING, "True", "Draining", f"since {to_text(drain.since)}")
-    return _say(DRAINING, "False", "DrainHeld", "begun, and held now")
+        return _condition(DRAINING, "True", "Draining", f"since {to_text(drain.since)}")
+    return _condition(DRAINING, "False", "DrainHeld", "begun, and held now")
 
 
 def _drained(standing: Standing) -> Condition:
     drain = standing.record.drain
     if standing.drained and drain is not None and drain.done is not None:
-        return _say(DRAINED, "True", "Drained", f"since {to_text(drain.done)}")
-    return _say(DRAINED, "False", "NotDrained", "not drained")
+        return _condition(DRAINED, "True", "Drained", f"since {to_text(drain.done)}")
+    return _condition(DRAINED, "False", "NotDrained", "not drained")

@@ -131,13 +131,13 @@ def _living(plan: NodePlan) -> list[_Live]:
     found = [_Live(known(judged.event), judged) for judged in plan.events]
     held = plan.record.events if plan.record is not None and plan.record.open else ()
     found += [
-        _Live(old, None) for old in held if not any(old.tells_of(judged.event) for judged in plan.events)
+        _Live(old, None) for old in held if not any(old.matches(judged.event) for judged in plan.events)
     ]
     return found
 
 
 def _find(left: Mapping[str, Maintenance], event: KnownEvent) -> Maintenance | None:
-    return next((one for one in left.values() if one.finished is None and one.event.tells_of(event)), None)
+    return next((one for one in left.values() if one.finished is None and one.event.matches(event)), None)
 
 
 def _name(node: Node, event: KnownEvent) -> str:
@@ -199,9 +199,9 @@ def _is_drained(plan: NodePlan) -> bool:
 
 def _stage(live: _Live, plan: NodePlan) -> Stage:
     judged, record = live.judged, plan.record
-    in_case = record is not None and any(old.tells_of(live.event) for old in record.events)
+    in_case = record is not None and any(old.matches(live.event) for old in record.events)
     if record is None or not in_case:
-        if record is not None and any(old.tells_of(live.event) for old in record.dismissed):
+        if record is not None and any(old.matches(live.event) for old in record.dismissed):
             return Stage.DISMISSED
         return Stage.HELD if judged is not None and judged.asks and judged.starts else Stage.LET_PASS
     if judged is None:

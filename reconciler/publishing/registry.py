@@ -74,8 +74,8 @@ def read_objects(
             problems.append(f"{one.objects} can't be read, and are left as they are: {error}")
             continue
         except Exception as error:  # noqa: BLE001 - a publisher's error harms that publisher only
-            told = internal(f"{one.objects} can't be read", error)
-            problems.append(f"{one.objects} can't be read, and are left as they are: {told}")
+            problem = internal(f"{one.objects} can't be read", error)
+            problems.append(f"{one.objects} can't be read, and are left as they are: {problem}")
             continue
         if objects is not None:
             found[one.sign] = objects

@@ -43,8 +43,8 @@ class Standing:
         events = [one.event for one in self.case.present]
         if any(event.status is Status.STARTED and not event.condition for event in events):
             return True
-        return self.drained and bool(events) and all(_tells_no_start(event) for event in events)
+        return self.drained and bool(events) and all(_reports_no_start(event) for event in events)
 
 
-def _tells_no_start(event: MaintenanceEvent) -> bool:
+def _reports_no_start(event: MaintenanceEvent) -> bool:
     return bool(event.condition) or set(event.sources) <= {REQUEST}

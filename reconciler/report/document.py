@@ -46,8 +46,8 @@ def _row(node: NodePlan) -> Document:
     try:
         return _values(node)
     except Exception as error:  # noqa: BLE001 - one node's data harms that node's row only
-        told = internal(f"node {node.node} can't be reported", error)
-        reason = f"an error in this program, see its log; the rest of the node can't be shown: {told}"
+        problem = internal(f"node {node.node} can't be reported", error)
+        reason = f"an error in this program, see its log; the rest of the node can't be shown: {problem}"
         hold = Hold(node.node, HoldCode.INTERNAL, reason)
         return _values(NodePlan(node.node, "", "", node.before, node.after, holds=(hold,)))
 

@@ -13,8 +13,8 @@ def as_text(document: Document) -> str:
     """Return the document as text; every hold and every unknown is in it."""
     lines = [headline(document), budget_line(document)]
     lines += [f"note: {note}" for note in document["notes"]]
-    told = [node for node in document["nodes"] if not _only_unknown(node)]
-    for node in told:
+    listed = [node for node in document["nodes"] if not _only_unknown(node)]
+    for node in listed:
         lines += ["", *_node(node, would=document["dryRun"])]
     lines += _unknowns([node for node in document["nodes"] if _only_unknown(node)])
     if not document["nodes"]:
@@ -52,8 +52,8 @@ def outcome_line(outcome: Document) -> str:
 
 
 def _only_unknown(node: Document) -> bool:
-    told = node["events"] or node["holds"] or node["actions"] or node["transitions"]
-    return not told and node["state"] == "operational"
+    has_news = node["events"] or node["holds"] or node["actions"] or node["transitions"]
+    return not has_news and node["state"] == "operational"
 
 
 def _unknowns(nodes: list[Document]) -> list[str]:

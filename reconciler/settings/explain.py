@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TypedDict
 
-from reconciler.calendar.telling import tell
+from reconciler.calendar.formatting import format_local
 from reconciler.calendar.values import Limit, format_duration, parse_moment, to_utc
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
@@ -93,16 +93,16 @@ def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
 def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread: bool = False) -> str:
     if not policy.drain:
         return "reported, with the text that cannot be read." if unread else "reported only, no drain."
-    told = ["drained"]
+    parts = ["drained"]
     if condition:
-        told = [
+        parts = [
             f"drained once it has been True for {format_duration(policy.for_)}" if policy.for_ else "drained"
         ]
     elif policy.min_duration:
-        told.append(
+        parts.append(
             f"if it lasts {format_duration(policy.min_duration)} or longer, or its duration is unknown"
         )
-    told.append("at any time, because there are no windows" if free else _when(policy, condition=condition))
+    parts.append("at any time, because there are no windows" if free else _when(policy, condition=condition))
     empty_dir = "evicted" if policy.empty_dir is Treatment.EVICT else "kept"
     unmanaged = "evicted" if policy.unmanaged_pods is Treatment.EVICT else "kept"
     after = "".join(
@@ -113,7 +113,7 @@ def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread:
         )
         if wanted
     )
-    return f"{', '.join(told)}; pods with an emptyDir are {empty_dir}, unmanaged pods {unmanaged}.{after}"
+    return f"{', '.join(parts)}; pods with an emptyDir are {empty_dir}, unmanaged pods {unmanaged}.{after}"
 
 
 def _when(policy: EventPolicy, *, condition: bool) -> str:
@@ -237,11 +237,11 @@ def windows_as_text(
     """Return the same as text, with times in the time zone of the settings."""
     zone = settings.time_zone
     openness = settings.calendar.at(now, labels)
-    lines = [f"{tell(now, zone)}: {'open' if openness.open else 'closed'}", f"  {openness.because}"]
+    lines = [f"{format_local(now, zone)}: {'open' if openness.open else 'closed'}", f"  {openness.because}"]
     openings = settings.calendar.openings(now, labels, count=count)
     lines.append("Openings" if openings else "No opening in the next 400 days")
     for opening in openings:
-        end = f"to {tell(opening.end, zone)}" if opening.end else "without an end"
+        end = f"to {format_local(opening.end, zone)}" if opening.end else "without an end"
         nodes = "" if opening.selector.selects_all else f" (nodes {opening.selector})"
-        lines.append(f"  {tell(opening.start, zone)} {end}: {opening.window}{nodes}")
+        lines.append(f"  {format_local(opening.start, zone)} {end}: {opening.window}{nodes}")
     return "\n".join(lines) + "\n"

@@ -63,7 +63,7 @@ def _order(found: tuple[Place, Mistake]) -> Place:
 
 def _line(name: str, place: Place, mistake: Mistake) -> str:
     key = _spelt(mistake.path)
-    return f"{name}:{place[0]}:{place[1]}: {f'{key}: ' if key else ''}{mistake.said}"
+    return f"{name}:{place[0]}:{place[1]}: {f'{key}: ' if key else ''}{mistake.message}"
 
 
 def _spelt(path: Path) -> str:
@@ -90,8 +90,8 @@ def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
                 continue
             if name in seen:
                 first = _spelt((*path, seen[name]))
-                said = f"{shown(name)} is also the name of {first}; names are unique"
-                yield Mistake((*path, index, "name"), said)
+                message = f"{shown(name)} is also the name of {first}; names are unique"
+                yield Mistake((*path, index, "name"), message)
             seen.setdefault(name, index)
 
 
@@ -103,7 +103,7 @@ def _mistakes(details: ErrorDetails) -> Iterator[Mistake]:
     error = context.get("error")
     if isinstance(error, Mistakes):
         for mistake in error.mistakes:
-            yield Mistake((*path, *mistake.path), mistake.said)
+            yield Mistake((*path, *mistake.path), mistake.message)
     elif isinstance(error, ValueError):
         yield Mistake(path, str(error))
     else:

@@ -12,7 +12,7 @@ class Mistake:
     """What is wrong, as a text, and the path of keys to it. Numbers are list indexes, from 0."""
 
     path: Path
-    said: str
+    message: str
 
 
 class Mistakes(ValueError):
@@ -20,5 +20,5 @@ class Mistakes(ValueError):
 
     def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
         """Combine mistakes whose paths start at the section of the validator."""
-        super().__init__("; ".join(mistake.said for mistake in mistakes))
+        super().__init__("; ".join(mistake.message for mistake in mistakes))
         self.mistakes = mistakes

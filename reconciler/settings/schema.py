@@ -146,10 +146,10 @@ class Settings(Section):
     @model_validator(mode="after")
     def _conditions_not_our_own(self) -> Settings:
         if Sign.NODE_CONDITIONS in self.publish and (ours := self.condition_types() & {*LIFECYCLE}):
-            said = (
+            message = (
                 f"names {min(ours)}, which `publish` writes to drained nodes: they would stay drained forever"
             )
-            raise Mistakes((Mistake(("conditions",), said),))
+            raise Mistakes((Mistake(("conditions",), message),))
         return self
 
     @model_validator(mode="after")
@@ -173,7 +173,7 @@ class Settings(Section):
             for index, entry in enumerate(entries):
                 mistake = ends_before_it_starts(entry, entry.time_zone or self.time_zone)
                 if mistake is not None:
-                    found.append(Mistake((key, index, *mistake.path), mistake.said))
+                    found.append(Mistake((key, index, *mistake.path), mistake.message))
         if found:
             raise Mistakes(tuple(found))
         return self
@@ -237,9 +237,9 @@ class Settings(Section):
 
     def user_initiated(self, labels: Mapping[str, str]) -> UserInitiated:
         """Return what to do about an event that a user started on such a node."""
-        said = [self.events, *(override.events for override in self._overrides_for(labels))]
+        given = [self.events, *(override.events for override in self._overrides_for(labels))]
         return next(
-            (each.user_initiated for each in reversed(said) if each.user_initiated is not None),
+            (each.user_initiated for each in reversed(given) if each.user_initiated is not None),
             UserInitiated.REPORT,
         )
 

@@ -87,13 +87,13 @@ def _expression(value: object, path: tuple[str | int, ...], mistakes: list[Mista
         mistakes.append(Mistake((*path, "key"), f"{shown(key)} is not a valid label key"))
     if operator not in _OPERATORS:
         hint = near(str(operator), list(_OPERATORS))
-        said = f"{shown(operator)} is not one of {', '.join(_OPERATORS)}{hint}"
-        mistakes.append(Mistake((*path, "operator"), said))
+        message = f"{shown(operator)} is not one of {', '.join(_OPERATORS)}{hint}"
+        mistakes.append(Mistake((*path, "operator"), message))
     elif not isinstance(values, list) or any(_wrong_value(each) for each in values):
         mistakes.append(Mistake((*path, "values"), "is not a list of texts"))
     elif bool(values) is not (operator in (Operator.IN, Operator.NOT_IN)):
-        said = "takes no values" if values else "needs values"
-        mistakes.append(Mistake((*path, "values" if values else "operator"), f"{operator} {said}"))
+        message = "takes no values" if values else "needs values"
+        mistakes.append(Mistake((*path, "values" if values else "operator"), f"{operator} {message}"))
     if len(mistakes) > before:
         return []
     return [Requirement(str(key), Operator(str(operator)), tuple(str(each) for each in values))]

@@ -13,7 +13,7 @@ from reconciler.settings.mistakes import Mistake
 _EVERY_DAY = frozenset(range(7))
 
 
-class Said(Protocol):
+class TimesSection(Protocol):
     """The settings of a window or a freeze."""
 
     @property
@@ -28,53 +28,53 @@ class Said(Protocol):
     def duration(self) -> timedelta | None: ...
 
 
-def mistakes_in(said: Said, *, may_be_always: bool) -> list[Mistake]:
+def mistakes_in(section: TimesSection, *, may_be_always: bool) -> list[Mistake]:
     """Return the keys that don't fit together, as far as this needs no time zone."""
-    if said.schedule is not None or said.duration is not None:
-        return _mistakes_in_cron(said)
-    if isinstance(said.start, datetime) or isinstance(said.end, datetime):
-        return _mistakes_in_once(said)
-    return _mistakes_in_weekly(said, may_be_always=may_be_always)
+    if section.schedule is not None or section.duration is not None:
+        return _mistakes_in_cron(section)
+    if isinstance(section.start, datetime) or isinstance(section.end, datetime):
+        return _mistakes_in_once(section)
+    return _mistakes_in_weekly(section, may_be_always=may_be_always)
 
 
-def _mistakes_in_cron(said: Said) -> list[Mistake]:
+def _mistakes_in_cron(section: TimesSection) -> list[Mistake]:
     found = []
-    if said.schedule is None:
+    if section.schedule is None:
         found.append(Mistake(("duration",), "needs a schedule; without a schedule, write start and end"))
-    elif said.duration is None:
+    elif section.duration is None:
         found.append(Mistake(("schedule",), "needs a duration, like 4h"))
-    elif not said.duration:
+    elif not section.duration:
         found.append(Mistake(("duration",), "is 0, so it would never apply"))
-    if said.schedule is not None:
+    if section.schedule is not None:
         either = "write either schedule and duration, or days, start and end"
-        others = (key for key in ("days", "start", "end") if getattr(said, key) is not None)
+        others = (key for key in ("days", "start", "end") if getattr(section, key) is not None)
         found += [Mistake((key,), f"can't be combined with a schedule; {either}") for key in others]
         try:
-            check_schedule(said.schedule)
+            check_schedule(section.schedule)
         except ValueError as error:
             found.append(Mistake(("schedule",), str(error)))
     return found
 
 
-def _mistakes_in_once(said: Said) -> list[Mistake]:
+def _mistakes_in_once(section: TimesSection) -> list[Mistake]:
     found = []
-    if said.days is not None:
+    if section.days is not None:
         found.append(
             Mistake(("days",), "can't be combined with a date; write either days with times, or two moments")
         )
     for key, other in (("start", "end"), ("end", "start")):
-        value = getattr(said, key)
+        value = getattr(section, key)
         if isinstance(value, TimeOfDay):
             found.append(
                 Mistake((key,), f"has no date, but {other} has one; write it like 2026-11-26T{value}")
             )
         elif value is None:
             found.append(Mistake((other,), f"is a moment, so {key} must be a moment too"))
-    if isinstance(said.start, datetime) and isinstance(said.end, datetime):
+    if isinstance(section.start, datetime) and isinstance(section.end, datetime):
         # A moment without an offset can be compared only once the zone is known.
-        same = (said.start.tzinfo is None) is (said.end.tzinfo is None)
-        if same and said.end <= said.start:
-            found.append(ends_too_early(said.start, said.end))
+        same = (section.start.tzinfo is None) is (section.end.tzinfo is None)
+        if same and section.end <= section.start:
+            found.append(ends_too_early(section.start, section.end))
     return found
 
 
@@ -84,10 +84,10 @@ def ends_too_early(start: datetime, end: datetime) -> Mistake:
     return Mistake(("end",), f"{format_moment(end)} is not after its start, {format_moment(start)}{hint}")
 
 
-def _mistakes_in_weekly(said: Said, *, may_be_always: bool) -> list[Mistake]:
-    if said.days is None and said.start is None and said.end is None and not may_be_always:
+def _mistakes_in_weekly(section: TimesSection, *, may_be_always: bool) -> list[Mistake]:
+    if section.days is None and section.start is None and section.end is None and not may_be_always:
         return [Mistake((), "has no times; write start and end, or days, or a schedule and a duration")]
-    start, end = said.start or MIDNIGHT, said.end or DAY_END
+    start, end = section.start or MIDNIGHT, section.end or DAY_END
     if start == DAY_END:
         return [Mistake(("start",), '24:00 can only be an end; a day starts at "00:00"')]
     if start == end:
@@ -96,22 +96,22 @@ def _mistakes_in_weekly(said: Said, *, may_be_always: bool) -> list[Mistake]:
     return []
 
 
-def ends_before_it_starts(said: Said, zone: tzinfo) -> Mistake | None:
+def ends_before_it_starts(section: TimesSection, zone: tzinfo) -> Mistake | None:
     """Return the mistake if the end is not after the start, now that the zone is known; else None."""
-    if not isinstance(said.start, datetime) or not isinstance(said.end, datetime):
+    if not isinstance(section.start, datetime) or not isinstance(section.end, datetime):
         return None
-    too_early = to_utc(said.end, zone) <= to_utc(said.start, zone)
-    return ends_too_early(said.start, said.end) if too_early else None
+    too_early = to_utc(section.end, zone) <= to_utc(section.start, zone)
+    return ends_too_early(section.start, section.end) if too_early else None
 
 
-def times_of(said: Said, zone: tzinfo) -> Times:
+def times_of(section: TimesSection, zone: tzinfo) -> Times:
     """Return the rule of checked settings. `zone` applies to times without a zone of their own."""
-    if said.schedule is not None and said.duration is not None:
-        return Cron(said.schedule, said.duration, zone)
-    if isinstance(said.start, datetime) and isinstance(said.end, datetime):
-        return Once(said.start, said.end, zone)
-    if said.days is None and said.start is None and said.end is None:
+    if section.schedule is not None and section.duration is not None:
+        return Cron(section.schedule, section.duration, zone)
+    if isinstance(section.start, datetime) and isinstance(section.end, datetime):
+        return Once(section.start, section.end, zone)
+    if section.days is None and section.start is None and section.end is None:
         return Always()
-    start = said.start if isinstance(said.start, TimeOfDay) else MIDNIGHT
-    end = said.end if isinstance(said.end, TimeOfDay) else DAY_END
-    return Weekly(said.days or _EVERY_DAY, start, end, zone)
+    start = section.start if isinstance(section.start, TimeOfDay) else MIDNIGHT
+    end = section.end if isinstance(section.end, TimeOfDay) else DAY_END
+    return Weekly(section.days or _EVERY_DAY, start, end, zone)

@@ -54,8 +54,8 @@ class Document:
 class _Broken(Exception):
     """A mistake after which nothing else can be read."""
 
-    def __init__(self, place: Place, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(message)
         self.place = place
 
 
@@ -122,8 +122,8 @@ class _Reader:
             name = str(key.value)
             here = (*path, name)
             if name in mapping:
-                said = f"is a duplicate; the first one is on line {self._document.places[here][0]}"
-                self._document.mistakes.append((_place(key), Mistake(here, said)))
+                message = f"is a duplicate; the first one is on line {self._document.places[here][0]}"
+                self._document.mistakes.append((_place(key), Mistake(here, message)))
                 self._value(next(self._events), here)
                 continue
             self._document.places[here] = _place(key)
@@ -167,6 +167,6 @@ def _place_of(error: yaml.YAMLError, text: str) -> Place:
 
 
 def _words_of(error: yaml.YAMLError) -> str:
-    said = [getattr(error, "context", None), getattr(error, "problem", None)]
-    words = ", ".join(str(part) for part in said if part)
+    found = [getattr(error, "context", None), getattr(error, "problem", None)]
+    words = ", ".join(str(part) for part in found if part)
     return words or " ".join(str(error).split())

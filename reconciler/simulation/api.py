@@ -161,7 +161,7 @@ class SimulatedApi:
         cordons = {True: ActionName.CORDON, False: ActionName.UNCORDON, None: ActionName.RECORD}
         what = cordons[write.unschedulable]
         state = changed.labels.get(OwnKeys(write.own_prefix).state, "operational")
-        self.cluster.tell(Actor.US, what, write.node, detail=state)
+        self.cluster.note(Actor.US, what, write.node, detail=state)
         self.cluster.settle()
         self.end_write(call)
 
@@ -179,7 +179,7 @@ class SimulatedApi:
             since = one.transition or (old.transition if old else None)
             have[one.type] = replace(one, transition=since)
         self.cluster.put_node(replace(node, conditions=tuple(have.values())))
-        self.cluster.tell(Actor.US, ActionName.CONDITIONS, write.node)
+        self.cluster.note(Actor.US, ActionName.CONDITIONS, write.node)
         self.end_write(call)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
@@ -194,7 +194,7 @@ class SimulatedApi:
             raise NotFound(f"nodemaintenances {write.name!r}: exists is {not write.exists}", status=404)
         else:
             found[write.name] = write.wanted
-        self.cluster.tell(Actor.US, ActionName.NODE_MAINTENANCE, write.node, write.name)
+        self.cluster.note(Actor.US, ActionName.NODE_MAINTENANCE, write.node, write.name)
         self.end_write(call)
 
     def write_ledger(self, ledger: Ledger) -> None:
@@ -204,7 +204,7 @@ class SimulatedApi:
             raise Conflict("our ConfigMap: another client keeps writing it", status=409)
         starts = (self.cluster.ledger.last_start, ledger.last_start)
         self.cluster.ledger = replace(ledger, last_start=max((one for one in starts if one), default=None))
-        self.cluster.tell(Actor.US, "ledger")
+        self.cluster.note(Actor.US, "ledger")
         self.end_write(call)
 
     # Notifier
@@ -215,10 +215,10 @@ class SimulatedApi:
         try:
             call = self.begin_write("notify", node, notice.reason, notice)
             self.cluster.events.append(KubernetesEvent(self.cluster.clock.now(), node, uid, notice))
-            self.cluster.tell(Actor.US, "notify", node, notice.reason, notice.message)
+            self.cluster.note(Actor.US, "notify", node, notice.reason, notice.message)
             self.end_write(call)
         except ClusterError as error:
-            self.cluster.tell(Actor.US, "notify failed", node, notice.reason, str(error))
+            self.cluster.note(Actor.US, "notify failed", node, notice.reason, str(error))
 
     # Evictor
 
@@ -246,7 +246,7 @@ class SimulatedApi:
         if not (found.finished or found.phase == "Pending" or found.deleting_until is not None):
             self._ask_budgets(found)
         self._grant()
-        self.cluster.tell(Actor.US, "evict", found.node, found.key)
+        self.cluster.note(Actor.US, "evict", found.node, found.key)
         self.cluster.terminate(found.uid, grace)
         self.end_write(call)
 
@@ -255,7 +255,7 @@ class SimulatedApi:
         call = self._asked_for("delete", pod, grace)
         found = self._same(pod)
         self._grant()
-        self.cluster.tell(Actor.US, "delete", found.node, found.key, f"grace {grace}")
+        self.cluster.note(Actor.US, "delete", found.node, found.key, f"grace {grace}")
         self.cluster.terminate(found.uid, grace)
         self.end_write(call)
 
@@ -268,7 +268,7 @@ class SimulatedApi:
         workload = self.cluster.workloads.get(key)
         if workload is None or workload.kind != "Deployment" or workload.replicas != 1:
             raise Rejected("it is no Deployment of one pod")
-        self.cluster.tell(Actor.US, "restart", found.node, key)
+        self.cluster.note(Actor.US, "restart", found.node, key)
         self.cluster.surge(key)
         self.end_write(call)
         return f"Deployment {key}"
@@ -314,7 +314,7 @@ class SimulatedApi:
                 "This pod has more than one PodDisruptionBudget, "
                 "which the eviction subresource does not support."
             )
-            self.cluster.tell(Actor.US, "evict refused", pod.node, pod.key, "two budgets")
+            self.cluster.note(Actor.US, "evict refused", pod.node, pod.key, "two budgets")
             raise Rejected(message, status=500)
         for budget in covering:
             spared = budget.unhealthy_always or (budget.healthy >= budget.desired > 0)
@@ -324,7 +324,7 @@ class SimulatedApi:
                 f"The disruption budget {budget.name} needs {budget.desired} healthy pods "
                 f"and has {budget.healthy} currently"
             )
-            self.cluster.tell(Actor.US, "evict refused", pod.node, pod.key, budget.key)
+            self.cluster.note(Actor.US, "evict refused", pod.node, pod.key, budget.key)
             raise TooManyRequests(
                 "Cannot evict pod as it would violate the pod's disruption budget.",
                 status=429,

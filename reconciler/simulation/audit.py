@@ -61,7 +61,7 @@ class Audit:
         zone = [one for one in out if one.zone == node.zone]
         self.most_out = max(self.most_out, len(out))
         self.most_out_in_a_zone = max(self.most_out_in_a_zone, len(zone))
-        if any(event.kind in self._budget.exempt for event in self._world.platform.told(name)):
+        if any(event.kind in self._budget.exempt for event in self._world.platform.reported(name)):
             return
         if not node.ready:
             # It was out of service already, and needs no second place.

@@ -79,7 +79,7 @@ class SimulatedCluster:
         self._settling = False
         self._unsettled = False
 
-    def tell(self, actor: Actor, what: str, node: str = "", subject: str = "", detail: str = "") -> None:
+    def note(self, actor: Actor, what: str, node: str = "", subject: str = "", detail: str = "") -> None:
         """Log what happens."""
         self.log.write(Happening(self.clock.now(), actor, what, node, subject, detail))
 
@@ -102,7 +102,7 @@ class SimulatedCluster:
             number = f"{self._nodes_made:06d}"
             added = replace(added, uid=f"node-{number}", boot_id=f"boot-{number}-1")
         self.put_node(added)
-        self.tell(Actor.CLUSTER, "node joined", node.name)
+        self.note(Actor.CLUSTER, "node joined", node.name)
         self.settle()
         return self.nodes[node.name]
 
@@ -120,7 +120,7 @@ class SimulatedCluster:
         """Remove a node. With `collect`, its pods are garbage-collected at once, else never."""
         del self.nodes[name]
         self.attached.pop(name, None)
-        self.tell(actor, "node gone", name)
+        self.note(actor, "node gone", name)
         for pod in self.pods_on(name) if collect else ():
             self._remove(pod)
         self.settle()
@@ -141,7 +141,7 @@ class SimulatedCluster:
     def cordon(self, name: str, *, on: bool = True) -> None:
         """Cordon or uncordon a node, as a person does."""
         self.put_node(replace(self.nodes[name], unschedulable=on))
-        self.tell(Actor.SOMEBODY, "cordons" if on else "uncordons", name)
+        self.note(Actor.SOMEBODY, "cordons" if on else "uncordons", name)
         self.settle()
 
     def annotate(self, name: str, key: str, value: str | None) -> None:
@@ -184,7 +184,7 @@ class SimulatedCluster:
         self.set_condition(name, Condition("Ready", "False", "KubeletNotReady", because))
         for pod in self.pods_on(name):
             self._put(replace(pod, ready=False))
-        self.tell(Actor.CLUSTER, "node not ready", name, detail=because)
+        self.note(Actor.CLUSTER, "node not ready", name, detail=because)
         self.settle()
 
     def node_up(self, name: str, *, booted: bool = True) -> None:
@@ -199,7 +199,7 @@ class SimulatedCluster:
                 self._remove(pod)
             else:
                 self._start(pod)
-        self.tell(Actor.CLUSTER, "node ready", name)
+        self.note(Actor.CLUSTER, "node ready", name)
         self.settle()
 
     # Workloads and budgets.
@@ -216,7 +216,7 @@ class SimulatedCluster:
     def scale(self, key: str, replicas: int) -> None:
         """Scale a workload, as a person does."""
         self.workloads[key] = replace(self.workloads[key], replicas=replicas)
-        self.tell(Actor.SOMEBODY, "scales", subject=key, detail=str(replicas))
+        self.note(Actor.SOMEBODY, "scales", subject=key, detail=str(replicas))
         self.settle()
 
     def surge(self, key: str) -> None:
@@ -452,7 +452,7 @@ class SimulatedCluster:
         del self.pods[pod.uid]
         self._made_by.pop(pod.uid, None)
         self._surplus.pop(pod.uid, None)
-        self.tell(actor, "pod gone", pod.node, pod.key)
+        self.note(actor, "pod gone", pod.node, pod.key)
         self._push(pod.node, PodGone(pod.uid))
 
     def _put(self, pod: Pod) -> None:

@@ -11,7 +11,7 @@ from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector
 from reconciler.simulation.aks import SimulatedPool
-from reconciler.simulation.platform import Told, VmEvent
+from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 
@@ -122,7 +122,7 @@ def _live_migration(world: World) -> None:
         world.now + timedelta(minutes=15),
         seconds=5,
         lasts=timedelta(minutes=5),
-        told=Told.BOTH,
+        reported_by=Reporter.BOTH,
     )
     world.platform.announce(event)
 
@@ -138,7 +138,9 @@ def _cancelled(world: World) -> None:
 
 
 def _preempt(world: World) -> None:
-    event = VmEvent(SPOT.node(2).name, Kind.PREEMPT, world.now + timedelta(seconds=30), told=Told.BOTH)
+    event = VmEvent(
+        SPOT.node(2).name, Kind.PREEMPT, world.now + timedelta(seconds=30), reported_by=Reporter.BOTH
+    )
     world.platform.announce(event)
     world.clock.after(timedelta(minutes=6), lambda: _join(world, SPOT.node(5)))
 

@@ -66,7 +66,7 @@ class SteppedDrainer:
         node = self._api.cluster.nodes.get(order.node)
         cordoned = node is not None and node.unschedulable
         detail = "cordoned" if cordoned else "not cordoned"
-        self._api.cluster.tell(Actor.US, "drain ordered", order.node, detail=detail)
+        self._api.cluster.note(Actor.US, "drain ordered", order.node, detail=detail)
         self.orders[order.node] = order
         self.feed(Start(order))
 

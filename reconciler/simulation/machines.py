@@ -150,5 +150,5 @@ class SimulatedMachines:
 
     def _done(self, call: Call, action: ScaleUp | Remove) -> None:
         self.asked.append(action)
-        self.api.cluster.tell(Actor.US, call.what, action.node)
+        self.api.cluster.note(Actor.US, call.what, action.node)
         self.api.end_write(call)

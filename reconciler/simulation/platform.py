@@ -34,7 +34,7 @@ _LINK = "For more information, see https://aka.ms/aks/scheduledevents."
 _NAMESPACE = UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
 
 
-class Told(StrEnum):
+class Reporter(StrEnum):
     """What reports an event to the cluster."""
 
     CONDITION = "condition"
@@ -59,7 +59,7 @@ class VmEvent:
     starts: datetime | None = None
     down: timedelta = timedelta(minutes=4)
     lasts: timedelta = timedelta(minutes=10)
-    told: Told = Told.CONDITION
+    reported_by: Reporter = Reporter.CONDITION
     id: str = ""
     description: str | None = None
     by_user: bool = False
@@ -101,7 +101,7 @@ class SimulatedPlatform:
         self._events[_key(event)] = running
         self._publish_all(event)
         when = event.not_before.isoformat()
-        self._cluster.tell(Actor.PLATFORM, f"{event.kind} scheduled", event.node, event.event_id, when)
+        self._cluster.note(Actor.PLATFORM, f"{event.kind} scheduled", event.node, event.event_id, when)
         self._cluster.clock.at(event.starts or event.not_before, lambda: self._start(running))
 
     def strike(self, event: VmEvent) -> None:
@@ -118,10 +118,10 @@ class SimulatedPlatform:
         if running is not None and not running.started:
             running.over = True
             del self._events[_key(event)]
-            self._cluster.tell(Actor.PLATFORM, f"{event.kind} cancelled", event.node, event.event_id)
+            self._cluster.note(Actor.PLATFORM, f"{event.kind} cancelled", event.node, event.event_id)
             self._publish_all(event)
 
-    def told(self, node: str) -> tuple[VmEvent, ...]:
+    def reported(self, node: str) -> tuple[VmEvent, ...]:
         """Return the events that are reported for a node now."""
         return tuple(one.event for one in self._events.values() if one.event.node == node)
 
@@ -134,7 +134,7 @@ class SimulatedPlatform:
             return
         running.started = True
         self._publish_all(event)
-        self._cluster.tell(Actor.PLATFORM, f"{event.kind} started", event.node, event.event_id)
+        self._cluster.note(Actor.PLATFORM, f"{event.kind} started", event.node, event.event_id)
         match event.kind:
             case Kind.REBOOT | Kind.REDEPLOY:
                 self._cluster.node_down(event.node, f"{event.kind} of the VM")
@@ -154,7 +154,7 @@ class SimulatedPlatform:
         self._events.pop(_key(event), None)
         if self._same_vm(running):
             self._publish_all(event)
-            self._cluster.tell(Actor.PLATFORM, f"{event.kind} over", event.node, event.event_id)
+            self._cluster.note(Actor.PLATFORM, f"{event.kind} over", event.node, event.event_id)
 
     def _same_vm(self, running: _Running) -> bool:
         node = self._cluster.nodes.get(running.event.node)
@@ -177,7 +177,7 @@ class SimulatedPlatform:
         named = node.annotations.get(OwnKeys(self._prefix).acknowledge)
         if event.event_id.casefold() not in {one.casefold() for one in imds.from_acknowledgement(named)}:
             return
-        self._cluster.tell(Actor.PLATFORM, f"{event.kind} acknowledged", event.node, event.event_id)
+        self._cluster.note(Actor.PLATFORM, f"{event.kind} acknowledged", event.node, event.event_id)
         for one in self._of(event.event_id):
             self._start(one)
 
@@ -203,13 +203,13 @@ class SimulatedPlatform:
         cluster = self._cluster
         vm = self._vm(node)
         here = [one for one in self._events.values() if one.event.node == node]
-        told = [one for one in here if one.event.told is not Told.AGENT]
+        shown = [one for one in here if one.event.reported_by is not Reporter.AGENT]
         if cluster.nodes[node].condition(MAIN) is not None:
-            cluster.set_condition(node, condition(self._document(one) for one in told))
-        told = [one for one in here if one.event.told is not Told.CONDITION]
+            cluster.set_condition(node, condition(self._document(one) for one in shown))
+        shown = [one for one in here if one.event.reported_by is not Reporter.CONDITION]
         key = OwnKeys(self._prefix).imds
-        if told or key in cluster.nodes[node].annotations:
-            events = [self._document(one) for one in told]
+        if shown or key in cluster.nodes[node].annotations:
+            events = [self._document(one) for one in shown]
             cluster.annotate(node, key, imds.to_annotation({"Events": events}, vm))
 
 

@@ -19,11 +19,11 @@ from reconciler.model.record import State
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 
-WAITS, LETS_BE = "waits", "ignores"
+WAITS, IGNORES = "waits", "ignores"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Sentence:
     """One sentence about a node.
 
     Two sentences with the same `key` are the same news, even if their numbers differ.
@@ -70,17 +70,19 @@ class Story:
         """Return why the node is uncordoned; its events are gone since `quiet_since`."""
         return f"the events have been gone since {self.clock(quiet_since)}"
 
-    def standing(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> tuple[Told, ...]:
+    def standing(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> tuple[Sentence, ...]:
         """Return what holds the node, and which of its events are ignored."""
         codes = {hold.code for hold in plan.holds}
         # One sentence says why a node is still cordoned: its events come before its readiness.
         skipped = node_ready.name if events_gone.name in codes else ""
         found = [
-            Told(WAITS, *self._hold(hold, plan, labels, now)) for hold in plan.holds if hold.code != skipped
+            Sentence(WAITS, *self._hold(hold, plan, labels, now))
+            for hold in plan.holds
+            if hold.code != skipped
         ]
         if plan.after is not State.IN_MAINTENANCE:
             ignored = (event for event in plan.events if not event.asks)
-            found += [Told(LETS_BE, (event.event.kind,), event.because) for event in ignored]
+            found += [Sentence(IGNORES, (event.event.kind,), event.because) for event in ignored]
         return tuple(found)
 
     def _hold(

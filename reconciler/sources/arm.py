@@ -134,7 +134,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
 
     def write_fact(self, fact: Planned) -> dict[str, object]:
         """Return the plan as JSON."""
-        told = {
+        document = {
             "offered": fact.offered or None,
             "offerStart": to_text(fact.offer_start) if fact.offer_start else None,
             "offerEnd": to_text(fact.offer_end) if fact.offer_end else None,
@@ -142,7 +142,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
             "end": to_text(fact.end) if fact.end else None,
             "result": fact.result or None,
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in document.items() if value is not None}
 
     def read_fact(self, document: dict[str, Any]) -> Planned:
         """Parse the plan."""
@@ -185,9 +185,9 @@ def _with_settings(reading: Reading, section: ArmSource) -> Reading:
 def _signal(found: Planned, name: str) -> Signal:
     words = ["planned maintenance with a restart"]
     if found.start or found.end:
-        words.append(f"Azure does it between {_told(found.start)} and {_told(found.end)}")
+        words.append(f"Azure does it between {_moment_text(found.start)} and {_moment_text(found.end)}")
     if found.offer_start or found.offer_end or found.offered:
-        offer = f"self-service between {_told(found.offer_start)} and {_told(found.offer_end)}"
+        offer = f"self-service between {_moment_text(found.offer_start)} and {_moment_text(found.offer_end)}"
         words.append(offer if found.offered else f"{offer}, not allowed now")
     if found.result:
         words.append(f"last operation {found.result}")
@@ -203,5 +203,5 @@ def _signal(found: Planned, name: str) -> Signal:
     )
 
 
-def _told(moment: datetime | None) -> str:
+def _moment_text(moment: datetime | None) -> str:
     return to_text(moment) if moment else "an unknown time"

@@ -127,7 +127,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
 
     def write_fact(self, fact: InstanceEvent) -> dict[str, object]:
         """Return the event as JSON."""
-        told = {
+        document = {
             "id": fact.id,
             "code": fact.code,
             "description": fact.description,
@@ -136,7 +136,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
             "latest": to_text(fact.latest) if fact.latest else "",
             "unreadable": fact.unreadable,
         }
-        return {key: value for key, value in told.items() if value}
+        return {key: value for key, value in document.items() if value}
 
     def read_fact(self, document: dict[str, Any]) -> InstanceEvent:
         """Parse the event."""

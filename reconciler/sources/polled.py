@@ -172,33 +172,33 @@ class PolledSource(Source, Generic[S, F]):
         fresh = {one.scope: one for one in listings}
         answers = []
         for scope, names in sorted(self._largest(nodes).items(), key=lambda pair: pair[0]):
-            before, told = memory.of(scope), fresh.get(scope)
-            if told is not None:
-                answers.append(self._answer(told, before, names, every, now, not_before))
+            before, listing = memory.of(scope), fresh.get(scope)
+            if listing is not None:
+                answers.append(self._answer(listing, before, names, every, now, not_before))
             elif before is not None:
                 answers.append(before)
         return Memory(tuple(answers), not_before)
 
     def _answer(
         self,
-        told: Listing[S, F],
+        listing: Listing[S, F],
         before: ScopeAnswer[S, F] | None,
         names: Collection[str],
         every: timedelta,
         now: datetime,
         not_before: datetime | None,
     ) -> ScopeAnswer[S, F]:
-        scope = told.scope
-        if told.problem:
+        scope = listing.scope
+        if listing.problem:
             again = max(now + min(every, self.retry), not_before or now)
-            return ScopeAnswer(scope, now, again, problem=told.problem)
-        if not told.asked:
+            return ScopeAnswer(scope, now, again, problem=listing.problem)
+        if not listing.asked:
             if before is not None and not before.problem:
                 return ScopeAnswer(scope, before.asked, now + SPARE, before.found, before.unseen)
             problem = "few calls are left: it is asked a minute later"
             return ScopeAnswer(scope, now, now + SPARE, problem=problem)
-        ours = self.in_order(pair for pair in told.found if pair[0] in names)
-        unseen = tuple(sorted(set(names) - told.seen)) if self.complete else ()
+        ours = self.in_order(pair for pair in listing.found if pair[0] in names)
+        unseen = tuple(sorted(set(names) - listing.seen)) if self.complete else ()
         return ScopeAnswer(scope, now, now + every, ours, unseen)
 
     def scopes(self, nodes: Iterable[Node]) -> dict[S, set[str]]:
@@ -226,8 +226,8 @@ class PolledSource(Source, Generic[S, F]):
         scope, name = known
         answer = memory.of(scope)
         if answer is None and len(memory.answers) >= self.most:
-            told = f"{self.describe(scope)} is not queried: {self.most} others have more nodes"
-            return self._unknown(told)
+            reason = f"{self.describe(scope)} is not queried: {self.most} others have more nodes"
+            return self._unknown(reason)
         if answer is None:
             return self._unknown(f"{self.describe(scope)} has not been queried yet")
         if answer.problem:
@@ -275,7 +275,7 @@ class PolledSource(Source, Generic[S, F]):
             not_before = from_text(document["notBefore"]) if document.get("notBefore") else None
             return Memory(tuple(answers[scope] for scope in sorted(answers)), not_before)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise SourceError(f"what {self.name} said last can't be read: {error!r}") from error
+            raise SourceError(f"the last answer of {self.name} can't be read: {error!r}") from error
 
     def _answer_out(self, answer: ScopeAnswer[S, F]) -> Json:
         out: Json = {

@@ -1,4 +1,4 @@
-"""acknowledge: tell Azure, through the node agent, that the event may start now."""
+"""acknowledge: ask Azure, through the node agent, to start the event now."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ def acknowledge(situation: Situation, effects: Effects) -> Effects:
     record = effects.record
     effects = replace(effects, record=replace(record, acknowledged=(*record.acknowledged, *ids)))
     message = f"every VM of event {', '.join(ids)} is drained, so Azure may start it now"
-    return effects.told(Notice("MaintenanceAcknowledged", message))
+    return effects.with_notice(Notice("MaintenanceAcknowledged", message))

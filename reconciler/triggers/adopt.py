@@ -20,5 +20,5 @@ def adopt(situation: Situation, effects: Effects) -> Effects:
     """
     record = replace(effects.record, cordon=Cordon.ADOPTED_MECHANIC)
     effects = replace(effects, record=record, labels={**effects.labels, MECHANIC_LABEL: None})
-    effects = effects.told(Notice("MaintenanceAdopted", "adopted the cordon of mechanic"))
+    effects = effects.with_notice(Notice("MaintenanceAdopted", "adopted the cordon of mechanic"))
     return drain(situation, effects) if any(one.may_start for one in situation.asking) else effects

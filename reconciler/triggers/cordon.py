@@ -19,4 +19,4 @@ def cordon(situation: Situation, effects: Effects) -> Effects:
         return replace(effects, record=replace(effects.record, cordon=whose))
     because = "; ".join(dict.fromkeys(one.because for one in situation.asking))
     effects = replace(effects, unschedulable=True, record=replace(effects.record, cordon=Cordon.OURS))
-    return effects.told(Notice("MaintenanceCordon", f"cordoned: {because}"))
+    return effects.with_notice(Notice("MaintenanceCordon", f"cordoned: {because}"))

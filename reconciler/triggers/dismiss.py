@@ -15,6 +15,6 @@ def dismiss(situation: Situation, effects: Effects) -> Effects:
     record = effects.record
     left = () if situation.case.over else record.events
     message = "someone uncordoned the node, so it is ignored until a new event"
-    return replace(effects, record=record.closed(dismissed=left)).told(
+    return replace(effects, record=record.closed(dismissed=left)).with_notice(
         Notice("MaintenanceStopped", message, NoticeType.WARNING)
     )

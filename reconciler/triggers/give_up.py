@@ -20,4 +20,4 @@ def give_up(situation: Situation, effects: Effects) -> Effects:
         f"Azure did not do its maintenance after {attempts} requests, so the node is uncordoned without it"
     )
     effects = replace(effects, record=closed, unschedulable=False if undo else None)
-    return effects.told(Notice("MaintenanceGivenUp", message, NoticeType.WARNING))
+    return effects.with_notice(Notice("MaintenanceGivenUp", message, NoticeType.WARNING))

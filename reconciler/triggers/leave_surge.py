@@ -21,4 +21,4 @@ def leave_surge(situation: Situation, effects: Effects) -> Effects:
     message = (
         f"{pool} was scaled up to {asked.wanted} machines for this node, which is not replaced; scale it down"
     )
-    return effects.told(Notice("MaintenanceSurplus", message, NoticeType.WARNING))
+    return effects.with_notice(Notice("MaintenanceSurplus", message, NoticeType.WARNING))

@@ -28,4 +28,6 @@ def perform_maintenance(situation: Situation, effects: Effects) -> Effects:
         perform=PerformMaintenance(node.name, vm),
     )
     again = f" (attempt {attempt})" if attempt > 1 else ""
-    return effects.told(Notice("MaintenanceSelfService", f"asks Azure to do its maintenance now{again}"))
+    return effects.with_notice(
+        Notice("MaintenanceSelfService", f"asks Azure to do its maintenance now{again}")
+    )

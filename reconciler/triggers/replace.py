@@ -30,4 +30,4 @@ def replace_machine(situation: Situation, effects: Effects) -> Effects:
     )
     again = f" (attempt {asked.removals})" if asked.removals > 1 else ""
     message = f"deletes its machine; {pool} creates a new one{again}"
-    return effects.told(Notice("MaintenanceReplacing", message))
+    return effects.with_notice(Notice("MaintenanceReplacing", message))

@@ -25,4 +25,4 @@ def surge(situation: Situation, effects: Effects) -> Effects:
         machine=ScaleUp(situation.node.name, machine, wanted),
     )
     message = f"scales {machine.pool} up to {wanted} machines, for the replacement of this node"
-    return effects.told(Notice("MaintenanceSurge", message))
+    return effects.with_notice(Notice("MaintenanceSurge", message))

@@ -17,7 +17,7 @@ def uncordon(situation: Situation, effects: Effects) -> Effects:
     undo = record.may_uncordon
     message = f"maintenance is over: {_outcome(record)}"
     effects = replace(effects, record=record.closed(), unschedulable=False if undo else None)
-    return effects.told(Notice("MaintenanceDone", message))
+    return effects.with_notice(Notice("MaintenanceDone", message))
 
 
 def _outcome(record: CaseRecord) -> str:

@@ -1,4 +1,4 @@
-"""The agent in this process, step by step, between an IMDS and a Node that do as they are told."""
+"""The agent in this process, step by step, between an IMDS and a Node that do what the test says."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class World:
 
     def begin(self) -> None:
         """Nothing is scheduled, nothing is on the Node, and the agent has just been started."""
-        self.imds.tell()
+        self.imds.announce()
         self.imds.acknowledged.clear()
         self.imds.requests.clear()
         self.api.node["metadata"]["annotations"] = {}
@@ -51,7 +51,7 @@ class World:
 
     @property
     def posts(self) -> int:
-        """How often Azure was told to start something, heard or not."""
+        """How often Azure was asked to start something, whether it received the request or not."""
         return self.imds.requests.count("POST")
 
     @property

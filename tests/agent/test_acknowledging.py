@@ -43,7 +43,7 @@ def said(capsys: pytest.CaptureFixture[str], message: str) -> list[dict[str, str
 def test_the_agent_acknowledges_the_event_in_its_nodes_annotation_once_and_publishes_its_start(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.tell(REBOOT, OTHERS)
+    imds.announce(REBOOT, OTHERS)
     agent = start_agent("--reread", "0.1")
     api.wait_for_events("A")
     imds.wait_for_requests(5)
@@ -61,7 +61,7 @@ def test_the_agent_acknowledges_the_event_in_its_nodes_annotation_once_and_publi
 
 
 def test_with_once_it_acknowledges_too(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
-    imds.tell(REBOOT)
+    imds.announce(REBOOT)
     api.say('["A"]')
 
     assert start_agent("--once").process.wait(20) == 0
@@ -71,7 +71,7 @@ def test_with_once_it_acknowledges_too(imds: FakeImds, api: FakeNodeApi, start_a
 def test_with_once_the_exit_code_shows_a_refusal(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.tell(REBOOT)
+    imds.announce(REBOOT)
     imds.refuse(Answer(400))
     api.say('["A"]')
 
@@ -81,7 +81,7 @@ def test_with_once_the_exit_code_shows_a_refusal(
 def test_the_prefix_of_the_command_line_is_that_of_both_annotations(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.tell(REBOOT)
+    imds.announce(REBOOT)
     api.say('["A"]')
     api.node["metadata"]["annotations"]["example.com/acknowledge"] = "[]"
     agent = start_agent("--key-prefix", "example.com", "--reread", "0.1")
@@ -101,15 +101,15 @@ def test_it_looks_at_its_node_often_only_while_an_event_of_its_own_is_to_come(
     forgetful: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "LISTEN", 0.0)
-    forgetful.imds.tell(OTHERS, event(VM, event_id=""))
+    forgetful.imds.announce(OTHERS, event(VM, event_id=""))
     forgetful.step(times=5)
     assert forgetful.looks == 1
 
-    forgetful.imds.tell(REBOOT, OTHERS)
+    forgetful.imds.announce(REBOOT, OTHERS)
     forgetful.step(times=6)
     assert forgetful.looks >= 6
 
-    forgetful.imds.tell(started(REBOOT), OTHERS)
+    forgetful.imds.announce(started(REBOOT), OTHERS)
     forgetful.step(times=2)
     looks = forgetful.looks
     forgetful.step(times=5)
@@ -119,7 +119,7 @@ def test_it_looks_at_its_node_often_only_while_an_event_of_its_own_is_to_come(
 def test_what_it_has_acknowledged_is_no_reason_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "LISTEN", 0.0)
     with stepped_agent(reread=NEVER, starts=False) as world:
-        world.imds.tell(REBOOT)
+        world.imds.announce(REBOOT)
         world.api.say('["A"]')
         world.step(times=3)
         assert world.imds.acknowledged == ["A"]
@@ -133,7 +133,7 @@ def test_a_later_annotation_is_read_without_the_long_wait(
     forgetful: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "LISTEN", 0.0)
-    forgetful.imds.tell(REBOOT)
+    forgetful.imds.announce(REBOOT)
     forgetful.step(times=2)
     forgetful.api.say('["A"]')
     forgetful.step(times=2)
@@ -142,7 +142,7 @@ def test_a_later_annotation_is_read_without_the_long_wait(
 
 
 def test_between_two_looks_it_waits(forgetful: World) -> None:
-    forgetful.imds.tell(REBOOT)
+    forgetful.imds.announce(REBOOT)
     forgetful.step()
     looks = forgetful.looks
     forgetful.step(times=5)
@@ -158,7 +158,7 @@ def test_the_node_is_read_once_more_right_before(forgetful: World) -> None:
     forgetful.api.say('["A"]')
     forgetful.step()
     assert forgetful.looks == 1
-    forgetful.imds.tell(REBOOT)
+    forgetful.imds.announce(REBOOT)
     forgetful.step()
 
     assert forgetful.looks == 2
@@ -170,7 +170,7 @@ def test_what_was_removed_meanwhile_is_not_posted(forgetful: World, text: str | 
     forgetful.api.say('["A"]')
     forgetful.step()
     forgetful.api.say(text)
-    forgetful.imds.tell(REBOOT)
+    forgetful.imds.announce(REBOOT)
     forgetful.step(times=3)
 
     assert forgetful.posts == 0
@@ -181,7 +181,7 @@ def test_what_was_added_meanwhile_is_posted_too(forgetful: World) -> None:
     forgetful.api.say('["A"]')
     forgetful.step()
     forgetful.api.say('["A","C"]')
-    forgetful.imds.tell(REBOOT, event(VM, event_id="C"))
+    forgetful.imds.announce(REBOOT, event(VM, event_id="C"))
     forgetful.step()
 
     assert forgetful.imds.acknowledged == ["A", "C"]
@@ -192,7 +192,7 @@ def test_a_node_that_can_not_be_read_again_starts_nothing_until_it_can(
 ) -> None:
     forgetful.api.say('["A"]')
     forgetful.step()
-    forgetful.imds.tell(REBOOT)
+    forgetful.imds.announce(REBOOT)
     forgetful.api.fail("GET", [Failure(500)])
     forgetful.step()
     assert forgetful.posts == 0
@@ -207,7 +207,7 @@ def test_a_node_that_can_not_be_read_again_starts_nothing_until_it_can(
 
 def test_another_node_under_the_same_name_is_obeyed_only_once_it_is_known(forgetful: World) -> None:
     """Azure would not start it at first; meanwhile the Node is another one that bears the same words."""
-    forgetful.imds.tell(REBOOT)
+    forgetful.imds.announce(REBOOT)
     forgetful.imds.refuse(Answer(503))
     forgetful.api.say('["A"]')
     forgetful.step()
@@ -222,7 +222,7 @@ def test_another_node_under_the_same_name_is_obeyed_only_once_it_is_known(forget
 
 
 def test_another_node_that_says_nothing_starts_nothing(forgetful: World) -> None:
-    forgetful.imds.tell(REBOOT)
+    forgetful.imds.announce(REBOOT)
     forgetful.imds.refuse(Answer(503))
     forgetful.api.say('["A"]')
     forgetful.step()
@@ -241,7 +241,7 @@ def test_another_node_that_says_nothing_starts_nothing(forgetful: World) -> None
 def test_what_imds_refuses_is_tried_again_at_the_next_poll_and_said(
     world: World, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
-    world.imds.tell(REBOOT)
+    world.imds.announce(REBOOT)
     world.api.say('["A"]')
     world.imds.refuse(Answer(status), Answer(status))
     world.step(times=2)
@@ -260,7 +260,7 @@ def test_what_imds_refuses_is_tried_again_at_the_next_poll_and_said(
 
 
 def test_one_that_is_refused_does_not_keep_another_from_being_started(world: World) -> None:
-    world.imds.tell(REBOOT, event(VM, event_id="C"))
+    world.imds.announce(REBOOT, event(VM, event_id="C"))
     world.api.say('["A","C"]')
     world.imds.refuse(Answer(400))
     world.step()
@@ -271,7 +271,7 @@ def test_one_that_is_refused_does_not_keep_another_from_being_started(world: Wor
 
 
 def test_while_imds_gives_no_good_answer_nothing_is_posted(world: World) -> None:
-    world.imds.tell(REBOOT)
+    world.imds.announce(REBOOT)
     world.api.say('["A"]')
     world.imds.refuse(Answer(503))
     world.step()

@@ -30,14 +30,14 @@ def test_an_event_is_published_as_it_came_then_as_started_then_as_none(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
     freeze = event(VM, event_id="A")
-    imds.tell(freeze, event("aks-np-12345678-vmss_10", event_id="B"))
+    imds.announce(freeze, event("aks-np-12345678-vmss_10", event_id="B"))
     start_agent()
 
     api.wait_for_events("A")
     assert json.loads(api.published or "") == {"version": 1, "vm": VM, "events": [freeze]}
-    imds.tell(started(freeze))
+    imds.announce(started(freeze))
     wait_for("Started", lambda: '"Started"' in (api.published or ""))
-    imds.tell()
+    imds.announce()
     api.wait_for_events()
     assert json.loads(api.published or "") == {"version": 1, "vm": VM, "events": []}
     assert len(api.writes) == 3
@@ -49,7 +49,7 @@ def test_where_there_has_never_been_an_event_nothing_is_ever_written(
 ) -> None:
     start_agent().wait_until_ready()
     imds.wait_for_requests(5)
-    imds.tell(event("aks-np-12345678-vmss_10"))
+    imds.announce(event("aks-np-12345678-vmss_10"))
     imds.wait_for_requests(5)
 
     assert api.writes == []
@@ -60,13 +60,13 @@ def test_nothing_is_written_while_our_events_stay_the_same(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
     ours, other = event(VM, event_id="A"), event("another", event_id="B")
-    imds.tell(ours)
+    imds.announce(ours)
     start_agent()
     api.wait_for_events("A")
     asked = len(api.requests)
 
     for events in ([ours], [ours, other], [other, ours], [ours]):
-        imds.tell(*events)  # each is a new incarnation
+        imds.announce(*events)  # each is a new incarnation
         imds.wait_for_requests(3)
 
     assert len(api.writes) == 1
@@ -76,7 +76,7 @@ def test_nothing_is_written_while_our_events_stay_the_same(
 def test_a_new_agent_finds_what_the_last_one_published_and_writes_nothing(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     with start_agent():
         api.wait_for_events("A")
     start_agent().wait_until_ready()
@@ -88,18 +88,18 @@ def test_a_new_agent_finds_what_the_last_one_published_and_writes_nothing(
 def test_a_new_agent_takes_back_what_the_last_one_published_and_has_gone_since(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     with start_agent():
         api.wait_for_events("A")
-    imds.tell()
+    imds.announce()
     start_agent()
 
     api.wait_for_events()
 
 
 def test_one_answer_of_imds_is_enough(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
-    told = json.dumps({"DocumentIncarnation": 1, "Events": [event(VM, event_id="A")]}).encode()
-    imds.script(Answer(body=told), Answer(delay=60))
+    reported = json.dumps({"DocumentIncarnation": 1, "Events": [event(VM, event_id="A")]}).encode()
+    imds.script(Answer(body=reported), Answer(delay=60))
     start_agent()
 
     api.wait_for_events("A")
@@ -121,10 +121,10 @@ def test_one_answer_of_imds_is_enough(imds: FakeImds, api: FakeNodeApi, start_ag
 def test_a_bad_answer_changes_nothing_and_the_next_good_one_counts(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, answers: list[Answer]
 ) -> None:
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     agent = start_agent()
     api.wait_for_events("A")
-    imds.tell()
+    imds.announce()
     imds.script(*answers)
 
     api.wait_for_events()
@@ -155,7 +155,7 @@ def test_proxies_of_the_environment_are_passed_by(
 ) -> None:
     nowhere = "http://127.0.0.1:9"
     start_agent(environment={"http_proxy": nowhere, "HTTP_PROXY": nowhere, "ALL_PROXY": nowhere})
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
 
     api.wait_for_events("A")
 
@@ -187,7 +187,7 @@ def test_a_failed_write_is_tried_again_though_the_events_stay_and_until_then_the
     agent = start_agent()
     agent.wait_until_ready()
     api.fail("PATCH", [failure])
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
 
     agent.wait_for_line("cannot publish")
     status, reason = agent.readiness()
@@ -201,13 +201,13 @@ def test_what_a_lost_answer_left_behind_is_removed(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
     """The write was done, its answer was lost, the event has gone: memory alone would say 'as published'."""
-    imds.tell()
+    imds.announce()
     agent = start_agent()
     agent.wait_until_ready()
     api.fail("PATCH", [Failure(0, after_doing_it=True)])
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     agent.wait_for_line("cannot publish")
-    imds.tell()
+    imds.announce()
 
     api.wait_for_events()
 
@@ -215,7 +215,7 @@ def test_what_a_lost_answer_left_behind_is_removed(
 def test_an_annotation_that_someone_removed_is_published_again(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     start_agent("--reread", "0.2")
     api.wait_for_events("A")
 
@@ -231,7 +231,7 @@ def test_another_node_under_the_same_name_is_noticed_and_published_to(
     agent = start_agent()
     agent.wait_until_ready()
     api.replace_node("uid-2")
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
 
     api.wait_for_events("A")
     assert api.writes[-1]["metadata"]["uid"] == "uid-2"
@@ -256,7 +256,7 @@ def test_a_rotated_token_is_used(
 ) -> None:
     start_agent().wait_until_ready()
     token_file.write_text("second\n", encoding="utf-8")
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     api.wait_for_events("A")
 
     assert (api.tokens[0], api.tokens[-1]) == ("first", "second")
@@ -287,7 +287,7 @@ def test_the_agent_is_not_ready_before_the_first_good_answer(imds: FakeImds, sta
 
 def test_silence_of_imds_ends_readiness_and_one_answer_brings_it_back() -> None:
     health = Health()
-    health.api_says = ""
+    health.api_problem = ""
     assert health.why_not(0) == "IMDS has not answered yet"
 
     health.answered_at, health.imds_says = 100.0, ""
@@ -325,12 +325,12 @@ HOSTILE = [
 def test_whatever_an_event_contains_the_agent_goes_on(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, hostile: dict[str, object]
 ) -> None:
-    imds.tell({**event(VM, event_id="H"), **hostile}, event(VM, event_id="A"))
+    imds.announce({**event(VM, event_id="H"), **hostile}, event(VM, event_id="A"))
     agent = start_agent()
     agent.wait_for_line("watching")
     imds.wait_for_requests(3)
 
-    imds.tell(event(VM, event_id="B"))
+    imds.announce(event(VM, event_id="B"))
     api.wait_for_events("B")
 
     agent.wait_until_ready()
@@ -406,7 +406,7 @@ def test_sigterm_ends_it_whatever_it_waits_for(imds: FakeImds, start_agent: Star
 
 
 def test_once_publishes_and_ends(imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent) -> None:
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
 
     assert start_agent("--once").process.wait(20) == 0
     assert api.published_ids() == ["A"]

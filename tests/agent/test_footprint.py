@@ -43,9 +43,9 @@ def test_it_stays_under_25_mib_after_hundreds_of_polls_and_dozens_of_writes(
     agent = start_agent("--interval", "0.01", "--reread", "0.1")
     for number in range(20):
         freeze = event(VM, event_id=f"A{number}")
-        imds.tell(freeze, *(event(f"vmss_{other}", event_id=f"{other}") for other in range(100)))
+        imds.announce(freeze, *(event(f"vmss_{other}", event_id=f"{other}") for other in range(100)))
         api.wait_for_events(f"A{number}")
-        imds.tell(started(freeze))
+        imds.announce(started(freeze))
         imds.wait_for_requests(10)
 
     assert agent.resident_kib() < LIMIT_KIB
@@ -55,7 +55,7 @@ def test_it_stays_under_25_mib_after_hundreds_of_polls_and_dozens_of_writes(
 def test_it_loads_the_standard_library_and_a_handful_of_our_own(
     imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     agent = start_agent(python=("-X", "importtime"))
     api.wait_for_events("A")
     agent.process.terminate()

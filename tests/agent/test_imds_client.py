@@ -22,7 +22,7 @@ def test_azure_waits_are_kept_by_default() -> None:
 
 
 def test_a_good_answer_is_the_document(imds: FakeImds) -> None:
-    imds.tell(event("vmss_1"))
+    imds.announce(event("vmss_1"))
 
     assert Imds(imds.address).scheduled_events() == {"DocumentIncarnation": 1, "Events": [event("vmss_1")]}
     assert imds.requests == ["GET"]
@@ -121,7 +121,7 @@ def test_patience_is_for_the_first_good_answer_only(imds: FakeImds) -> None:
 
 
 def test_acknowledging_names_the_event(imds: FakeImds) -> None:
-    imds.tell(event("vmss_1", event_id="C7061BAC"))
+    imds.announce(event("vmss_1", event_id="C7061BAC"))
     Imds(imds.address).acknowledge("C7061BAC")
 
     assert imds.acknowledged == ["C7061BAC"]
@@ -130,7 +130,7 @@ def test_acknowledging_names_the_event(imds: FakeImds) -> None:
 
 def test_the_fake_starts_no_event_that_it_does_not_list() -> None:
     with FakeImds() as imds:
-        imds.tell(event("vmss_1", event_id="A"))
+        imds.announce(event("vmss_1", event_id="A"))
         with pytest.raises(ImdsError, match="400"):
             Imds(imds.address).acknowledge("B")
 
@@ -139,7 +139,7 @@ def test_the_fake_starts_no_event_that_it_does_not_list() -> None:
 
 
 def test_what_is_acknowledged_has_started(imds: FakeImds) -> None:
-    imds.tell(event("vmss_1", event_id="A"), event("vmss_1", event_id="B"))
+    imds.announce(event("vmss_1", event_id="A"), event("vmss_1", event_id="B"))
     client = Imds(imds.address)
     client.acknowledge("A")
     events = client.scheduled_events()["Events"]

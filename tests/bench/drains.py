@@ -95,8 +95,8 @@ def _print(nodes: int, pods: int, results: dict[str, list[Result]]) -> None:
         spread = " ".join(f"{one.seconds:.2f}" for one in runs)
         overdrawn = sum(one.overdrawn for one in runs)
         share = f"{seconds / floor:.2f}"
-        told = [nodes, pods, name, f"{seconds:.2f}", spread, f"{requests:.0f}", overdrawn, share]
-        print(f"| {' | '.join(map(str, told))} |", flush=True)
+        reported = [nodes, pods, name, f"{seconds:.2f}", spread, f"{requests:.0f}", overdrawn, share]
+        print(f"| {' | '.join(map(str, reported))} |", flush=True)
 
 
 def _prepare(plane: ControlPlane, pods: int, *, budgets: int, nodes: int) -> list[str]:

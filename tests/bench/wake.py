@@ -45,7 +45,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ControlPlane() as server, imds.FakeImds() as fake:
         took = measure(server, fake, Path(folder), chosen.nodes, chosen.rounds)
     print(f"\n{chosen.rounds} rounds among {chosen.nodes} nodes\n")
-    print("| told by | seconds to the cordon (median, least–most) |\n|---|---|")
+    print("| reported by | seconds to the cordon (median, least–most) |\n|---|---|")
     for source, seconds in took.items():
         print(f"| {source} | {statistics.median(seconds):.2f} ({min(seconds):.2f}–{max(seconds):.2f}) |")
 
@@ -64,8 +64,8 @@ def measure(
                 lambda: scene.condition_silent(node),
             ),
             "IMDS, through the agent": (
-                lambda: fake.tell(scene.event(0, "Preempt", minutes=0.5)),
-                fake.tell,
+                lambda: fake.announce(scene.event(0, "Preempt", minutes=0.5)),
+                fake.announce,
             ),
         }
         agent = ("--node", node, "--imds-address", fake.address, *as_admin(server, folder))

@@ -28,12 +28,12 @@ def policy(**keys: object) -> Settings:
     return parse_settings(json.dumps(keys), "f")
 
 
-def told(row: dict[str, Any]) -> str:
+def case_id(row: dict[str, Any]) -> str:
     """Return a row's words as its test's name."""
     return " ".join(str(value) for value in row.values())
 
 
-@pytest.mark.parametrize("row", rows("kured_timewindow.json"), ids=told)
+@pytest.mark.parametrize("row", rows("kured_timewindow.json"), ids=case_id)
 def test_kureds_windows(row: dict[str, Any]) -> None:
     window = {key: row[key] for key in ("days", "start", "end")}
     settings = policy(timeZone=row["tz"], windows=[window])
@@ -43,7 +43,7 @@ def test_kureds_windows(row: dict[str, Any]) -> None:
     assert settings.calendar.at(now, {}).open is row.get("ours", row["inside"])
 
 
-@pytest.mark.parametrize("row", rows("kured_weekdays.json"), ids=told)
+@pytest.mark.parametrize("row", rows("kured_weekdays.json"), ids=case_id)
 def test_kureds_days(row: dict[str, Any]) -> None:
     if row.get("error") or not row["days"]:
         # A window that names no day would never open, and so is refused.
@@ -67,7 +67,7 @@ def _downscaler_window(spec: str) -> dict[str, object]:
     return {"start": start, "end": end}
 
 
-@pytest.mark.parametrize("row", rows("kube_downscaler_time.json"), ids=told)
+@pytest.mark.parametrize("row", rows("kube_downscaler_time.json"), ids=case_id)
 def test_kube_downscalers_times(row: dict[str, Any]) -> None:
     if row.get("error"):
         with pytest.raises(SettingsError):
@@ -90,7 +90,9 @@ def _karpenter_moment(text: str) -> datetime:
     return datetime.fromisoformat(go[1] if go else text)
 
 
-@pytest.mark.parametrize("row", [row for row in rows("karpenter_budgets.json") if "active" in row], ids=told)
+@pytest.mark.parametrize(
+    "row", [row for row in rows("karpenter_budgets.json") if "active" in row], ids=case_id
+)
 def test_karpenters_schedules(row: dict[str, Any]) -> None:
     window = {key: row[key] for key in ("schedule", "duration")}
     now = _karpenter_moment(row["now"]) if "now" in row else datetime(2026, 11, 23, tzinfo=UTC)
@@ -98,7 +100,9 @@ def test_karpenters_schedules(row: dict[str, Any]) -> None:
     assert policy(windows=[window]).calendar.at(now, {}).open is row["active"]
 
 
-@pytest.mark.parametrize("row", [row for row in rows("karpenter_budgets.json") if "nodes" in row], ids=told)
+@pytest.mark.parametrize(
+    "row", [row for row in rows("karpenter_budgets.json") if "nodes" in row], ids=case_id
+)
 def test_karpenters_limits(row: dict[str, Any]) -> None:
     assert parse_limit(row["nodes"]).of(row["total"]) == row["allowed"]
     assert (
@@ -110,7 +114,7 @@ def test_karpenters_limits(row: dict[str, Any]) -> None:
 TIME_WINDOWS = [row for row in rows("sapcc.json") if row.get("plugin") == "timeWindow"]
 
 
-@pytest.mark.parametrize("row", [row for row in TIME_WINDOWS if "now" in row], ids=told)
+@pytest.mark.parametrize("row", [row for row in TIME_WINDOWS if "now" in row], ids=case_id)
 def test_maintenance_controllers_windows(row: dict[str, Any]) -> None:
     config = row["config"]
     window = {"days": config["weekdays"], "start": config["start"], "end": config["end"]}
@@ -124,7 +128,7 @@ def test_maintenance_controllers_windows(row: dict[str, Any]) -> None:
     assert settings.calendar.at(datetime.fromisoformat(row["now"]), {}).open is row["passed"]
 
 
-@pytest.mark.parametrize("row", [row for row in TIME_WINDOWS if "error" in row], ids=told)
+@pytest.mark.parametrize("row", [row for row in TIME_WINDOWS if "error" in row], ids=case_id)
 def test_what_maintenance_controller_refuses_is_a_window_over_midnight(row: dict[str, Any]) -> None:
     config = row["config"]
     assert "overnight refused" in row["error"]

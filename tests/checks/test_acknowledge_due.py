@@ -44,7 +44,7 @@ TOLD = replace(DRAINED, acknowledged=("A1",))
             Verdict.FAILED,
             "event B2 is not acknowledged: node b is not drained for it yet",
             True,
-            id="refused, which is told",
+            id="refused, which is reported",
         ),
         pytest.param(
             TOLD,
@@ -53,10 +53,10 @@ TOLD = replace(DRAINED, acknowledged=("A1",))
             "event B2 is not acknowledged: node b is not drained for it yet; "
             "event C3 is not acknowledged: VM x is not a node of this cluster",
             True,
-            id="each refusal is told",
+            id="each refusal is reported",
         ),
         pytest.param(
-            TOLD, (MAY,), Verdict.FAILED, "there is no event to acknowledge", False, id="told already"
+            TOLD, (MAY,), Verdict.FAILED, "there is no event to acknowledge", False, id="acknowledged already"
         ),
         pytest.param(
             DRAINED, (), Verdict.FAILED, "there is no event to acknowledge", False, id="none wanted"

@@ -14,7 +14,7 @@ from tests.support.builders import ask, situation
 @pytest.mark.parametrize(
     ("skew", "verdict", "reason"),
     [
-        pytest.param(None, Verdict.PASSED, "", id="nobody can tell"),
+        pytest.param(None, Verdict.PASSED, "", id="nobody can say"),
         pytest.param(30.0, Verdict.PASSED, "", id="just within"),
         pytest.param(-30.0, Verdict.PASSED, "", id="just within, behind"),
         pytest.param(

@@ -26,7 +26,7 @@ PAUSES = builders.settings("events: {LiveMigration: {drain: true}}")
             "a drain would come too late",
             id="one is past its use",
         ),
-        pytest.param((), ("imds is silent",), Verdict.UNKNOWN, "imds is silent", id="nobody can tell"),
+        pytest.param((), ("imds is silent",), Verdict.UNKNOWN, "imds is silent", id="nobody can say"),
         pytest.param((judged(event()),), ("x",), Verdict.PASSED, "Reboot", id="one asks, whoever is silent"),
     ],
 )

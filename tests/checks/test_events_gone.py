@@ -26,9 +26,7 @@ STARTED = judged(event(status=Status.STARTED))
             None,
             id="Started is there",
         ),
-        pytest.param(
-            CaseView((), ("no word",)), None, Verdict.UNKNOWN, "no word", None, id="nobody can tell"
-        ),
+        pytest.param(CaseView((), ("no word",)), None, Verdict.UNKNOWN, "no word", None, id="nobody can say"),
         pytest.param(
             CaseView(),
             NOW - minutes(1),

@@ -28,9 +28,9 @@ LATER = judged_plan(plan=replace(OFFER, offered=False))
 def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
     present: tuple[JudgedEvent, ...], asked: SelfService | None, passed: bool
 ) -> None:
-    told = situation(azure_node(), *present, chosen=TAKEN, held=drained(asked), case=CaseView(present))
+    reported = situation(azure_node(), *present, chosen=TAKEN, held=drained(asked), case=CaseView(present))
 
-    answer = ask("plannedForLater", told)
+    answer = ask("plannedForLater", reported)
 
     assert (answer.verdict is Verdict.PASSED) is passed
     assert answer.reason == (LATER.because if passed else "no plan for later")

@@ -17,7 +17,7 @@ from tests.support.planning import azure_node, drained
     [
         pytest.param(None, "boot-1", Verdict.PASSED, None, id="nobody asked"),
         pytest.param(NOW - minutes(5), "boot-1", Verdict.FAILED, NOW + minutes(55), id="no boot yet"),
-        pytest.param(NOW - minutes(5), "", Verdict.FAILED, NOW + minutes(55), id="no boot told"),
+        pytest.param(NOW - minutes(5), "", Verdict.FAILED, NOW + minutes(55), id="no boot reported"),
         pytest.param(NOW - minutes(5), "boot-2", Verdict.PASSED, None, id="booted"),
         pytest.param(NOW - minutes(60), "boot-1", Verdict.PASSED, None, id="but the node did not boot"),
     ],

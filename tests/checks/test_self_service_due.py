@@ -41,7 +41,7 @@ ASKED = SelfService(NOW - minutes(10), 1, "boot-1")
             id="enough",
         ),
         pytest.param(ASKED, "boot-2", False, "has booted since", None, id="booted: it is being done"),
-        pytest.param(ASKED, "", True, "", None, id="a boot that is not told says nothing"),
+        pytest.param(ASKED, "", True, "", None, id="a boot that is not reported proves nothing"),
     ],
 )
 def test_azure_is_asked_when_it_is_due_and_not_before(

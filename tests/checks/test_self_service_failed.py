@@ -22,21 +22,21 @@ from tests.support.planning import TAKEN, azure_node, drained, judged_plan
         pytest.param(
             60, 3, "boot-1", CaseView((judged_plan(), judged(event()))), False, id="there is a current event"
         ),
-        pytest.param(60, 3, "boot-1", CaseView((), ("arm is silent",)), False, id="nobody can tell"),
+        pytest.param(60, 3, "boot-1", CaseView((), ("arm is silent",)), False, id="nobody can say"),
     ],
 )
 def test_failed_is_when_nothing_is_left_to_try(
     ago: int, attempt: int, boot: str, case: CaseView | None, failed: bool
 ) -> None:
     held = drained(SelfService(NOW - minutes(ago), attempt, "boot-1"))
-    told = situation(azure_node(boot), judged_plan(), chosen=TAKEN, held=held, case=case)
-    answer = ask("selfServiceFailed", told)
+    reported = situation(azure_node(boot), judged_plan(), chosen=TAKEN, held=held, case=case)
+    answer = ask("selfServiceFailed", reported)
 
     assert (answer.verdict is Verdict.PASSED) is failed
     assert answer.holds is False
 
 
 def test_what_was_never_asked_for_has_not_failed() -> None:
-    told = situation(azure_node(), judged_plan(), chosen=TAKEN, held=drained())
+    reported = situation(azure_node(), judged_plan(), chosen=TAKEN, held=drained())
 
-    assert ask("selfServiceFailed", told).verdict is Verdict.FAILED
+    assert ask("selfServiceFailed", reported).verdict is Verdict.FAILED

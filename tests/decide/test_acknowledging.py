@@ -1,4 +1,4 @@
-"""Acknowledging: why an event may not start yet, and what the agent is told.
+"""Acknowledging: why an event may not start yet, and what the agent is asked to acknowledge.
 
 Aspects: what each VM of the event may lack, names and ids in any case, what the nodes tell differently,
 settings, people's hands, several events, the annotation and the record.
@@ -34,10 +34,10 @@ from tests.support.builders import (
     planned,
     reading,
     record,
+    reported,
     settings,
     signal,
     snapshot,
-    told,
     vm_name,
 )
 
@@ -92,12 +92,12 @@ def drained(
 def two(b: Node | None = None, *said_on_b: Signal, text: str = WANTED, a: Node | None = None) -> Plan:
     """A plan for node a, about which nothing is amiss, and node b."""
     nodes = (a or drained("a", 1), b or drained("b", 2))
-    readings = {"a": told(reboot()), "b": told(*(said_on_b or (reboot(),)))}
+    readings = {"a": reported(reboot()), "b": reported(*(said_on_b or (reboot(),)))}
     return planned(snapshot(*nodes, readings=readings), settings(text))
 
 
 def given(plan: NodePlan) -> list[str] | None:
-    """What the agent is told from now on; None where nothing is written about it."""
+    """What the agent is asked to acknowledge from now on; None where nothing is written about it."""
     if plan.todo.write is None or plan.todo.write.annotations.get(ACKNOWLEDGE) is None:
         return None
     found: list[str] = json.loads(plan.todo.write.annotations[ACKNOWLEDGE] or "")
@@ -244,14 +244,14 @@ def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: 
     ],
 )
 def test_every_node_has_to_tell_of_it_as_of_one_to_be_started(said: tuple[Signal, ...], why: str) -> None:
-    readings = {"a": told(reboot()), "b": told(*said)}
+    readings = {"a": reported(reboot()), "b": reported(*said)}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
     assert refusal(plan) == why
 
 
 def test_a_node_whose_agent_can_not_be_heard_keeps_the_others_waiting() -> None:
-    readings = {"a": told(reboot()), "b": (reading(source="imds", unknown="its agent is not ready"),)}
+    readings = {"a": reported(reboot()), "b": (reading(source="imds", unknown="its agent is not ready"),)}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
     assert refusal(plan) == "node b has not reported it yet"
@@ -259,7 +259,7 @@ def test_a_node_whose_agent_can_not_be_heard_keeps_the_others_waiting() -> None:
 
 def test_a_node_without_a_plan_keeps_the_others_waiting() -> None:
     plan = planned(
-        snapshot(drained("a", 1), on_vm(builders.node("b"), 2), readings={"a": told(reboot())}),
+        snapshot(drained("a", 1), on_vm(builders.node("b"), 2), readings={"a": reported(reboot())}),
         settings(WANTED),
     )
 
@@ -308,7 +308,7 @@ def test_by_default_nothing_is_acknowledged_and_nothing_is_said_of_it() -> None:
 
 def test_a_users_own_event_is_acknowledged_where_it_is_drained_for() -> None:
     own = reboot(initiator=Initiator.USER)
-    readings = {"a": told(own), "b": told(own)}
+    readings = {"a": reported(own), "b": reported(own)}
     seen = snapshot(drained("a", 1), drained("b", 2), readings=readings)
     drains = planned(seen, settings("events: {Reboot: {acknowledge: true}, userInitiated: Drain}"))
     reports = planned(seen, settings(WANTED))
@@ -324,7 +324,7 @@ def test_names_and_ids_are_compared_without_regard_to_case() -> None:
     spelled = reboot(vm_name(1).upper(), f" {vm_name(2).title()} ", event_id="a1")
     plan = two(drained("b", 2, record(events=(known(ids=("a1",)),))), spelled)
 
-    # Each agent is told in the words of its own IMDS.
+    # Each agent is asked in the spelling of its own IMDS.
     assert given(plan_of(plan, "a")) == ["A1"]
     assert given(plan_of(plan, "b")) == ["a1"]
 
@@ -347,7 +347,7 @@ def test_an_id_with_a_new_spelling_is_acknowledged_once_the_record_has_it() -> N
 
 def test_two_nodes_with_one_vms_name_keep_it_waiting() -> None:
     twin = drained("c", 2)
-    readings = {name: told(reboot()) for name in ("a", "b", "c")}
+    readings = {name: reported(reboot()) for name in ("a", "b", "c")}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), twin, readings=readings), settings(WANTED))
 
     assert refusal(plan) == f"VM {vm_name(2)} may be any of b, c"
@@ -355,7 +355,7 @@ def test_two_nodes_with_one_vms_name_keep_it_waiting() -> None:
 
 def test_a_vm_whose_name_begins_like_anothers_is_another() -> None:
     named = reboot(vm_name(1), vm_name(10))
-    readings = {"a": told(named), "b": told(named)}
+    readings = {"a": reported(named), "b": reported(named)}
 
     def plan(*nodes: Node) -> Plan:
         return planned(snapshot(*nodes, readings=readings), settings(WANTED))
@@ -369,7 +369,7 @@ def test_a_vm_whose_name_begins_like_anothers_is_another() -> None:
 def test_a_flexible_scale_sets_vm_is_known_by_its_own_name() -> None:
     place = "azure:///subscriptions/s/resourceGroups/mc_x/providers/Microsoft.Compute/virtualMachines/flex-1"
     single = replace(drained("a", 1), provider_id=place)
-    seen = snapshot(single, readings={"a": told(reboot("flex-1"))})
+    seen = snapshot(single, readings={"a": reported(reboot("flex-1"))})
 
     assert given(plan_of(planned(seen, settings(WANTED)))) == ["A1"]
 
@@ -379,7 +379,9 @@ def test_a_flexible_scale_sets_vm_is_known_by_its_own_name() -> None:
 
 @pytest.mark.parametrize("fuller", ["a", "b"])
 def test_where_nodes_tell_of_different_vms_all_of_them_count(fuller: str) -> None:
-    readings = {name: told(reboot(*BOTH, vm_name(3)) if name == fuller else reboot()) for name in ("a", "b")}
+    readings = {
+        name: reported(reboot(*BOTH, vm_name(3)) if name == fuller else reboot()) for name in ("a", "b")
+    }
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
     assert refusal(plan) == refusal(plan, "b") == f"VM {vm_name(3)} is not a node of this cluster"
@@ -389,7 +391,7 @@ def test_what_is_no_name_is_no_node() -> None:
     published = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled"}
     text = builders.published({**published, "Resources": [vm_name(1), None]}, vm=vm_name(1))
     (said,) = published_events(text)
-    plan = planned(snapshot(drained("a", 1), readings={"a": told(said)}), settings(WANTED))
+    plan = planned(snapshot(drained("a", 1), readings={"a": reported(said)}), settings(WANTED))
 
     assert refusal(plan) == "VM null is not a node of this cluster"
 
@@ -399,7 +401,7 @@ def test_an_event_that_one_report_shows_without_its_vms_may_be_about_any_vm(sile
     vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
     # Another source says what it is, by the same id.
     clear = replace(reboot(), source="condition:VMEventScheduled", resources=())
-    readings = {name: told(vague, clear) if name == silent else told(reboot()) for name in ("a", "b")}
+    readings = {name: reported(vague, clear) if name == silent else reported(reboot()) for name in ("a", "b")}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
     assert refusal(plan).startswith("it does not say which VMs it is about")
@@ -409,7 +411,7 @@ def test_an_event_that_one_report_shows_without_its_vms_may_be_about_any_vm(sile
 def test_an_event_that_names_no_vm_is_not_acknowledged() -> None:
     vague = replace(reboot(kind=Kind.UNKNOWN), resources=())
     held = record(events=(known(Kind.UNKNOWN, ids=("A1",)),))
-    seen = snapshot(drained("a", 1, held), readings={"a": told(vague)})
+    seen = snapshot(drained("a", 1, held), readings={"a": reported(vague)})
     plan = planned(seen, settings("events: {Unknown: {drain: true, acknowledge: true}}"))
 
     assert refusal(plan) == "it does not say which VMs it is about"
@@ -417,7 +419,7 @@ def test_an_event_that_names_no_vm_is_not_acknowledged() -> None:
 
 def test_an_event_without_an_id_can_not_be_acknowledged() -> None:
     nameless = reboot(event_id="")
-    plan = planned(snapshot(drained("a", 1, record()), readings={"a": told(nameless)}), settings(WANTED))
+    plan = planned(snapshot(drained("a", 1, record()), readings={"a": reported(nameless)}), settings(WANTED))
 
     assert given(plan_of(plan)) is None
     assert "acknowledgeDue" not in builders.codes(plan_of(plan))
@@ -425,7 +427,7 @@ def test_an_event_without_an_id_can_not_be_acknowledged() -> None:
 
 def test_an_event_that_is_reported_twice_is_acknowledged_once() -> None:
     same = reboot(vm_name(1))
-    seen = snapshot(drained("a", 1), readings={"a": told(same, replace(same, description="again"))})
+    seen = snapshot(drained("a", 1), readings={"a": reported(same, replace(same, description="again"))})
     plan = plan_of(planned(seen, settings(WANTED)))
 
     assert given(plan) == ["A1"]
@@ -435,10 +437,10 @@ def test_an_event_that_is_reported_twice_is_acknowledged_once() -> None:
 def test_only_the_first_three_reasons_are_listed_and_the_others_counted() -> None:
     others = [vm_name(number) for number in (5, 6, 7, 8)]
     four = planned(
-        snapshot(drained("a", 1), readings={"a": told(reboot(vm_name(1), *others))}), settings(WANTED)
+        snapshot(drained("a", 1), readings={"a": reported(reboot(vm_name(1), *others))}), settings(WANTED)
     )
     three = planned(
-        snapshot(drained("a", 1), readings={"a": told(reboot(vm_name(1), *others[:3]))}), settings(WANTED)
+        snapshot(drained("a", 1), readings={"a": reported(reboot(vm_name(1), *others[:3]))}), settings(WANTED)
     )
     reasons = [f"VM {name} is not a node of this cluster" for name in others]
 
@@ -452,7 +454,7 @@ def test_only_the_first_three_reasons_are_listed_and_the_others_counted() -> Non
 def test_each_of_several_events_is_acknowledged_by_its_own_lights() -> None:
     """B2 is of node a alone; A1 waits for node b."""
     held = record(events=(A1, known(ids=("B2",))))
-    readings = {"a": told(reboot(), reboot(vm_name(1), event_id="B2")), "b": told(reboot())}
+    readings = {"a": reported(reboot(), reboot(vm_name(1), event_id="B2")), "b": reported(reboot())}
     nodes = (drained("a", 1, held), drained("b", 2, BEING_DRAINED))
     plan = plan_of(planned(snapshot(*nodes, readings=readings), settings(WANTED)))
 
@@ -465,7 +467,7 @@ def test_each_of_several_events_is_acknowledged_by_its_own_lights() -> None:
 
 def test_several_events_that_may_start_are_one_annotation_in_order() -> None:
     held = record(events=(A1, known(ids=("B2",))))
-    both = told(reboot(vm_name(1), event_id="B2"), reboot(vm_name(1)))
+    both = reported(reboot(vm_name(1), event_id="B2"), reboot(vm_name(1)))
     plan = plan_of(planned(snapshot(drained("a", 1, held), readings={"a": both}), settings(WANTED)))
 
     assert given(plan) == ["A1", "B2"]
@@ -488,7 +490,7 @@ def test_when_a_second_event_drains_again_the_acknowledgement_is_removed_from_ev
 
 
 def acknowledged_before(name: str, instance: int, *, unschedulable: bool | None = None) -> Node:
-    """A node whose agent has been told so by an earlier pass."""
+    """A node whose agent has been asked by an earlier pass."""
     held = replace(record(events=(A1,)), acknowledged=("A1",))
     return drained(name, instance, held, annotations={ACKNOWLEDGE: '["A1"]'}, unschedulable=unschedulable)
 
@@ -537,7 +539,7 @@ def test_a_removed_acknowledgement_is_given_again_when_allowed_and_not_reported_
 def test_it_is_removed_when_the_settings_no_longer_want_it(off: str) -> None:
     nodes = pair()
     if off == "the wish":
-        seen = snapshot(*nodes, readings={"a": told(reboot()), "b": told(reboot())})
+        seen = snapshot(*nodes, readings={"a": reported(reboot()), "b": reported(reboot())})
         plan = planned(seen, settings())
     else:
         others = (reading(source="condition:VMEventScheduled"), reading(source="request"))
@@ -559,7 +561,7 @@ def test_it_is_removed_when_the_settings_no_longer_want_it(off: str) -> None:
 )
 def test_it_is_removed_once_the_event_has_started_or_gone(said: tuple[Signal, ...]) -> None:
     a, b = pair()
-    plan = planned(snapshot(a, b, readings={"a": told(*said), "b": told(*said)}), settings(WANTED))
+    plan = planned(snapshot(a, b, readings={"a": reported(*said), "b": reported(*said)}), settings(WANTED))
 
     for name in ("a", "b"):
         one = plan_of(plan, name)
@@ -597,7 +599,7 @@ def test_an_event_that_left_the_case_leaves_the_list() -> None:
     """Another one keeps the case open."""
     held = replace(record(events=(A1, known(Kind.REDEPLOY, ids=("B2",)))), acknowledged=("A1",))
     only = reboot(vm_name(1), kind=Kind.REDEPLOY, event_id="B2")
-    plan = planned(snapshot(drained("a", 1, held), readings={"a": told(only)}), settings(WANTED))
+    plan = planned(snapshot(drained("a", 1, held), readings={"a": reported(only)}), settings(WANTED))
 
     assert written(plan_of(plan)) == ()
 
@@ -620,7 +622,7 @@ def test_another_prefix_is_another_annotation() -> None:
     moved = replace(
         here, annotations={key.replace(PREFIX, prefix): text for key, text in here.annotations.items()}
     )
-    seen = snapshot(moved, prefix=prefix, readings={"a": told(reboot(vm_name(1)))})
+    seen = snapshot(moved, prefix=prefix, readings={"a": reported(reboot(vm_name(1)))})
     plan = plan_of(planned(seen, settings(f"{WANTED}\nkeys: {{prefix: {prefix}}}")))
 
     assert plan.todo.write is not None
@@ -646,7 +648,7 @@ def test_on_a_node_that_must_not_be_changed_only_the_acknowledgement_is_removed(
     if "text" in change:
         annotations[RECORD] = change["text"]
     node = replace(node, annotations=annotations, labels={**node.labels, **change.get("labels", {})})
-    plan = plan_of(planned(snapshot(node, readings={"a": told(reboot())}), settings(f"{WANTED}\n{text}")))
+    plan = plan_of(planned(snapshot(node, readings={"a": reported(reboot())}), settings(f"{WANTED}\n{text}")))
 
     assert plan.todo.write is not None
     assert dict(plan.todo.write.annotations) == {ACKNOWLEDGE: None}

@@ -33,9 +33,9 @@ from tests.support.builders import (
     planned,
     reading,
     record,
+    reported,
     signal,
     snapshot,
-    told,
 )
 from tests.support.worlds import world_of
 
@@ -95,7 +95,7 @@ def test_a_case_from_its_first_event_to_its_end() -> None:
 
 
 def test_where_nothing_holds_it_a_node_goes_from_operational_to_its_drain_in_one_pass() -> None:
-    plan = plan_of(planned(snapshot(node(), node("b"), readings={"a": told(signal())})))
+    plan = plan_of(planned(snapshot(node(), node("b"), readings={"a": reported(signal())})))
 
     assert [step.after for step in plan.transitions] == [State.REQUIRED, State.IN_MAINTENANCE]
     assert plan.todo.write is not None
@@ -273,7 +273,7 @@ POD = {"a": (builders.pod(),)}
 
 
 def test_a_reboot_that_becomes_a_freeze_stops_the_drain_and_keeps_the_node_until_it_has_gone() -> None:
-    freeze = told(signal(Kind.FREEZE, event_id="a1"))
+    freeze = reported(signal(Kind.FREEZE, event_id="a1"))
     seen = snapshot(_draining(), node("b"), readings={"a": freeze}, pods=POD, drains=_running())
     plan = plan_of(planned(seen))
 
@@ -291,7 +291,7 @@ def test_an_event_that_is_cancelled_in_mid_drain_stops_the_drain_and_the_node_se
 
 
 def test_a_drain_goes_on_past_the_end_of_its_window() -> None:
-    seen = snapshot(_draining(), node("b"), readings={"a": told(signal(event_id="A1"))}, pods=POD)
+    seen = snapshot(_draining(), node("b"), readings={"a": reported(signal(event_id="A1"))}, pods=POD)
     plan = plan_of(planned(seen, builders.settings(CLOSED)))
 
     assert plan.todo.drain is not None
@@ -300,7 +300,7 @@ def test_a_drain_goes_on_past_the_end_of_its_window() -> None:
 
 def test_a_pause_that_started_in_mid_drain_does_not_stop_it_but_starts_none() -> None:
     lm = builders.settings("events: {LiveMigration: {drain: true}}")
-    started = told(signal(Kind.LIVE_MIGRATION, event_id="A1", status=Status.STARTED))
+    started = reported(signal(Kind.LIVE_MIGRATION, event_id="A1", status=Status.STARTED))
     seen = snapshot(_draining(), node("b"), readings={"a": started, "b": started}, pods=POD)
     plan = planned(seen, lm)
 
@@ -311,7 +311,7 @@ def test_a_pause_that_started_in_mid_drain_does_not_stop_it_but_starts_none() ->
 
 def test_a_drain_that_has_evicted_all_it_may_is_done_and_names_what_it_kept() -> None:
     kept = {"a": (builders.pod("cache", empty_dir=True),)}
-    seen = snapshot(_draining(), node("b"), readings={"a": told(signal(event_id="A1"))}, pods=kept)
+    seen = snapshot(_draining(), node("b"), readings={"a": reported(signal(event_id="A1"))}, pods=kept)
     plan = plan_of(planned(seen))
 
     done = _written(plan).drain
@@ -323,7 +323,7 @@ def test_a_drain_that_has_evicted_all_it_may_is_done_and_names_what_it_kept() ->
 
 def test_a_new_event_of_another_kind_lets_more_go_and_drains_again() -> None:
     drained = held_node(record(events=(known(ids=("A1",)),)))
-    both = told(signal(event_id="A1"), signal(Kind.REDEPLOY, event_id="B2"))
+    both = reported(signal(event_id="A1"), signal(Kind.REDEPLOY, event_id="B2"))
     plan = plan_of(planned(snapshot(drained, node("b"), readings={"a": both})))
 
     assert plan.todo.drain is not None
@@ -361,7 +361,7 @@ def test_a_node_that_has_vanished_needs_nothing_more() -> None:
 
 
 def test_our_own_node_goes_last() -> None:
-    asks = {name: told(signal()) for name in "ab"}
+    asks = {name: reported(signal()) for name in "ab"}
     chosen = builders.settings("budget: {maxUnavailable: 2}")
     plan = planned(snapshot(node("a"), node("b"), readings=asks, own_node="a"), chosen)
 
@@ -371,7 +371,7 @@ def test_our_own_node_goes_last() -> None:
 
 
 def test_our_own_drain_waits_for_one_that_began_later() -> None:
-    asks = {name: told(signal(event_id="A1")) for name in "ab"}
+    asks = {name: reported(signal(event_id="A1")) for name in "ab"}
     seen = snapshot(_draining("a"), _draining("b"), readings=asks, own_node="a", drains=_running())
     plan = planned(seen)
 
@@ -381,7 +381,7 @@ def test_our_own_drain_waits_for_one_that_began_later() -> None:
 
 
 def test_a_node_that_the_autoscaler_deletes_is_neither_begun_nor_gone_on_with() -> None:
-    asks = {name: told(signal(event_id="A1")) for name in "ab"}
+    asks = {name: reported(signal(event_id="A1")) for name in "ab"}
     fresh, going = node("b", taints=(AUTOSCALER_TAINT,)), _draining(taints=(AUTOSCALER_TAINT,))
     plan = planned(snapshot(going, fresh, readings=asks, pods=POD, drains=_running()))
 
@@ -393,7 +393,7 @@ def test_a_node_that_the_autoscaler_deletes_is_neither_begun_nor_gone_on_with() 
 
 def test_a_drain_that_is_held_does_not_time_out() -> None:
     going = _draining(since=minutes(45), taints=(AUTOSCALER_TAINT,))
-    plan = plan_of(planned(snapshot(going, readings={"a": told(signal(event_id="A1"))}, pods=POD)))
+    plan = plan_of(planned(snapshot(going, readings={"a": reported(signal(event_id="A1"))}, pods=POD)))
 
     assert plan.todo.notices == ()
     assert plan.todo.write is None
@@ -401,7 +401,7 @@ def test_a_drain_that_is_held_does_not_time_out() -> None:
 
 def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
     over = held_node(record(quiet_since=NOW - minutes(5)), "b")
-    seen = snapshot(node(), over, readings={"a": told(signal())})
+    seen = snapshot(node(), over, readings={"a": reported(signal())})
     plan = planned(seen, builders.settings(mode="Finish"))
 
     assert codes(plan_of(plan)) == {"startsAllowed"}
@@ -420,7 +420,7 @@ def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
 )
 def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: str, said: str) -> None:
     broken = node(annotations={RECORD: text}, labels={STATE: "in-maintenance"}, unschedulable=True)
-    seen = snapshot(broken, readings={"a": told(signal())}, drains=_running())
+    seen = snapshot(broken, readings={"a": reported(signal())}, drains=_running())
     plan = plan_of(planned(seen))
 
     assert (plan.todo.write, plan.todo.drain, plan.todo.stop_drain) == (None, None, True)
@@ -431,7 +431,7 @@ def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: st
 
 def test_a_node_that_the_label_takes_out_is_held_and_counts() -> None:
     out = node(labels={"node-maintenance.dev/ignore": "true"}, unschedulable=True)
-    seen = snapshot(out, node("b"), readings={name: told(signal()) for name in "ab"})
+    seen = snapshot(out, node("b"), readings={name: reported(signal()) for name in "ab"})
     plan = planned(seen, builders.settings("budget: {maxUnavailable: 1}"))
 
     assert codes(plan_of(plan)) == {"lookedAfter"}
@@ -442,7 +442,7 @@ def test_a_node_that_the_label_takes_out_is_held_and_counts() -> None:
 def test_a_node_that_the_settings_do_not_select_is_not_there() -> None:
     chosen = builders.settings("nodeSelector: {agentpool: web}\nbudget: {maxUnavailable: 1}")
     other = node("z", pool="batch", unschedulable=True)
-    seen = snapshot(node(pool="web"), other, readings={name: told(signal()) for name in "az"})
+    seen = snapshot(node(pool="web"), other, readings={name: reported(signal()) for name in "az"})
     plan = planned(seen, chosen)
 
     assert [one.node for one in plan.nodes if one.starts] == ["a"]
@@ -451,7 +451,7 @@ def test_a_node_that_the_settings_do_not_select_is_not_there() -> None:
 
 def test_a_node_that_a_person_drains_by_hand_is_left_alone_and_holds_a_place() -> None:
     claimed = held_node(record(), claimed_by="alice")
-    seen = snapshot(claimed, node("b"), readings={name: told(signal()) for name in "ab"})
+    seen = snapshot(claimed, node("b"), readings={name: reported(signal()) for name in "ab"})
     plan = planned(seen, builders.settings("budget: {maxUnavailable: 1}"))
 
     assert (plan_of(plan).todo.write, codes(plan_of(plan))) == (None, {"notClaimed"})
@@ -462,7 +462,7 @@ def test_a_drain_that_takes_too_long_is_reported_with_what_blocks_it_and_tried_a
     blocker = Blocker("shop/web-1", "its budget shop/web allows none", "shop/web")
     seen = snapshot(
         _draining(since=minutes(30)),
-        readings={"a": told(signal(event_id="A1"))},
+        readings={"a": reported(signal(event_id="A1"))},
         pods=POD,
         drains=_running(blockers=(blocker,)),
     )
@@ -480,7 +480,7 @@ def test_only_so_many_nodes_are_drained_at_once() -> None:
     names = ("a", "b", "c")
     seen = snapshot(
         *(_draining(name) for name in names),
-        readings={name: told(signal(event_id="A1")) for name in names},
+        readings={name: reported(signal(event_id="A1")) for name in names},
         pods={name: (builders.pod("web", name),) for name in names},
     )
     plan = planned(seen, builders.settings("drain: {maxConcurrentNodes: 2}"))
@@ -492,14 +492,14 @@ def test_only_so_many_nodes_are_drained_at_once() -> None:
 def test_nodes_are_dealt_with_by_date_then_zone_then_name() -> None:
     nodes = [node("d", zone="1"), node("c", zone="2"), node("b", zone="1"), node("a", zone="3")]
     dates = {"a": NOW + minutes(9), "b": None, "c": NOW + minutes(9), "d": None}
-    asks = {name: told(signal(not_before=date)) for name, date in dates.items()}
+    asks = {name: reported(signal(not_before=date)) for name, date in dates.items()}
 
     assert [one.node for one in planned(snapshot(*nodes, readings=asks)).nodes] == ["c", "a", "b", "d"]
 
 
 def test_a_start_is_written_into_the_ledger_where_starts_are_spaced() -> None:
     chosen = builders.settings("budget: {maxUnavailable: 3, spacing: 10m}")
-    asks = {name: told(signal()) for name in "ab"}
+    asks = {name: reported(signal()) for name in "ab"}
     first = planned(snapshot(node(), node("b"), readings=asks), chosen)
 
     assert first.ledger == Ledger(NOW)
@@ -508,7 +508,7 @@ def test_a_start_is_written_into_the_ledger_where_starts_are_spaced() -> None:
 
 
 def test_a_clock_that_is_off_starts_nothing() -> None:
-    seen = snapshot(node(), node("b"), readings={"a": told(signal())}, skew=timedelta(seconds=31))
+    seen = snapshot(node(), node("b"), readings={"a": reported(signal())}, skew=timedelta(seconds=31))
 
     assert codes(plan_of(planned(seen))) == {"clockTrusted"}
 
@@ -539,7 +539,7 @@ def test_a_label_of_ours_without_a_record_is_taken_away() -> None:
 
 def test_every_check_that_stops_a_start_is_a_hold_not_only_the_first() -> None:
     seen = snapshot(
-        node(taints=(AUTOSCALER_TAINT,)), readings={"a": told(signal())}, skew=timedelta(minutes=5)
+        node(taints=(AUTOSCALER_TAINT,)), readings={"a": reported(signal())}, skew=timedelta(minutes=5)
     )
     plan = planned(seen, builders.settings(f"budget: {{maxUnavailable: 0}}\n{CLOSED}"))
 
@@ -554,7 +554,7 @@ def test_while_a_drain_goes_on_another_event_that_starts_no_drain_is_no_hold() -
     events = (known(Kind.FREEZE, ids=("B2",)), known(Kind.REBOOT, ids=("A1",)))
     undone = record(events=events, drain=DrainRecord(NOW - minutes(1)))
     here = snapshot(
-        held_node(undone), readings={"a": told(reboot, freeze)}, pods={"a": (builders.pod("web-1"),)}
+        held_node(undone), readings={"a": reported(reboot, freeze)}, pods={"a": (builders.pod("web-1"),)}
     )
 
     plan = plan_of(planned(here, builders.settings(text)))

@@ -397,13 +397,13 @@ def test_before_the_deadline_minus_the_pods_grace_it_is_deleted_where_that_is_al
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         pytest.param(Forbidden("no", status=403), False, id="refused"),
         pytest.param(Unreachable("connection reset"), True, id="perhaps done"),
     ],
 )
-def test_a_stage_that_was_refused_is_not_reported_as_taken(error: ReconcilerError, told: bool) -> None:
+def test_a_stage_that_was_refused_is_not_reported_as_taken(error: ReconcilerError, reported: bool) -> None:
     scene = _scene(terminates_in=1000)
     scene.deployment("web", "a", grace=60)
     scene.add_budget("web", max_unavailable=0)
@@ -414,7 +414,7 @@ def test_a_stage_that_was_refused_is_not_reported_as_taken(error: ReconcilerErro
     progress = drive.run(545)["a"]
 
     assert "delete" in {one.verb for one in scene.requests}
-    assert bool(progress.escalations) == told
+    assert bool(progress.escalations) == reported
 
 
 def test_a_pod_stuck_on_a_dead_node_is_deleted_without_grace_where_that_is_allowed() -> None:

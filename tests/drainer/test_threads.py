@@ -43,12 +43,12 @@ def _finish(drainer: Drainer, *nodes: str) -> dict[str, DrainProgress]:
 
 
 @pytest.fixture
-def told() -> list[DrainProgress]:
+def reported() -> list[DrainProgress]:
     """What on_progress was given."""
     return []
 
 
-def test_two_nodes_are_drained_side_by_side_and_no_budget_is_overdrawn(told: list[DrainProgress]) -> None:
+def test_two_nodes_are_drained_side_by_side_and_no_budget_is_overdrawn(reported: list[DrainProgress]) -> None:
     alive = _Alive()
     scene = alive.scene
     for node in ("a", "b"):
@@ -56,7 +56,7 @@ def test_two_nodes_are_drained_side_by_side_and_no_budget_is_overdrawn(told: lis
             scene.deployment(f"{node}{app}", node, 4)
             scene.add_budget(f"{node}{app}", max_unavailable=1)
     with alive.running():
-        drainer = Drainer(alive.api, SystemClock(), on_progress=told.append)
+        drainer = Drainer(alive.api, SystemClock(), on_progress=reported.append)
         since = datetime.now(UTC)
         drainer.start(order_for("a", since=since))
         drainer.start(order_for("b", since=since))
@@ -66,7 +66,7 @@ def test_two_nodes_are_drained_side_by_side_and_no_budget_is_overdrawn(told: lis
     assert {Phase.DRAINED} == {one.phase for one in progress.values()}
     assert not scene.overdrawn
     assert not scene.there("a") + scene.there("b")
-    assert {"a", "b"} == {one.node for one in told if one.phase is Phase.DRAINED}
+    assert {"a", "b"} == {one.node for one in reported if one.phase is Phase.DRAINED}
 
 
 def test_what_goes_wrong_is_in_the_progress_and_not_in_the_callers_thread() -> None:

@@ -203,7 +203,7 @@ def test_what_is_left_to_karpenter(text: str, labels: dict[str, str], asks: bool
         pytest.param("{KernelDeadlock: {for: 5m}}", NOW - minutes(4), False, NOW + minutes(1), id="not yet"),
         pytest.param("{KernelDeadlock: {for: 5m}}", NOW - minutes(5), True, None, id="long enough"),
         pytest.param("{KernelDeadlock: {}}", None, True, None, id="at once"),
-        pytest.param("{KernelDeadlock: {drain: false}}", None, False, None, id="only told of"),
+        pytest.param("{KernelDeadlock: {drain: false}}", None, False, None, id="only reported"),
         pytest.param("{OutOfDisk: {}}", None, False, None, id="named no longer"),
     ],
 )

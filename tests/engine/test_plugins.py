@@ -101,7 +101,7 @@ def test_a_registered_check_and_trigger_work_as_soon_as_a_profile_names_them() -
 
     @trigger("howl")
     def howl(_: Situation, effects: Effects) -> Effects:
-        return effects.told(Notice("Howled", "awoo"))
+        return effects.with_notice(Notice("Howled", "awoo"))
 
     assert moon_full.name == "moonFull"
     checks, triggers = plugins.registered_checks(), plugins.registered_triggers()

@@ -76,8 +76,8 @@ def _preview(
     restart_singletons: bool = False,
 ) -> tuple[str, ...]:
     order = DrainOrder("leaving", "uid", START, None, restart_singletons=restart_singletons)
-    told = preview(order, nodes, pods, budgets, START)
-    return tuple(f"{one.pod} {one.because}" for one in told.blockers)
+    reported = preview(order, nodes, pods, budgets, START)
+    return tuple(f"{one.pod} {one.because}" for one in reported.blockers)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ def _preview(
 def test_what_would_block_is_named_before_anything_moves(
     pod: Pod, budgets: list[PodDisruptionBudget], words: str | None
 ) -> None:
-    told = _preview([pod], budgets)
+    reported = _preview([pod], budgets)
 
-    assert bool(told) == (words is not None)
-    assert words is None or words in told[0]
+    assert bool(reported) == (words is not None)
+    assert words is None or words in reported[0]
 
 
 def test_where_pods_are_deleted_no_budget_blocks() -> None:
@@ -142,10 +142,10 @@ ALONE = replace(BUDGET, desired=1, healthy=1, expected=1)
 def test_a_singleton_that_would_be_restarted_is_said_to_be(
     pod: Pod, budget: PodDisruptionBudget, everywhere: bool, restarted: bool
 ) -> None:
-    (told,) = _preview([pod], [budget], restart_singletons=everywhere)
+    (reported,) = _preview([pod], [budget], restart_singletons=everywhere)
 
-    assert "PDB" in told
-    assert ("restarted instead" in told) == restarted
+    assert "PDB" in reported
+    assert ("restarted instead" in reported) == restarted
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_a_singleton_that_would_be_restarted_is_said_to_be(
     ],
 )
 def test_room_is_judged_by_requests_and_taints(node: Node, words: str | None) -> None:
-    told = room([LEAVING, node], [WEB], [WEB])
+    reported = room([LEAVING, node], [WEB], [WEB])
 
-    assert bool(told) == (words is not None)
-    assert words is None or words in told[0]
+    assert bool(reported) == (words is not None)
+    assert words is None or words in reported[0]
 
 
 def test_room_is_judged_by_selectors_and_affinity() -> None:
@@ -176,22 +176,22 @@ def test_room_is_judged_by_selectors_and_affinity() -> None:
     other = Placement(affinity=((Requirement("pool", "NotIn", ("a",)),),))
     either = Placement(affinity=(*other.affinity, (Requirement("pool", "Exists"),)))
 
-    def told(placement: Placement) -> bool:
+    def reported(placement: Placement) -> bool:
         return bool(room([ROOMY], [], [replace(WEB, placement=placement)]))
 
-    assert [told(there), told(other), told(either)] == [False, True, False]
+    assert [reported(there), reported(other), reported(either)] == [False, True, False]
 
 
 def test_a_toleration_opens_a_tainted_node() -> None:
     node = replace(ROOMY, taints=(Taint("gpu", "yes", "NoSchedule"),))
 
-    def told(toleration: Toleration) -> bool:
+    def reported(toleration: Toleration) -> bool:
         return bool(room([node], [], [replace(WEB, placement=Placement(tolerations=(toleration,)))]))
 
-    assert not told(Toleration("gpu", "Equal", "yes"))
-    assert not told(Toleration("", "Exists"))
-    assert told(Toleration("gpu", "Equal", "no"))
-    assert told(Toleration("gpu", "Exists", "", "NoExecute"))
+    assert not reported(Toleration("gpu", "Equal", "yes"))
+    assert not reported(Toleration("", "Exists"))
+    assert reported(Toleration("gpu", "Equal", "no"))
+    assert reported(Toleration("gpu", "Exists", "", "NoExecute"))
 
 
 def test_what_runs_there_already_takes_its_room() -> None:
@@ -204,10 +204,10 @@ def test_what_runs_there_already_takes_its_room() -> None:
 
 
 def test_what_is_not_known_is_reported() -> None:
-    told = room([ROOMY], [], [replace(WEB, placement=Placement(topology=True), claims=("data",))])
+    reported = room([ROOMY], [], [replace(WEB, placement=Placement(topology=True), claims=("data",))])
 
-    assert any("topology" in text for text in told)
-    assert any("volumes" in text for text in told)
+    assert any("topology" in text for text in reported)
+    assert any("volumes" in text for text in reported)
 
 
 @given(st.lists(st.integers(1, 3000), max_size=12), st.integers(1, 4000))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.runtime.log_line import LARGEST_LINE, to_line
-from jobs.runtime.logs import Teller, log_as_json
+from jobs.runtime.logs import PassLog, log_as_json
 
 # With surrogates and control characters, unlike the default.
 TEXTS = st.text(st.characters(), max_size=50)
@@ -89,7 +89,7 @@ def test_an_unexpected_error_is_logged_with_its_traceback(capsys: pytest.Capture
     try:
         broken()
     except OverflowError as error:
-        Teller().unexpected(error, 3, 4.0)
+        PassLog().unexpected(error, 3, 4.0)
 
     found = strict(capsys.readouterr().out.rstrip("\n"))
     assert (found["event"], found["level"], found["failures"]) == ("pass failed", "error", 3)

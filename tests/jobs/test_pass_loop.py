@@ -18,7 +18,7 @@ AT_ONCE: Callable[[int], float] = lambda _: 0.0  # noqa: E731
 
 
 class Passes:
-    """Passes that do as they are told: one item of `script` each, then nothing but success."""
+    """Passes that do what the test says: one item of `script` each, then nothing but success."""
 
     def __init__(self, *script: BaseException | float | None) -> None:
         self.script = list(script)

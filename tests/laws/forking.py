@@ -75,7 +75,7 @@ class _Watching:
             self.failed = self.failed or report.nodeid
 
 
-def _run(files: Sequence[str], told: Connection) -> None:
+def _run(files: Sequence[str], results: Connection) -> None:
     """Run test files in this process, which ends afterwards."""
     # A group of its own: what the tests start ends with it.
     os.setsid()
@@ -94,8 +94,8 @@ def _run(files: Sequence[str], told: Connection) -> None:
         "ignore::pytest.PytestAssertRewriteWarning",
     ]
     code = pytest.main([*options, *files], plugins=[watching])
-    told.send(Ended(int(code), watching.passed, watching.failed))
-    told.close()
+    results.send(Ended(int(code), watching.passed, watching.failed))
+    results.close()
 
 
 def run(files: Sequence[str]) -> Ended:

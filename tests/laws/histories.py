@@ -51,9 +51,9 @@ class History:
         """Let time pass; detectors that live write their heartbeats."""
         self.world.advance(time)
         for name, node in list(self.cluster.nodes.items()):
-            told = node.condition(MAIN)
-            if told is not None and name not in self.silent:
-                self.cluster.set_condition(name, replace(told, heartbeat=self.now))
+            reported = node.condition(MAIN)
+            if reported is not None and name not in self.silent:
+                self.cluster.set_condition(name, replace(reported, heartbeat=self.now))
 
     def look(self) -> tuple[Plan, tuple[Outcome, ...]]:
         """Run one pass, and what its drains do after it."""
@@ -154,8 +154,8 @@ def _say(draw: st.DrawFn) -> Step:
 
     def happen(history: History) -> None:
         if name in history.cluster.nodes:
-            told = builders.condition(MAIN, "True", message, at=history.now)
-            history.cluster.set_condition(name, told)
+            reported = builders.condition(MAIN, "True", message, at=history.now)
+            history.cluster.set_condition(name, reported)
 
     return happen
 

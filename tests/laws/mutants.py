@@ -184,14 +184,14 @@ MUTANTS = (
     ),
     Mutant(
         5,
-        "a list that ARM refuses tells nothing",
+        "a list that ARM refuses reports nothing",
         "reconciler/sources/polled.py",
         "        if answer.problem:\n            return self._unknown(answer.problem)\n",
         "",
     ),
     Mutant(
         5,
-        "a list that ARM was not asked for tells nothing new",
+        "a list that ARM was not asked for reports nothing new",
         "reconciler/sources/polled.py",
         "        if now >= answer.again:\n            patience",
         "        if False:\n            patience",
@@ -234,7 +234,7 @@ MUTANTS = (
     ),
     Mutant(
         6,
-        "an event that comes back starts the settling anew",
+        "an event that comes back starts the settling again",
         "reconciler/engine/case.py",
         "events=_unique(fresh), quiet_since=None)",
         "events=_unique(fresh))",
@@ -273,7 +273,7 @@ MUTANTS = (
     Mutant(
         8,
         "a drain's time-out is a moment of change",
-        "reconciler/decide/telling.py",
+        "reconciler/decide/reporting.py",
         "drain.since + drain.timeout if drain is not None and drain.timeout is not None else None",
         "None",
     ),
@@ -281,7 +281,7 @@ MUTANTS = (
         8,
         "an old heartbeat is a moment of change",
         "reconciler/decide/__init__.py",
-        "*silences(seen)",
+        "*expiries(seen)",
         "*()",
     ),
     Mutant(
@@ -392,7 +392,7 @@ MUTANTS = (
     ),
     Mutant(
         12,
-        "no drain begins anew",
+        "no drain begins again",
         "reconciler/decide/acknowledging.py",
         "        and not cases.newly_asking(record, cases.not_dismissed(record, one.judged))\n",
         "",
@@ -436,7 +436,7 @@ MUTANTS = (
     ),
     Mutant(
         12,
-        "what IMDS does not tell now is not posted",
+        "what IMDS does not report now is not posted",
         "jobs/agent/program.py",
         "        if not self._imds_failures:\n            self._ack",
         "        if True:\n            self._ack",
@@ -631,7 +631,7 @@ MUTANTS = (
     ),
     Mutant(
         0,
-        "a time not allowed is told while it lasts",
+        "a time not allowed is reported while it lasts",
         "reconciler/calendar/windows.py",
         "if run is not None and run.holds(now) and not freeze",
         "if run is not None and not freeze",
@@ -671,7 +671,7 @@ MUTANTS = (
     ),
     Mutant(
         0,
-        "people are told after other tools were shown",
+        "notices are sent after publications",
         "reconciler/act.py",
         "        *_publish(plan, outside.writer, refused),\n    )\n"
         "    _notify(plan, outside.notifier, refused)\n",
@@ -681,7 +681,7 @@ MUTANTS = (
     ),
     Mutant(
         0,
-        "what was not written is not told",
+        "what was not written is not reported",
         "reconciler/act.py",
         "if write is not None and node.node not in refused:",
         "if write is not None:",
@@ -851,7 +851,7 @@ MUTANTS = (
     ),
     Mutant(
         0,
-        "an outcome tells a step from another change",
+        "an outcome distinguishes a step from another change",
         "reconciler/model/actions.py",
         "moved = plan.transitions and plan.after is not plan.before",
         "moved = plan.transitions",
@@ -859,7 +859,7 @@ MUTANTS = (
     ),
     Mutant(
         0,
-        "the demo tells one reason for a cordon",
+        "the demo prints one reason for a cordon",
         "reconciler/simulation/story.py",
         "if hold.code != skipped",
         "if True",

@@ -10,13 +10,13 @@ from tests.support.worlds import look, world_of
 
 def report() -> str:
     """A pass over nodes with several sources each, as JSON."""
-    told = builders.published(
+    published = builders.published(
         {"EventId": "B2", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""},
         {"EventId": "A1", "EventType": "Freeze", "EventStatus": "Scheduled", "NotBefore": "soon"},
     )
     nodes = [
         builders.node(
-            f"n{number}", zone=str(number % 3), annotations={IMDS: told, REQUEST: builders.DRAIN_NOW}
+            f"n{number}", zone=str(number % 3), annotations={IMDS: published, REQUEST: builders.DRAIN_NOW}
         )
         for number in range(9)
     ]

@@ -79,7 +79,7 @@ def test_over_any_history_no_foreign_cordon_is_undone(
     history.api.before_write = watch
     ends = [(come_to_an_end, timedelta(minutes=1)), *[(nothing, timedelta(minutes=6))] * 3]
     for happen, wait in (*steps, *ends):
-        # One thing a pass: a cordon that is undone and done again unseen can't be told from ours.
+        # One thing a pass: a cordon that is undone and done again unseen can't be distinguished from ours.
         happen(history)
         history.wait(wait)
         history.look()

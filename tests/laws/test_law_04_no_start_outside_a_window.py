@@ -1,4 +1,4 @@
-"""Law 4: no drain starts outside a window, or where it is not allowed, but by the deadline rule, as told."""
+"""Law 4: no drain starts outside a window, or where it is not allowed, but by the deadline rule."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
 ) -> None:
     seen = observe(world.outside, policy, NOW)
     readings = seen.readings["n0"]
-    told = seen.nodes[0].annotations.get(builders.RECORD, "")
-    on_record = [one for one in readings if f'"{one.source}"' in told]
+    reported = seen.nodes[0].annotations.get(builders.RECORD, "")
+    on_record = [one for one in readings if f'"{one.source}"' in reported]
     # Mostly a source that matters: one that has reported an event on the record.
     chosen = on_record if on_record and which % 4 else readings
     silent = chosen[which % len(chosen)]
@@ -81,7 +81,7 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
         return opened, any(one.starts for one in nodes) and not asked
 
     opened, started_alone = uncordons_or_starts()
-    if f'"{silent.source}"' in told and '"dismissed"' not in told:
+    if f'"{silent.source}"' in reported and '"dismissed"' not in reported:
         sighted = decide(seen, assess(seen, NOW), policy, NOW)
         KEPT.count(any(one.todo.write and one.todo.write.unschedulable is False for one in sighted.nodes))
         assert not opened

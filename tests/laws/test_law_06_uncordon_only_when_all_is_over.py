@@ -66,22 +66,22 @@ def _happen(world: World, what: str, now: datetime) -> None:
             world.cluster.set_condition("a", Condition("Ready", up, transition=now))
 
 
-def _told_and_restless(world: World, told: set[str]) -> bool:
+def _told_and_restless(world: World, reported: set[str]) -> bool:
     """Whether any source that has reported the event still reports it, or can't be read."""
     node = world.cluster.nodes["a"]
     if REQUEST in node.annotations:
-        told.add("request")
+        reported.add("request")
     if IMDS in node.annotations and not world.cluster.agents.not_ready:
-        told.add("imds")
+        reported.add("imds")
     main = node.condition(MAIN)
     assert main is not None
     if main.status == "True":
-        told.add("condition")
+        reported.add("condition")
     blind = bool(world.cluster.agents.not_ready)
     return (
         REQUEST in node.annotations
-        or ("imds" in told and (blind or IMDS in node.annotations))
-        or ("condition" in told and main.status != "False")
+        or ("imds" in reported and (blind or IMDS in node.annotations))
+        or ("condition" in reported and main.status != "False")
     )
 
 
@@ -103,25 +103,25 @@ def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
 ) -> None:
     policy = builders.settings(f"uncordon: {{settle: {settle}m}}\nbudget: {{maxUnavailable: 100%}}")
     history = History(world_of([builders.node("a", conditions=(builders.quiet(),))]), policy)
-    told: set[str] = set()
+    reported: set[str] = set()
     quiet_since: list[datetime] = []
 
     def check(write: Call) -> None:
         if isinstance(write.content, NodeWrite) and write.content.unschedulable is False:
             node = history.cluster.nodes["a"]
             OPENED.count()
-            assert quiet_since, "a source tells of the event, or can't say"
+            assert quiet_since, "a source reports the event, or can't say"
             assert history.now - quiet_since[0] >= policy.uncordon.settle
             assert node.ready
             assert node.ready_changed is not None
             assert history.now - node.ready_changed >= policy.uncordon.settle
-            told.clear()
+            reported.clear()
 
     history.api.before_write = check
     _happen(history.world, "request", NOW)
     for what, wait in (("nothing", 0), *steps):
         _happen(history.world, what, history.now)
-        if _told_and_restless(history.world, told):
+        if _told_and_restless(history.world, reported):
             quiet_since.clear()
         elif not quiet_since:
             quiet_since.append(history.now)
@@ -149,7 +149,7 @@ def test_once_all_is_over_the_node_does_come_back() -> None:
 
 
 def _waiting_for_its_uncordon() -> History:
-    """A node that is drained, its event gone and told as gone just now."""
+    """A node that is drained, its event gone and reported as gone just now."""
     history = History(world_of([builders.node("a", conditions=(builders.quiet(),))]), builders.settings())
     for what in ("imds started", "imds gone"):
         _happen(history.world, what, NOW)
@@ -202,10 +202,10 @@ def test_a_node_whose_machine_is_being_deleted_stays_cordoned_though_its_event_h
 
 
 def test_a_source_that_said_gone_while_the_other_was_silent_has_to_be_heard_again_once_it_is_silent() -> None:
-    told = builders.condition(MAIN, "True", "Reboot Scheduled. EventId: A1")
+    reported = builders.condition(MAIN, "True", "Reboot Scheduled. EventId: A1")
     annotations = {IMDS: builders.published({"EventId": "A1", "EventType": "Reboot"})}
     history = History(
-        world_of([builders.node("a", conditions=(told,), annotations=annotations)]), builders.settings()
+        world_of([builders.node("a", conditions=(reported,), annotations=annotations)]), builders.settings()
     )
     history.until_still()
     history.cluster.annotate("a", IMDS, builders.published())

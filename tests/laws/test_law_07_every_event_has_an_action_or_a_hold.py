@@ -50,8 +50,8 @@ def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_
         )
         if matters:
             MATTERS.count()
-            told = plans[node.name]
-            assert told.acts or told.holds
+            reported = plans[node.name]
+            assert reported.acts or reported.holds
             assert f"\n{node.name}" in text
     for one in plan.nodes:
         for hold in one.holds:

@@ -72,7 +72,7 @@ def test_the_order_in_which_things_were_seen_changes_nothing(
 
 def test_the_plan_does_not_hang_on_how_this_process_hashes_text() -> None:
     code = "from tests.laws.one_report import report; print(report())"
-    told = [
+    reported = [
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -83,5 +83,5 @@ def test_the_plan_does_not_hang_on_how_this_process_hashes_text() -> None:
         for seed in ("1", "2", "3", "4", "5")
     ]
 
-    assert len(set(told)) == 1
-    assert '"n0"' in told[0]
+    assert len(set(reported)) == 1
+    assert '"n0"' in reported[0]

@@ -44,7 +44,7 @@ TRUSTING = (
 )
 
 
-def told(
+def reported(
     *instances: int, event_id: str = "A1", kind: str = "Reboot", extra: tuple[object, ...] = ()
 ) -> Event:
     """An event of these nodes' VMs, and of what else it names."""
@@ -75,7 +75,7 @@ class Azure(History):
                 self.cluster.annotate(name, IMDS, text)
 
     def acknowledged(self) -> dict[str, list[str]]:
-        """What the agents of the nodes are told to acknowledge."""
+        """What the agents of the nodes are asked to acknowledge."""
         return {
             name: json.loads(node.annotations[ACKNOWLEDGE])
             for name, node in self.cluster.nodes.items()
@@ -150,7 +150,7 @@ Happening = Callable[[Azure], None]
 def _schedules(event_id: str, kind: str, names: set[int], extra: tuple[object, ...]) -> Happening:
     def happen(history: Azure) -> None:
         spelled = event_id.lower() if len(names) == 1 else event_id
-        history.events[event_id] = told(*sorted(names), event_id=spelled, kind=kind, extra=extra)
+        history.events[event_id] = reported(*sorted(names), event_id=spelled, kind=kind, extra=extra)
 
     return happen
 
@@ -291,7 +291,7 @@ def test_over_any_history_what_is_acknowledged_is_drained_and_removed_by_the_nex
 def drained(*instances: int, policy: str = TRUSTING, kind: str = "Reboot") -> Azure:
     """The nodes of an event's VMs, each drained for it, and the event acknowledged."""
     history = three_nodes(builders.settings(policy))
-    history.events["A1"] = told(*instances, kind=kind)
+    history.events["A1"] = reported(*instances, kind=kind)
     history.go_on(passes=3)
     assert history.acknowledged() == {f"n{number}": ["A1"] for number in instances}
     return history
@@ -310,7 +310,7 @@ def test_an_event_of_drained_nodes_is_acknowledged_on_each_of_them_and_reported_
     """All nodes fit the budget: an event of more nodes waits forever, because none of them returns."""
     policy = f"events: {{{kind}: {{acknowledge: true}}}}\nbudget: {{{budget}}}\n{more}"
     history = three_nodes(builders.settings(policy))
-    history.events["A1"] = told(*sorted(instances), kind=kind)
+    history.events["A1"] = reported(*sorted(instances), kind=kind)
     history.go_on(passes=6)
     fits = "100%" in budget or len(instances) <= int(budget[-1])
     named = {f"n{number}" for number in instances}
@@ -372,7 +372,7 @@ AMISS = {
     "a node is opened": _opens("n1"),
     "a node is another one": _comes_back_as_new("n1"),
     "a node vanishes": lambda history: history.cluster.delete_node("n1"),
-    "a node is drained anew": _has_to_go_on_draining("n1"),
+    "a node is drained again": _has_to_go_on_draining("n1"),
     "an agent goes blind": _goes_blind("n1"),
     "it names a stranger": _names(0, 1, extra=(STRANGER,)),
     "it names a stranger to one node alone": _only_told_to("n1", _names(0, 1, extra=(STRANGER,))),
@@ -399,8 +399,8 @@ def test_it_is_removed_from_every_node_by_the_next_pass(what: str) -> None:
 @pytest.mark.parametrize("what", [what for what in AMISS if "one node" not in what])
 def test_it_is_never_given_where_it_was_so_from_the_beginning(what: str) -> None:
     history = three_nodes(builders.settings(TRUSTING))
-    history.events["A1"] = told(0, 1)
-    # Drained, and not yet told.
+    history.events["A1"] = reported(0, 1)
+    # Drained, and its agent is not asked yet.
     history.go_on(passes=2)
     assert history.acknowledged() == {}
     AMISS[what](history)
@@ -413,7 +413,7 @@ def test_it_is_never_given_where_it_was_so_from_the_beginning(what: str) -> None
 def test_a_node_that_is_not_empty_yet_keeps_the_others_waiting() -> None:
     history = three_nodes(builders.settings(TRUSTING))
     history.cluster.clear_node("n1", builders.pod("slow", "n1", deleting_until=NOW + minutes(9)))
-    history.events["A1"] = told(0, 1)
+    history.events["A1"] = reported(0, 1)
     history.go_on(passes=4)
     assert history.acknowledged() == {}
     history.cluster.clear_node("n1")
@@ -425,7 +425,7 @@ def test_a_node_that_is_not_empty_yet_keeps_the_others_waiting() -> None:
 def test_a_second_event_of_drained_nodes_is_acknowledged_once_it_is_on_their_records() -> None:
     """It has the same kind and date, so that no drain starts again."""
     history = drained(0, 1)
-    history.events["B2"] = told(0, 1, event_id="B2")
+    history.events["B2"] = reported(0, 1, event_id="B2")
     history.go_on()
     assert history.acknowledged() == {"n0": ["A1"], "n1": ["A1"]}
     history.go_on()
@@ -440,7 +440,7 @@ def test_an_event_that_does_not_say_which_vms_it_is_about_is_not_acknowledged() 
         "VMEventScheduled", "True", f"Reboot Scheduled: {rfc1123(NOW + minutes(14))}. EventId: A1"
     )
     history.cluster.set_condition("n0", condition)
-    history.events["A1"] = {**told(0), "Resources": []}
+    history.events["A1"] = {**reported(0), "Resources": []}
     history.go_on(passes=4)
 
     record = builders.case_of(history.cluster.nodes["n0"])
@@ -486,7 +486,7 @@ def test_over_any_days_at_imds_only_what_the_node_names_is_started_and_once(
     world.begin()
     allowed: set[str] = set()
     for now, text in course:
-        world.imds.tell(*now)
+        world.imds.announce(*now)
         world.api.say(text)
         world.step()
         ours = [one for one in now if VM in one["Resources"]]
@@ -510,7 +510,7 @@ def test_over_any_days_at_imds_without_an_annotation_nothing_is_ever_started(
     world.begin()
     world.api.say(text)
     for now in course:
-        world.imds.tell(*now)
+        world.imds.announce(*now)
         world.step()
 
     assert world.posts == 0
@@ -520,7 +520,7 @@ def test_an_acknowledgement_is_posted_once_even_if_imds_still_shows_the_event_as
     world: World,
 ) -> None:
     world.begin()
-    world.imds.tell(event(VM, event_id="A"))
+    world.imds.announce(event(VM, event_id="A"))
     world.api.say('["A"]')
     world.step(times=5)
 
@@ -529,7 +529,7 @@ def test_an_acknowledgement_is_posted_once_even_if_imds_still_shows_the_event_as
 
 def test_what_has_started_is_not_posted(world: World) -> None:
     world.begin()
-    world.imds.tell(started(event(VM, event_id="A")))
+    world.imds.announce(started(event(VM, event_id="A")))
     world.api.say('["A"]')
     world.step()
 
@@ -541,7 +541,7 @@ def test_what_is_removed_before_it_is_posted_is_not_posted(forgetful_world: Worl
     forgetful_world.api.say('["A"]')
     forgetful_world.step()
     forgetful_world.api.say(None)
-    forgetful_world.imds.tell(event(VM, event_id="A"))
+    forgetful_world.imds.announce(event(VM, event_id="A"))
     forgetful_world.step()
 
     assert forgetful_world.posts == 0
@@ -550,7 +550,7 @@ def test_what_is_removed_before_it_is_posted_is_not_posted(forgetful_world: Worl
 def test_while_imds_is_silent_nothing_is_posted(world: World) -> None:
     """What it called scheduled, and would not start at first, may have started since."""
     world.begin()
-    world.imds.tell(event(VM, event_id="A"))
+    world.imds.announce(event(VM, event_id="A"))
     world.api.say('["A"]')
     world.imds.refuse(Answer(503))
     world.step()
@@ -564,7 +564,7 @@ def test_while_imds_is_silent_nothing_is_posted(world: World) -> None:
 
 def test_an_event_that_does_not_say_whose_it_is_is_not_posted(world: World) -> None:
     world.begin()
-    world.imds.tell({**event(VM, event_id="A"), "Resources": []})
+    world.imds.announce({**event(VM, event_id="A"), "Resources": []})
     world.api.say('["A"]')
     world.step()
 

@@ -63,8 +63,8 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
         assert without_write(theirs) == without_write(mine)
         assert (theirs.todo.write is None) == (mine.todo.write is None)
     document = to_document(other, outcomes, rehearsed=False)
-    for told in (as_text(document), as_json(document), as_markdown(document)):
-        assert told.encode("utf-8")
+    for reported in (as_text(document), as_json(document), as_markdown(document)):
+        assert reported.encode("utf-8")
 
 
 @settings(max_examples=100)

@@ -90,8 +90,8 @@ def test_an_error_in_a_step_over_all_nodes_holds_its_node_only(
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("reconciler.decide.telling", "_silence"),
-        ("reconciler.decide.telling", "_moments"),
+        ("reconciler.decide.reporting", "_silence"),
+        ("reconciler.decide.reporting", "_moments"),
         ("reconciler.publishing.node_maintenances", "_living"),
     ],
 )
@@ -143,11 +143,11 @@ def test_an_error_in_the_client_of_a_source_makes_its_readings_unknown_and_is_tr
 
 class _Notifier:
     def __init__(self, error: Exception) -> None:
-        self.told: list[str] = []
+        self.notified: list[str] = []
         self._error = error
 
     def notify(self, notification: Notification) -> None:
-        self.told.append(notification.node)
+        self.notified.append(notification.node)
         raise self._error
 
 
@@ -160,7 +160,7 @@ def test_an_error_in_a_notifier_ends_no_pass_but_a_lost_lock_does() -> None:
         builders.settings("budget: {maxUnavailable: 100%}"),
         world.now,
     )
-    assert set(broken.told) == {"a", Z}
+    assert set(broken.notified) == {"a", Z}
 
     world = world_of(asking)
     with pytest.raises(LockLost):
@@ -189,9 +189,9 @@ def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report(
     broken = replace(plan_of(plan, Z), events=(None,), checks=(None,))  # type: ignore[arg-type]
     plan = replace(plan, nodes=(*(one for one in plan.nodes if one.node != Z), broken))
     document = to_document(plan, rehearsed=True)
-    for told in (as_text(document), as_json(document), as_markdown(document)):
-        assert Z in told
-        assert "an error in this program" in told
+    for reported in (as_text(document), as_json(document), as_markdown(document)):
+        assert Z in reported
+        assert "an error in this program" in reported
 
 
 @pytest.mark.parametrize(("spacing", "starts"), [("10m", False), ("0s", True)])

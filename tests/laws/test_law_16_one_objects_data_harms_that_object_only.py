@@ -133,8 +133,8 @@ def _without_places(one: NodePlan) -> object:
 
 def _readable(plan: Plan, rehearsed: bool = False) -> None:
     document = to_document(plan, (), rehearsed=rehearsed)
-    for told in (as_text(document), as_json(document), as_markdown(document)):
-        assert told.encode("utf-8")
+    for reported in (as_text(document), as_json(document), as_markdown(document)):
+        assert reported.encode("utf-8")
 
 
 OTHERS = Hits()
@@ -360,7 +360,7 @@ def test_pods_that_break_the_preview_of_one_node_leave_the_others_theirs() -> No
     broken = replace(pods[Z], annotations=_Broken())
     seen = builders.snapshot(
         *draining.values(),
-        readings={name: builders.told(builders.signal(source="request")) for name in draining},
+        readings={name: builders.reported(builders.signal(source="request")) for name in draining},
         pods={"a": (pods["a"],), Z: (pods[Z],)},
     )
     plan = builders.planned(seen)

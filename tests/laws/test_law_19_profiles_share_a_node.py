@@ -32,14 +32,16 @@ from tests.support.builders import (
     planned,
     record,
     remembered,
+    reported,
     signal,
     snapshot,
-    told,
 )
 
 OTHER = Claim(ClaimKind.PROFILE, "patching")
 WAITING = CaseRecord(State.REQUIRED, NOW - minutes(30), cordon=Cordon.OURS)
 """Another profile whose next step is the maintenance, so that it claims the cordon."""
+
+READINGS = (reported(), reported(), reported(signal()), reported(signal(not_before=NOW + minutes(60))))
 
 
 def shared(mine: CaseRecord, other: CaseRecord = WAITING) -> Record:
@@ -57,7 +59,7 @@ def written(plan: NodePlan) -> Record:
 
 def of(on: Node, *, asks: bool = False) -> NodePlan:
     """The plan of a node with no event, or one that asks for a drain at once."""
-    readings = {"a": told(signal())} if asks else None
+    readings = {"a": reported(signal())} if asks else None
     return plan_of(planned(snapshot(on, node("b"), readings=readings)))
 
 
@@ -133,7 +135,7 @@ def test_a_persons_uncordon_ends_one_case_and_keeps_the_data_of_the_other() -> N
     strategies.cases() | st.just(record(quiet_since=NOW - minutes(10))),
     strategies.cases(),
     st.sampled_from((True, True, False)),
-    st.sampled_from((told(), told(), told(signal()), told(signal(not_before=NOW + minutes(60))))),
+    st.sampled_from(READINGS),
     st.integers(0, 60),
 )
 def test_a_change_in_one_profile_keeps_the_other_profiles_data_and_claims(

@@ -117,11 +117,11 @@ def _claims(draw: st.DrawFn) -> Step:
     def happen(history: Spending) -> None:
         cluster = history.world.cluster
         if name in cluster.nodes:
-            told = cluster.nodes[name].annotations.get(REQUEST)
+            reported = cluster.nodes[name].annotations.get(REQUEST)
             cluster.replace_node(
                 replace(honest(name, pool), provider_id=f"azure://{vm_id(other, OWN[other])}")
             )
-            cluster.annotate(name, REQUEST, told)
+            cluster.annotate(name, REQUEST, reported)
 
     return happen
 

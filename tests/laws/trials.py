@@ -142,13 +142,13 @@ class _Tree:
             return judged(self._run(trial.files), removed=True)
 
     def _run(self, files: Sequence[str]) -> Ended:
-        asked, told = self._process.stdin, self._process.stdout
-        if asked is None or told is None:
+        asked, answers = self._process.stdin, self._process.stdout
+        if asked is None or answers is None:
             msg = "the process of a tree has no pipes"
             raise RuntimeError(msg)
         asked.write(json.dumps(files) + "\n")
         asked.flush()
-        return Ended(**json.loads(told.readline()))
+        return Ended(**json.loads(answers.readline()))
 
     def _write(self, file: str, text: str) -> None:
         path = self._where / file

@@ -160,5 +160,5 @@ def test_a_record_is_empty_once_the_node_is_operational_and_nothing_is_dismissed
     ],
 )
 def test_an_event_is_found_again(one: KnownEvent, two: KnownEvent, same: bool) -> None:
-    assert one.tells_of(two) is same
-    assert two.tells_of(one) is same
+    assert one.matches(two) is same
+    assert two.matches(one) is same

@@ -53,10 +53,10 @@ def standing(
     kind: Kind = Kind.REBOOT,
 ) -> Standing:
     """A node with one event."""
-    told = builders.judged(builders.event(kind, status=status, sources=sources))
+    reported = builders.judged(builders.event(kind, status=status, sources=sources))
     record = replace(builders.record(state, events=(builders.known(kind, sources=sources),)), drain=drain)
     held = tuple(CHECKS[code].hold("a", code) for code in holds)
-    return Standing(state, record, CaseView((told,)), held, draining)
+    return Standing(state, record, CaseView((reported,)), held, draining)
 
 
 def shown(node: Node) -> dict[str, str]:
@@ -93,24 +93,24 @@ def test_the_value_never_goes_back_except_for_a_drain_that_starts_again() -> Non
     closed_again = standing(State.REQUIRED, "windowOpen")
     held = standing(drain=UNDONE)
     gone = replace(standing(drain=DONE), case=CaseView())
-    anew = standing(drain=UNDONE, draining=True)
+    again = standing(drain=UNDONE, draining=True)
 
     assert value_of(closed_again, "NodeCordoning") is Drainsafe.CORDONING
     assert value_of(held, "NodeDraining") is Drainsafe.DRAINING
     assert value_of(gone, "MaintenanceStarted") is Drainsafe.STARTED
-    assert value_of(anew, "NodeDrained") is Drainsafe.DRAINING
+    assert value_of(again, "NodeDrained") is Drainsafe.DRAINING
     assert value_of(closed_again, "NodeRunning") is Drainsafe.SCHEDULED
     assert value_of(closed_again, "MaintenancePending") is Drainsafe.SCHEDULED
 
 
 def test_the_type_is_imdss_own_word() -> None:
     node = builders.node()
-    told = {
+    reported = {
         kind: drainsafe(node, standing(kind=kind), PREFIX, wanted=True)[DRAINSAFE_TYPE]
         for kind in (Kind.LIVE_MIGRATION, Kind.PREEMPT)
     }
 
-    assert told == {Kind.LIVE_MIGRATION: "Freeze", Kind.PREEMPT: "Preempt"}
+    assert reported == {Kind.LIVE_MIGRATION: "Freeze", Kind.PREEMPT: "Preempt"}
 
 
 def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
@@ -137,7 +137,7 @@ def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
         pytest.param(
             standing(drain=DONE, sources=("imds", "request")),
             {PLANNED, DRAINED},
-            id="where one source tells of starts, it is waited for",
+            id="where one source reports starts, it is waited for",
         ),
     ],
 )
@@ -155,8 +155,8 @@ def test_what_an_unreadable_source_reported_is_neither_planned_nor_gone() -> Non
     write = lifecycle(builders.node(), blind, NOW, wanted=True)
 
     assert write is not None
-    told = {one.type: one.status for one in write.put}
-    assert told == {PLANNED: "Unknown", IN_PROGRESS: "Unknown", DRAINING: "False", DRAINED: "True"}
+    reported = {one.type: one.status for one in write.put}
+    assert reported == {PLANNED: "Unknown", IN_PROGRESS: "Unknown", DRAINING: "False", DRAINED: "True"}
 
 
 def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
@@ -167,8 +167,8 @@ def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
 
     assert begun is not None
     assert never_begun is not None
-    told = {one.type: one for one in begun.put}
-    assert (told[IN_PROGRESS].status, told[IN_PROGRESS].transition) == ("True", None)
+    reported = {one.type: one for one in begun.put}
+    assert (reported[IN_PROGRESS].status, reported[IN_PROGRESS].transition) == ("True", None)
     assert {one.type: one.status for one in never_begun.put}[IN_PROGRESS] == "False"
 
 
@@ -244,12 +244,12 @@ def agree(history: History, name: str) -> None:
         assert value in ("NodeCordoned", "NodeDraining")
 
 
-def allowed(before: str | None, after: str | None, *, anew: bool) -> bool:
+def allowed(before: str | None, after: str | None, *, again: bool) -> bool:
     """Whether the value may change so."""
     if before is None or after is None or before == "NodeRunning":
         return True
     ranks = {value.value: number for number, value in enumerate(ORDER)}
-    return ranks[after] >= ranks[before] or (anew and after in ("NodeCordoned", "NodeDraining"))
+    return ranks[after] >= ranks[before] or (again and after in ("NodeCordoned", "NodeDraining"))
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
@@ -277,14 +277,14 @@ def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_it
             agree(history, name)
             node = world.cluster.nodes[name]
             uid, value = before[name]
-            anew = any(
+            again = any(
                 write.node == name
                 and isinstance(write.content, NodeWrite)
                 and '"drain"' in (write.content.annotations.get(RECORD) or "")
                 for write in world.api.done[count:]
             )
             if uid == node.uid:
-                assert allowed(value, node.annotations.get(DRAINSAFE_STATE), anew=anew)
+                assert allowed(value, node.annotations.get(DRAINSAFE_STATE), again=again)
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))

@@ -14,7 +14,7 @@ from reconciler.model.snapshot import Agents, Remediator
 from reconciler.report.document import to_document
 from reconciler.report.values import Document
 from tests.support import builders
-from tests.support.builders import NOW, known, minutes, reading, record, signal, told
+from tests.support.builders import NOW, known, minutes, reading, record, reported, signal
 
 SETTINGS = """
 windows: [{name: night, start: "22:00", end: "05:00"}]
@@ -46,12 +46,14 @@ def plan() -> Plan:
     )
     condition = replace(imds, source="condition:VMEventScheduled", duration=timedelta(seconds=5))
     readings = {
-        "draining": told(signal(event_id="A1", status=Status.STARTED)),
-        "late": told(signal(Kind.REDEPLOY, not_before=NOW + minutes(10), description="Emergency repair.")),
-        "waiting": told(signal(source="request", not_before=NOW + timedelta(hours=20))),
-        "freeze": told(imds, condition),
-        "odd": told(signal(Kind.UNKNOWN, description="Hibernate Scheduled")),
-        "mine": told(signal(initiator=Initiator.USER)),
+        "draining": reported(signal(event_id="A1", status=Status.STARTED)),
+        "late": reported(
+            signal(Kind.REDEPLOY, not_before=NOW + minutes(10), description="Emergency repair.")
+        ),
+        "waiting": reported(signal(source="request", not_before=NOW + timedelta(hours=20))),
+        "freeze": reported(imds, condition),
+        "odd": reported(signal(Kind.UNKNOWN, description="Hibernate Scheduled")),
+        "mine": reported(signal(initiator=Initiator.USER)),
         "silent": (reading(source="imds", unknown="its agent is not ready"),),
         "hushed": (reading(source="imds", unknown="its agent is not ready"),),
     }

@@ -19,10 +19,10 @@ BOTH = pytest.mark.parametrize("rehearsed", [False, True])
 
 @BOTH
 def test_every_hold_unknown_note_and_reason_is_in_the_text_and_in_the_markdown(rehearsed: bool) -> None:
-    told = document(rehearsed=rehearsed)
-    text, markdown = as_text(told), as_markdown(told)
-    wanted = list(told["notes"])
-    for node in told["nodes"]:
+    reported = document(rehearsed=rehearsed)
+    text, markdown = as_text(reported), as_markdown(reported)
+    wanted = list(reported["notes"])
+    for node in reported["nodes"]:
         wanted += [hold["reason"] for hold in node["holds"]]
         wanted += node["unknown"]
         wanted += [step["because"] for step in node["transitions"]]
@@ -35,9 +35,9 @@ def test_every_hold_unknown_note_and_reason_is_in_the_text_and_in_the_markdown(r
 
 @BOTH
 def test_the_json_is_the_document(rehearsed: bool) -> None:
-    told = document(rehearsed=rehearsed)
+    reported = document(rehearsed=rehearsed)
 
-    assert json.loads(as_json(told)) == told
+    assert json.loads(as_json(reported)) == reported
 
 
 def test_what_failed_is_said() -> None:
@@ -59,24 +59,24 @@ def test_a_rehearsal_says_would_and_a_pass_says_does() -> None:
 
 
 def test_a_quiet_cluster_is_said_in_a_line() -> None:
-    told = to_document(Plan(NOW, "Observe", managed=3, budget=BudgetUse(1, 3)), rehearsed=True)
+    reported = to_document(Plan(NOW, "Observe", managed=3, budget=BudgetUse(1, 3)), rehearsed=True)
 
-    assert "no node has an event; none cordoned or draining by us" in as_text(told)
-    assert "No node has an event" in as_markdown(told)
-    assert "out of service: 0 of at most 1" in as_text(told)
+    assert "no node has an event; none cordoned or draining by us" in as_text(reported)
+    assert "No node has an event" in as_markdown(reported)
+    assert "out of service: 0 of at most 1" in as_text(reported)
 
 
 def test_many_holders_are_counted_after_the_fifth() -> None:
     holders = tuple((f"n{number}", "NotReady") for number in range(7))
-    told = to_document(Plan(NOW, "Enforce", budget=BudgetUse(9, 20, holders)), rehearsed=False)
+    reported = to_document(Plan(NOW, "Enforce", budget=BudgetUse(9, 20, holders)), rehearsed=False)
 
-    assert "n4 (NotReady) and 2 more" in as_text(told)
+    assert "n4 (NotReady) and 2 more" in as_text(reported)
 
 
 def test_what_a_cluster_says_does_not_become_markdown_of_its_own() -> None:
     event = builders.signal(description="<b>|\n")
     seen = builders.snapshot(
-        builders.node("a|b"), readings={"a|b": builders.told(event)}, skew=builders.minutes(9)
+        builders.node("a|b"), readings={"a|b": builders.reported(event)}, skew=builders.minutes(9)
     )
     text = as_markdown(to_document(builders.planned(seen), rehearsed=True))
 

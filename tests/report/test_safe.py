@@ -74,21 +74,21 @@ def test_markdown_shows_any_text_as_it_is(text: str) -> None:
 
 @given(NASTY)
 def test_no_text_in_a_report_controls_a_terminal_or_adds_a_line(text: str) -> None:
-    told, harmless = _document(text), _document("harmless")
+    reported, harmless = _document(text), _document("harmless")
 
-    assert as_text(told).replace("\n", "").isprintable()
-    assert len(as_text(told).splitlines()) == len(as_text(harmless).splitlines())
-    assert as_markdown(told).replace("\n", "").isprintable()
-    assert len(as_markdown(told).splitlines()) == len(as_markdown(harmless).splitlines())
+    assert as_text(reported).replace("\n", "").isprintable()
+    assert len(as_text(reported).splitlines()) == len(as_text(harmless).splitlines())
+    assert as_markdown(reported).replace("\n", "").isprintable()
+    assert len(as_markdown(reported).splitlines()) == len(as_markdown(harmless).splitlines())
 
 
 @given(NASTY)
 def test_the_json_has_the_text_itself_and_no_control_character(text: str) -> None:
-    told = _document(text)
-    shown = as_json(told)
+    reported = _document(text)
+    shown = as_json(reported)
 
     assert shown.replace("\n", "").isprintable()
-    assert json.loads(shown) == told
+    assert json.loads(shown) == reported
 
 
 @given(NASTY)
@@ -105,14 +105,14 @@ def test_markdown_of_a_report_has_no_link_image_or_html(text: str) -> None:
 def _document(text: str) -> Document:
     """A report with the text wherever text from outside can be."""
     event = builders.signal(description="x")
-    seen = builders.snapshot(builders.node("a"), readings={"a": builders.told(event)})
-    told = to_document(builders.planned(seen), rehearsed=True)
-    node = told["nodes"][0]
+    seen = builders.snapshot(builders.node("a"), readings={"a": builders.reported(event)})
+    reported = to_document(builders.planned(seen), rehearsed=True)
+    node = reported["nodes"][0]
     node["events"][0]["description"] = f"x{text}"
     node["unknown"] = [f"source: {text}"]
     node["holds"] = [{"check": "windowOpen", "reason": text, "until": None}]
     node["kept"] = [{"pod": f"shop/{text}", "because": text, "budget": text}]
     node["zone"] = node["pool"] = "x" + text
-    told["notes"] = [f"note {text}"]
-    told["outcomes"] = [{"node": "a", "action": "cordon", "result": "failed", "detail": text}]
-    return told
+    reported["notes"] = [f"note {text}"]
+    reported["outcomes"] = [{"node": "a", "action": "cordon", "result": "failed", "detail": text}]
+    return reported

@@ -28,9 +28,9 @@ def test_arm_is_off_and_starts_nothing_by_default() -> None:
     ],
 )
 def test_what_can_not_be_is_refused(text: str, key: str, said: str) -> None:
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as raised:
         parse_settings(f"sources: {{arm: {text}}}", "maintenance.yaml")
 
-    (mistake,) = told.value.mistakes
+    (mistake,) = raised.value.mistakes
     assert key in mistake
     assert said in mistake

@@ -81,10 +81,10 @@ def test_a_cluster_is_named_by_its_resource_id(cluster: str) -> None:
     ],
 )
 def test_what_can_not_be_is_refused(text: str, key: str, said: str) -> None:
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as raised:
         read(text)
 
-    (mistake,) = told.value.mistakes
+    (mistake,) = raised.value.mistakes
     assert key in mistake
     assert said in mistake
 

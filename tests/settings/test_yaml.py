@@ -72,7 +72,7 @@ def test_every_key_and_entry_has_its_place() -> None:
 def test_what_is_refused_says_where_and_why(text: str, place: tuple[int, int], said: str) -> None:
     found, mistake = read_yaml(text).mistakes[0]
 
-    assert said in mistake.said
+    assert said in mistake.message
     assert found == place
 
 
@@ -92,4 +92,4 @@ def test_a_billion_laughs_are_refused_at_the_first() -> None:
         f"{b}: &{b} [*{a},*{a}]\n" for a, b in zip("abcdefg", "bcdefgh", strict=True)
     )
 
-    assert "anchors" in read_yaml(bomb).mistakes[0][1].said
+    assert "anchors" in read_yaml(bomb).mistakes[0][1].message

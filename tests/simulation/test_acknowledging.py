@@ -9,7 +9,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.log import Actor
-from reconciler.simulation.platform import Told, VmEvent
+from reconciler.simulation.platform import Reporter, VmEvent
 from tests.simulation.building import PREFIX, START, name, web, world
 
 MINUTE = timedelta(minutes=1)
@@ -22,7 +22,7 @@ def test_an_event_of_two_vms_starts_once_both_nodes_are_drained_and_long_before_
     there = world(4, web(6))
     due = START + 14 * MINUTE
     for instance in (0, 1):
-        event = VmEvent(name(instance), Kind.REBOOT, due, told=Told.AGENT, id="A1")
+        event = VmEvent(name(instance), Kind.REBOOT, due, reported_by=Reporter.AGENT, id="A1")
         there.platform.announce(event)
     emptied_at_start: list[bool] = []
     there.log.listeners.append(

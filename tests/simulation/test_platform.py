@@ -1,4 +1,4 @@
-"""The scripted Azure: what it tells can be read by the sources, and what it does to VMs."""
+"""The scripted Azure: the sources can read its reports, and it changes VMs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
 from reconciler.simulation.log import Actor
-from reconciler.simulation.platform import Told, VmEvent
+from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
 from reconciler.sources import imds, node_condition, published
 from tests.simulation.building import PREFIX, START, name, web, world
@@ -19,9 +19,9 @@ MINUTE = timedelta(minutes=1)
 KINDS = (Kind.FREEZE, Kind.LIVE_MIGRATION, Kind.REBOOT, Kind.REDEPLOY, Kind.PREEMPT, Kind.TERMINATE)
 
 
-def event(kind: Kind, told: Told = Told.BOTH, minutes: int = 15) -> VmEvent:
+def event(kind: Kind, reporter: Reporter = Reporter.BOTH, minutes: int = 15) -> VmEvent:
     """An event of the first node."""
-    return VmEvent(name(0), kind, START + timedelta(minutes=minutes), seconds=5, told=told)
+    return VmEvent(name(0), kind, START + timedelta(minutes=minutes), seconds=5, reported_by=reporter)
 
 
 def readings(there: World) -> tuple[Reading, Reading]:
@@ -37,13 +37,13 @@ def signals(there: World) -> tuple[Signal, ...]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_sources_read_what_the_platform_reports(kind: Kind) -> None:
-    there, told = world(1), event(kind)
-    there.platform.announce(told)
+    there, planned = world(1), event(kind)
+    there.platform.announce(planned)
 
     for signal in signals(there):
         assert (signal.kind, signal.status) == (kind, Status.SCHEDULED)
-        assert (signal.not_before, signal.duration) == (told.not_before, timedelta(seconds=5))
-        assert signal.id == told.event_id
+        assert (signal.not_before, signal.duration) == (planned.not_before, timedelta(seconds=5))
+        assert signal.id == planned.event_id
     assert len(signals(there)) == 2
 
 
@@ -58,11 +58,13 @@ def test_a_started_event_is_told_without_a_date_until_it_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "count"), [(Told.CONDITION, (1, 0)), (Told.AGENT, (0, 1)), (Told.BOTH, (1, 1))]
+    ("reporter", "count"), [(Reporter.CONDITION, (1, 0)), (Reporter.AGENT, (0, 1)), (Reporter.BOTH, (1, 1))]
 )
-def test_an_event_is_reported_only_by_the_sources_that_it_names(told: Told, count: tuple[int, int]) -> None:
+def test_an_event_is_reported_only_by_the_sources_that_it_names(
+    reporter: Reporter, count: tuple[int, int]
+) -> None:
     there = world(1)
-    there.platform.announce(event(Kind.REBOOT, told))
+    there.platform.announce(event(Kind.REBOOT, reporter))
 
     condition, agent = readings(there)
 
@@ -99,9 +101,9 @@ def test_a_preempted_node_vanishes_with_its_pods() -> None:
 
 
 def test_a_cancelled_event_is_no_longer_reported_and_nothing_happens() -> None:
-    there, told = world(1), event(Kind.REBOOT)
-    there.platform.announce(told)
-    there.platform.cancel(told)
+    there, planned = world(1), event(Kind.REBOOT)
+    there.platform.announce(planned)
+    there.platform.cancel(planned)
 
     assert [one.answer for one in readings(there)] == [Answer.NO_EVENT] * 2
     there.advance(60 * MINUTE)
@@ -151,7 +153,7 @@ def of_two_vms() -> tuple[World, VmEvent, VmEvent]:
     """A world in which one event names the VMs of two nodes."""
     there = world(3)
     first, second = (
-        VmEvent(name(instance), Kind.REBOOT, START + 15 * MINUTE, told=Told.AGENT, id="A1")
+        VmEvent(name(instance), Kind.REBOOT, START + 15 * MINUTE, reported_by=Reporter.AGENT, id="A1")
         for instance in (0, 1)
     )
     there.platform.announce(first)

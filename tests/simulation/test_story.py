@@ -16,7 +16,7 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import DrainState, Hold, NodePlan
 from reconciler.model.record import State
-from reconciler.simulation.story import LETS_BE, WAITS, Story, Told
+from reconciler.simulation.story import IGNORES, WAITS, Sentence, Story
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes
 
@@ -30,8 +30,8 @@ LATE = NOW + timedelta(hours=11)
 
 def soon(in_minutes: float, now: datetime = NOW) -> NodePlan:
     """A node with a reboot so soon, judged at that moment."""
-    told = judged(event(not_before=NOW + minutes(in_minutes)), NIGHT, now=now)
-    return replace(REQUIRED, events=(told,), holds=(window_open.hold("a", "an own sentence of ours"),))
+    reported = judged(event(not_before=NOW + minutes(in_minutes)), NIGHT, now=now)
+    return replace(REQUIRED, events=(reported,), holds=(window_open.hold("a", "an own sentence of ours"),))
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_what_waits_for_a_window_is_derived_from_the_events_and_the_calendar() -
     waits = f"{closed}waits for night, which opens at 23:00, before the deadline 23:45"
     starts = f"{closed}no window opens before the deadline, so it starts at 13:45"
 
-    assert STORY.standing(soon(660), {}, NOW) == (Told(WAITS, (window_open.name,), waits),)
-    assert STORY.standing(soon(60), {}, NOW) == (Told(WAITS, (window_open.name,), starts),)
+    assert STORY.standing(soon(660), {}, NOW) == (Sentence(WAITS, (window_open.name,), waits),)
+    assert STORY.standing(soon(60), {}, NOW) == (Sentence(WAITS, (window_open.name,), starts),)
 
 
 def test_a_start_says_which_window_or_which_deadline_and_what_that_overrules() -> None:
@@ -104,5 +104,5 @@ def test_an_event_that_requires_nothing_is_reported_while_the_node_is_in_service
     quiet = judged(event(condition="Odd"))
     served = replace(REQUIRED, after=State.OPERATIONAL, events=(quiet,))
 
-    assert [(one.who, one.text) for one in STORY.standing(served, {}, NOW)] == [(LETS_BE, quiet.because)]
+    assert [(one.who, one.text) for one in STORY.standing(served, {}, NOW)] == [(IGNORES, quiet.because)]
     assert STORY.standing(replace(HELD, events=(quiet,)), {}, NOW) == ()

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from reconciler.clients.kubernetes import ledger
 from reconciler.model.azure import Planned, Scope, Vm, vm_of
-from reconciler.model.event import Answer as Said
-from reconciler.model.event import Initiator, Kind, Status
+from reconciler.model.event import Answer, Initiator, Kind, Status
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Record, SelfService
 from reconciler.sources import arm
@@ -125,7 +124,7 @@ def test_forged_provider_ids_name_a_limited_number_of_scopes_and_the_true_ones_c
     assert ARM.due([*forged, *true], memory, NOW) == ()
     left_out = ARM.reading(forged[-1], memory, NOW)
     assert left_out is not None
-    assert left_out.answer is Said.UNKNOWN
+    assert left_out.answer is Answer.UNKNOWN
     assert "128 others have more nodes" in left_out.because
 
 
@@ -191,7 +190,7 @@ def test_a_status_that_cannot_be_read_is_unknown_and_not_nothing(name: str) -> N
     assert listing.seen == {"8"}
     reading = ARM.reading(node(UNIFORM + "7"), memory, NOW)
     assert reading is not None
-    assert reading.answer is Said.UNKNOWN
+    assert reading.answer is Answer.UNKNOWN
 
 
 json_values = st.recursive(
@@ -271,7 +270,7 @@ def test_a_status_whose_window_is_over_is_history() -> None:
     reading = ARM.reading(node(UNIFORM + "7"), memory, later)
 
     assert reading is not None
-    assert reading.answer is Said.NO_EVENT
+    assert reading.answer is Answer.NO_EVENT
 
 
 def ask(
@@ -284,7 +283,7 @@ def ask(
     return ARM.remembered(memory, listings, found, EVERY, at)
 
 
-def told(memory: Remembered, at: datetime = NOW, provider_id: str = UNIFORM + "7") -> Said | None:
+def answer_of(memory: Remembered, at: datetime = NOW, provider_id: str = UNIFORM + "7") -> Answer | None:
     reading = ARM.reading(node(provider_id), memory, at)
     return reading.answer if reading else None
 
@@ -296,17 +295,17 @@ def test_an_answer_is_in_force_for_the_interval_and_then_asked_for_again() -> No
     nodes = [node(UNIFORM + "7")]
     memory = ask(NONE, GOOD)
 
-    assert told(memory, NOW + EVERY - minutes(1)) is Said.EVENT
+    assert answer_of(memory, NOW + EVERY - minutes(1)) is Answer.EVENT
     assert ARM.due(nodes, memory, NOW + EVERY - minutes(1)) == ()
     assert ARM.due(nodes, memory, NOW + EVERY) == (SET,)
     # Nobody asked though it was time: nothing is known any more.
-    assert told(memory, NOW + EVERY) is Said.UNKNOWN
+    assert answer_of(memory, NOW + EVERY) is Answer.UNKNOWN
 
 
 def test_a_failure_makes_unknown_and_is_tried_again_soon() -> None:
     memory = ask(ask(NONE, GOOD), Listing(SET, problem="500"), at=NOW + EVERY)
 
-    assert told(memory, NOW + EVERY) is Said.UNKNOWN
+    assert answer_of(memory, NOW + EVERY) is Answer.UNKNOWN
     assert ARM.due([node(UNIFORM + "7")], memory, NOW + EVERY + ARM.retry - minutes(1)) == ()
     assert ARM.due([node(UNIFORM + "7")], memory, NOW + EVERY + ARM.retry) == (SET,)
 
@@ -319,7 +318,7 @@ def test_a_throttled_azure_is_asked_nothing_at_all_until_its_time_has_come() -> 
 
     assert ARM.due(found, memory, NOW + minutes(19)) == ()
     assert ARM.due(found, memory, NOW + minutes(20)) == (SINGLES, OTHER, SET)
-    assert {told(memory, NOW, one) for one in nodes} == {Said.UNKNOWN}
+    assert {answer_of(memory, NOW, one) for one in nodes} == {Answer.UNKNOWN}
 
 
 def test_a_wish_beyond_reason_is_cut() -> None:
@@ -332,16 +331,16 @@ def test_what_was_left_out_for_want_of_calls_stays_in_force() -> None:
     before = ask(NONE, GOOD)
     left: Listing[Scope, Planned] = Listing(SET, asked=False)
 
-    assert told(ask(before, left, at=NOW + EVERY), NOW + EVERY) is Said.EVENT
+    assert answer_of(ask(before, left, at=NOW + EVERY), NOW + EVERY) is Answer.EVENT
     assert ARM.due([node(UNIFORM + "7")], ask(before, left, at=NOW + EVERY), NOW + EVERY + SPARE) == (SET,)
-    assert told(ask(NONE, left)) is Said.UNKNOWN
+    assert answer_of(ask(NONE, left)) is Answer.UNKNOWN
 
 
 def test_a_vm_that_the_list_does_not_hold_is_unknown_and_one_without_a_plan_is_well() -> None:
     nodes = (UNIFORM + "7", UNIFORM + "8", UNIFORM + "9")
     memory = ask(NONE, Listing(SET, (("7", PLANNED),), frozenset({"7", "8"})), nodes=nodes)
 
-    assert [told(memory, NOW, one) for one in nodes] == [Said.EVENT, Said.NO_EVENT, Said.UNKNOWN]
+    assert [answer_of(memory, NOW, one) for one in nodes] == [Answer.EVENT, Answer.NO_EVENT, Answer.UNKNOWN]
 
 
 def test_vms_that_are_no_nodes_of_ours_are_not_kept() -> None:

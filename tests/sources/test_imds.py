@@ -87,8 +87,8 @@ def test_an_event_of_before_2020_lacks_three_fields_and_is_whole_all_the_same() 
 def test_dates(text: object, moment: str | None, *, unreadable: bool) -> None:
     signal = one(NotBefore=text)
 
-    told = None if signal.not_before is None else signal.not_before.replace(microsecond=0)
-    assert told == (None if moment is None else datetime.fromisoformat(moment))
+    reported = None if signal.not_before is None else signal.not_before.replace(microsecond=0)
+    assert reported == (None if moment is None else datetime.fromisoformat(moment))
     assert signal.date_unreadable is unreadable
     assert signal.not_before is None or signal.not_before.tzinfo is UTC
 
@@ -302,7 +302,7 @@ def test_no_events_are_published_as_none() -> None:
     assert imds.from_annotation(imds.to_annotation({"Events": []}, VM)) == ()
 
 
-# What the agent is told to acknowledge.
+# What the agent is asked to acknowledge.
 
 
 def scheduled(event_id: str, **changes: Any) -> dict[str, Any]:
@@ -345,10 +345,10 @@ def test_an_acknowledgement_that_can_not_be_read_starts_nothing(
 
 
 @pytest.mark.parametrize(
-    ("told", "started"),
+    ("reported", "started"),
     [
         pytest.param([scheduled("A1")], ("A1",), id="it is there"),
-        pytest.param([scheduled("a1")], ("a1",), id="in another case, and told in IMDS's words"),
+        pytest.param([scheduled("a1")], ("a1",), id="in another case, and answered in the spelling of IMDS"),
         pytest.param([scheduled("A1", Resources=["x", VM.upper()])], ("A1",), id="among others"),
         pytest.param([scheduled("A1"), scheduled("A1")], ("A1",), id="twice"),
         pytest.param([scheduled("B2"), scheduled("A1"), scheduled("C3")], ("B2", "A1"), id="with others"),
@@ -362,9 +362,9 @@ def test_an_acknowledgement_that_can_not_be_read_starts_nothing(
     ],
 )
 def test_what_may_be_started_is_what_imds_has_as_scheduled_for_our_vm(
-    told: list[object], started: tuple[str, ...]
+    reported: list[object], started: tuple[str, ...]
 ) -> None:
-    assert imds.to_be_started({"Events": told}, VM, ["A1", "b2", "Z9"]) == started
+    assert imds.to_be_started({"Events": reported}, VM, ["A1", "b2", "Z9"]) == started
 
 
 JSON = st.recursive(

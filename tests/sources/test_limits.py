@@ -173,8 +173,8 @@ def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: 
 
 @pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "soon", "9" * 5000])
 def test_times_in_json_that_no_calendar_has_break_no_list(time: str) -> None:
-    told = {"type": "Ready", "status": "False", "lastTransitionTime": time}
-    body = shapes.as_json("NodeList", [{"metadata": {"name": "a"}, "status": {"conditions": [told]}}])
+    reported = {"type": "Ready", "status": "False", "lastTransitionTime": time}
+    body = shapes.as_json("NodeList", [{"metadata": {"name": "a"}, "status": {"conditions": [reported]}}])
     _, _, (node,) = node_format(WANTED).list_from_json(body)
     assert node.ready_changed is None
     assert node.conditions[0].unreadable == ("transition",)

@@ -131,7 +131,9 @@ def test_drains_are_stopped_before_anything_is_written() -> None:
     world = world_of([builders.held_node(held)])
     order = builders.plan_of(
         builders.planned(
-            builders.snapshot(*world.cluster.nodes.values(), readings={"a": builders.told(builders.signal())})
+            builders.snapshot(
+                *world.cluster.nodes.values(), readings={"a": builders.reported(builders.signal())}
+            )
         )
     ).todo.drain
     assert order is not None

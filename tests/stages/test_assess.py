@@ -150,8 +150,8 @@ def test_no_signal_is_lost_and_the_order_does_not_matter(
 )
 def test_an_old_answer_is_unknown(age: timedelta, expected: Answer) -> None:
     node = builders.node()
-    told = reading(signal(source=CONDITION), as_of=NOW - age)
-    found = assess(builders.snapshot(node, readings={"a": (told,)}), NOW).of("a")
+    reported = reading(signal(source=CONDITION), as_of=NOW - age)
+    found = assess(builders.snapshot(node, readings={"a": (reported,)}), NOW).of("a")
 
     assert found.answer(CONDITION) is expected
     assert bool(found.events) == (expected is Answer.EVENT)

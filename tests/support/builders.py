@@ -96,17 +96,17 @@ def node(
     taints: tuple[str, ...] = (),
 ) -> Node:
     """A healthy node that no source has anything to say about."""
-    told = dict(labels or {})
+    reported = dict(labels or {})
     if zone:
-        told[ZONE_LABEL] = zone
+        reported[ZONE_LABEL] = zone
     if pool:
-        told["agentpool"] = pool
+        reported["agentpool"] = pool
     kubelet = Condition("Ready", "True" if ready else "False", transition=ready_since)
     return Node(
         name=name,
         uid=uid or f"uid-{name}",
         resource_version="1",
-        labels=told,
+        labels=reported,
         annotations=dict(annotations or {}),
         unschedulable=unschedulable,
         conditions=(kubelet, *conditions),
@@ -344,7 +344,7 @@ def snapshot(
     )
 
 
-def told(*signals: Signal) -> tuple[Reading, ...]:
+def reported(*signals: Signal) -> tuple[Reading, ...]:
     """Readings of one node where these signals are all that the three sources say."""
     found: dict[str, list[Signal]] = {"imds": [], "condition:VMEventScheduled": [], "request": []}
     for one in signals:

@@ -37,10 +37,10 @@ def judged_plan(
     now: datetime = NOW,
 ) -> JudgedEvent:
     """A plan of Azure's to redeploy a node's VM, judged."""
-    told = event(Kind.REDEPLOY, sources=("arm",), not_before=not_before)
+    reported = event(Kind.REDEPLOY, sources=("arm",), not_before=not_before)
     source = chosen.sources.arm
     meant = replace(plan, ahead=source.ahead, accept=source.self_service) if plan else None
-    return judged(replace(told, plan=meant), chosen, now=now, on=azure_node())
+    return judged(replace(reported, plan=meant), chosen, now=now, on=azure_node())
 
 
 def drained(asked: SelfService | None = None) -> CaseRecord:

@@ -55,8 +55,8 @@ def to_be_replaced(
     """Node a with a Redeploy, drained unless `held` or `state` says something else."""
     record = replace(held or builders.record(state), replacement=asked)
     on = builders.node(unschedulable=state is State.IN_MAINTENANCE)
-    told = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
-    found = builders.situation(on, told, chosen=chosen, held=record)
+    reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
+    found = builders.situation(on, reported, chosen=chosen, held=record)
     return replace(found, state=state, machine=owner, before_us=before_us)
 
 

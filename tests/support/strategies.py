@@ -197,8 +197,8 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
         annotations[REQUEST] = draw(_requests)
     instance = int(name.removeprefix("n"))
     if spoken & 2:
-        told = draw(_at_most_two_events)
-        annotations[IMDS] = builders.published(*told, vm=builders.vm_name(instance))
+        reported = draw(_at_most_two_events)
+        annotations[IMDS] = builders.published(*reported, vm=builders.vm_name(instance))
     if spoken & 4 or draw(booleans):
         conditions.append(draw(_event_conditions))
     uid = f"uid-{name}"

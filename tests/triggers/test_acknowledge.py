@@ -1,4 +1,4 @@
-"""acknowledge: written down and told once; what was acknowledged before stays."""
+"""acknowledge: recorded and reported once; what was acknowledged before stays."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.support.replacing import machine, to_be_replaced
 
 
 @pytest.mark.parametrize(
-    ("owner", "asked", "told"),
+    ("owner", "asked", "reported"),
     [
         pytest.param(machine(), None, "", id="nothing was asked"),
         pytest.param(machine(), Replacement(NOW, 4), "MachineSet np was scaled up to 4", id="raised"),
@@ -21,9 +21,9 @@ from tests.support.replacing import machine, to_be_replaced
         pytest.param(machine(), Replacement(NOW, 4, 1), "", id="and its own deleted"),
     ],
 )
-def test_what_is_left_is_reported(owner: Machine | None, asked: Replacement | None, told: str) -> None:
+def test_what_is_left_is_reported(owner: Machine | None, asked: Replacement | None, reported: str) -> None:
     situation = to_be_replaced(owner, asked=asked)
     effects = leave_surge(situation, Effects(situation.record))
 
     assert effects.record.replacement is None
-    assert [told in notice.message for notice in effects.notices] == ([True] if told else [])
+    assert [reported in notice.message for notice in effects.notices] == ([True] if reported else [])

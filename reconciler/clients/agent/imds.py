@@ -87,8 +87,8 @@ class Imds:
         try:
             answer = exchange(connection, method, PATH, headers, body, timeout=timeout)
         except (OSError, http.client.HTTPException) as error:
-            told = str(error) or type(error).__name__
-            raise ImdsError(f"no answer from IMDS at {self.address}: {told}") from error
+            reason = str(error) or type(error).__name__
+            raise ImdsError(f"no answer from IMDS at {self.address}: {reason}") from error
         if answer.status != 200:
             raise ImdsError(
                 f"IMDS answered {answer.status} {answer.reason}".rstrip(),

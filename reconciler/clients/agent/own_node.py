@@ -129,8 +129,8 @@ class OwnNodeClient:
         try:
             answer = exchange(self._connection(), method, path, headers, body, timeout=TIMEOUT)
         except (OSError, http.client.HTTPException) as error:
-            told = str(error) or type(error).__name__
-            raise Unreachable(f"no answer from the API server at {self._access.server}: {told}") from error
+            reason = str(error) or type(error).__name__
+            raise Unreachable(f"no answer from the API server at {self._access.server}: {reason}") from error
         try:
             value = json.loads(answer.body)
         except (ValueError, RecursionError):
@@ -172,8 +172,8 @@ def _annotation(metadata: Mapping[str, object], key: str) -> str | None:
 
 def _error(answer: HttpAnswer, value: object) -> ClusterError:
     status = _object(value)
-    told = status.get("message")
-    message = told if isinstance(told, str) and told else f"{answer.status} {answer.reason}"
+    given = status.get("message")
+    message = given if isinstance(given, str) and given else f"{answer.status} {answer.reason}"
     return error_for(answer.status)(
         message,
         status=answer.status,

@@ -93,8 +93,8 @@ class Aws:
                 done.append(self._ask(region))
             else:
                 # A node can name a region that does not exist, and each of those takes its time.
-                told = f"EC2 took more than {PATIENCE:g} s for the regions before"
-                done.append(Listing(region, problem=told, asked=False))
+                problem = f"EC2 took more than {PATIENCE:g} s for the regions before"
+                done.append(Listing(region, problem=problem, asked=False))
         return tuple(done)
 
     def _ask(self, region: str) -> Listing[str, InstanceEvent]:

@@ -242,8 +242,8 @@ class AgentPools:
                 found.update(_listed(document))
                 more = document.get("nextLink")
             except (AttributeError, KeyError, TypeError, ValueError) as error:
-                told = f"agent pool {pool}: its list of machines can't be read: {error!r}"
-                raise CloudError(told, status=200) from error
+                message = f"agent pool {pool}: its list of machines can't be read: {error!r}"
+                raise CloudError(message, status=200) from error
             if not more:
                 return found
             # Our token goes to no other address.
@@ -319,10 +319,10 @@ def _machine(ref: MachineRef, known: tuple[Pool, _Machines] | str) -> Machine:
     pool, machines = known
     listed = _own(machines, ref)
     if listed is None:
-        told = (
+        problem = (
             f"{pool}, which the node's label names, has no machine of its name with the VM of its providerID"
         )
-        return Machine(ref, problem=told)
+        return Machine(ref, problem=problem)
     return Machine(ref, name=listed.name, uid=listed.resource_id, pool=pool)
 
 

@@ -135,8 +135,8 @@ class Arm:
                 vm = client.virtual_machines.get(group, single, **ONCE)
             host = str(getattr(vm.os_profile, "computer_name", None) or "")
             if host.casefold() != action.node.casefold():
-                told = f"the VM of its providerID is the host {host or '(none)'}, not node {action.node}"
-                raise CloudError(f"maintenance of {scope}, {name}: {told}", status=409)
+                why = f"the VM of its providerID is the host {host or '(none)'}, not node {action.node}"
+                raise CloudError(f"maintenance of {scope}, {name}: {why}", status=409)
             if scope.scale_set:
                 client.virtual_machine_scale_set_vms.begin_perform_maintenance(
                     scope.group, scope.scale_set, name, polling=False, **ONCE
@@ -165,12 +165,12 @@ class Arm:
         except (AzureError, TimeoutError, ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
             status, wait = status_of(error), wish(error, self._wall)
-            told = f"ARM has no answer for the {scope}: {plain(error)}"
+            problem = f"ARM has no answer for the {scope}: {plain(error)}"
             # A scale set that is deleted or forbidden says nothing about the others. After a failure of the
             # connection, every further request would only take time.
             silent = isinstance(error, AzureError | TimeoutError) and status == 0
             goes_on = wait is None and status != 429 and not silent
-            return Listing(scope, problem=told, wait=_at_least_some(wait, status)), status, goes_on
+            return Listing(scope, problem=problem, wait=_at_least_some(wait, status)), status, goes_on
         if min(spare, default=RESERVE + 1) <= RESERVE:
             # Not a problem: a later pass queries the rest.
             return listing, 0, False

@@ -178,8 +178,8 @@ class Cluster:
                 lambda: patiently(write, sleep=self._connection.sleep), sleep=self._connection.sleep
             )
         except Conflict as error:
-            told = f"ConfigMap {self._namespace}/{LEDGER}: another client keeps writing it"
-            raise Conflict(told, status=409) from error
+            message = f"ConfigMap {self._namespace}/{LEDGER}: another client keeps writing it"
+            raise Conflict(message, status=409) from error
 
     def _agents_by_pod(self, desired: int) -> Agents:
         place = core(self._agent_namespace) / "pods"

@@ -67,7 +67,7 @@ class Request:
     largest: int = LARGEST
 
     def __post_init__(self) -> None:
-        """Raise Rejected for a path that was not built from names, whatever the type checker was told."""
+        """Raise Rejected for a path that was not built from names; a type checker can't find each one."""
         if not isinstance(self.path, ApiPath):
             object.__setattr__(self, "path", ApiPath(*str(self.path).split("/")[1:]))
 
@@ -254,11 +254,11 @@ class Connection:
         if date is None:
             return
         try:
-            told = parsedate_to_datetime(date).timestamp()
+            server_time = parsedate_to_datetime(date).timestamp()
         except (ValueError, TypeError, OverflowError):
             return
         # The header is cut to whole seconds: on average it is half a second late.
-        self._skew = timedelta(seconds=self._wall() - told - 0.5)
+        self._skew = timedelta(seconds=self._wall() - server_time - 0.5)
 
 
 class _Untrusted(Unreachable):

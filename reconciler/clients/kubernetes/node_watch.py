@@ -69,28 +69,28 @@ class _Nodes(Watched[Node]):
 def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iterator[NodeChange]:
     """Yield each node that has changed, apart from heartbeats."""
     seen: dict[str, Node] = {}
-    standing = False
+    listed_all = False
     for change in changes:
         if change is None:
-            if not standing:
-                standing = True
+            if not listed_all:
+                listed_all = True
                 yield NodeChange("")
             continue
         there, node = change
-        still = _still(node)
+        steady = _without_heartbeats(node)
         before = seen.get(node.uid)
-        if there and before == still:
+        if there and before == steady:
             continue
         if there:
-            seen[node.uid] = still
+            seen[node.uid] = steady
         else:
             seen.pop(node.uid, None)
-        if standing:
-            told_before = _told(before, keys) if before is not None else None
-            yield NodeChange(node.name, there and _told(still, keys) != told_before)
+        if listed_all:
+            before_events = _reported_events(before, keys) if before is not None else None
+            yield NodeChange(node.name, there and _reported_events(steady, keys) != before_events)
 
 
-def _told(node: Node, keys: OwnKeys) -> tuple[object, ...]:
+def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
     """Return what the node reports about events."""
     conditions = {
         one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
@@ -98,7 +98,7 @@ def _told(node: Node, keys: OwnKeys) -> tuple[object, ...]:
     return conditions, node.annotations.get(keys.imds), node.annotations.get(keys.request)
 
 
-def _still(node: Node) -> Node:
+def _without_heartbeats(node: Node) -> Node:
     """Return the node without the fields that change all the time."""
     return replace(
         node,

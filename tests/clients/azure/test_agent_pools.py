@@ -315,12 +315,12 @@ def test_a_busy_pool_is_not_even_asked(azure: FakeAgentPools, pools: AgentPools)
     machine = seen(pools, first)
     azure.change("np", provisioningState="Upgrading")
 
-    with pytest.raises(CloudError, match="agent pool np is Upgrading") as told:
+    with pytest.raises(CloudError, match="agent pool np is Upgrading") as raised:
         pools.scale_up(ScaleUp(first, machine, 4))
     with pytest.raises(CloudError, match="agent pool np is Upgrading"):
         pools.remove(Remove(first, machine, lower=2))
 
-    assert told.value.status == 409
+    assert raised.value.status == 409
     assert azure.writes == []
 
 
@@ -359,9 +359,9 @@ def test_a_refused_write_says_why_and_when_and_is_not_tried_again(
     with pytest.raises(CloudError, match=words) as removing:
         pools.remove(Remove(first, machine, lower=2))
 
-    for told in (raising.value, removing.value):
-        assert (told.status, told.retry_after) == (status, wait)
-        assert "\n" not in str(told)
+    for reported in (raising.value, removing.value):
+        assert (reported.status, reported.retry_after) == (status, wait)
+        assert "\n" not in str(reported)
     assert azure.writes == ["PUT np", "POST np/deleteMachines"]
     assert azure.count() == 3
 
@@ -431,9 +431,9 @@ def test_a_pool_that_was_deleted_meanwhile_is_reported(azure: FakeAgentPools, po
     machine = seen(pools, first)
     del azure.pools["np"]
 
-    with pytest.raises(CloudError, match="404") as told:
+    with pytest.raises(CloudError, match="404") as raised:
         pools.remove(Remove(first, machine))
-    assert told.value.status == 404
+    assert raised.value.status == 404
 
 
 # What a node says of itself.
@@ -536,10 +536,10 @@ def test_a_refused_deletion_counts_as_done_only_if_the_machine_is_gone(
     machine = seen(pools, AKS_NODE)
     azure.refuse(Refusal(status, "InvalidParameter", MACHINE_GONE), "POST")
 
-    with pytest.raises(CloudError, match="Cannot find any valid machines") as told:
+    with pytest.raises(CloudError, match="Cannot find any valid machines") as raised:
         pools.remove(Remove(AKS_NODE, machine))
 
-    assert told.value.status == status
+    assert raised.value.status == status
     assert AKS_NODE in azure.pools["np"].names
 
 

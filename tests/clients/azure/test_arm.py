@@ -244,10 +244,10 @@ def test_a_refused_start_says_why_and_is_not_tried_again(azure: FakeArm) -> None
     azure.plan(2, arm.status(offered=True))
     azure.refuse(THROTTLED)
 
-    with pytest.raises(CloudError, match="429") as told:
+    with pytest.raises(CloudError, match="429") as raised:
         asked(azure).perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
 
-    assert told.value.retry_after == 240
+    assert raised.value.retry_after == 240
     assert azure.performed == []
 
 

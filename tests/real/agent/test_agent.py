@@ -52,11 +52,11 @@ def test_a_day_of_a_vm_arrives_on_its_own_node_in_three_writes_and_with_no_heart
     assert published(cluster) is None
     freeze = event(VM, event_id="A")
 
-    imds.tell(freeze, event(POOL.vm_name(10), event_id="B"))
+    imds.announce(freeze, event(POOL.vm_name(10), event_id="B"))
     wait_for("Scheduled", lambda: published(cluster) == ["A"])
-    imds.tell(started(freeze))
+    imds.announce(started(freeze))
     wait_for("Started", lambda: len(agent.lines("published")) == 2)
-    imds.tell()
+    imds.announce()
     wait_for("none", lambda: published(cluster) == [])
     imds.wait_for_requests(5)
 
@@ -75,7 +75,7 @@ def test_the_api_server_goes_and_comes_back_and_the_event_arrives(
 ) -> None:
     agent.wait_until_ready()
     cluster.stop_apiserver()
-    imds.tell(event(VM, event_id="A"))
+    imds.announce(event(VM, event_id="A"))
     agent.wait_for_line("cannot publish")
     assert agent.readiness()[0] == 503
 

@@ -1,4 +1,4 @@
-"""A process that takes the lock and answers on its standard output to what it is told on its input.
+"""A process that takes the lock and answers on its standard output to each command on its input.
 
 Arguments: kubeconfig, identity, duration and renewal in seconds. Words: `check`, `release`, `end`.
 """

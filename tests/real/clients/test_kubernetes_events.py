@@ -28,10 +28,10 @@ def test_kubectl_describe_shows_our_events(
     notice = Notice("Cordoned", "x" * 2000, NoticeType.WARNING)
     KubernetesEvents(connection, guard=lambda: None).notify(Notification(node.name, node.uid, notice))
     command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "describe", "node", node.name]
-    told = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+    reported = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
 
-    assert "Cordoned" in told
-    assert "node-maintenance-reconciler" in told
+    assert "Cordoned" in reported
+    assert "node-maintenance-reconciler" in reported
 
 
 def test_an_event_that_cant_be_written_is_logged_and_not_raised(

@@ -293,10 +293,10 @@ def test_what_is_paused_anywhere_is_busy(
     assert pool_of(seen(machines, "a")).busy == "MachineDeployment workers is paused"
 
 
-@pytest.mark.parametrize("told", ["updatedReplicas", "upToDateReplicas"])
-def test_a_rollout_is_waited_for(world: MachineWorld, machines: MachineProviders, told: str) -> None:
+@pytest.mark.parametrize("reported", ["updatedReplicas", "upToDateReplicas"])
+def test_a_rollout_is_waited_for(world: MachineWorld, machines: MachineProviders, reported: str) -> None:
     world.make(NODES)
-    numbers = {"updatedReplicas": None, "upToDateReplicas": None, told: 2}
+    numbers = {"updatedReplicas": None, "upToDateReplicas": None, reported: 2}
     world.patch(CLUSTER_API, "machinedeployments", "workers", {"status": numbers}, "status")
 
     assert "rolling out a change: 2 of 3" in pool_of(seen(machines, "a")).busy
@@ -313,9 +313,9 @@ def test_an_openshift_machine_that_moves_over_to_cluster_api_is_busy(
         OPENSHIFT, "machines", machine_name("a"), {"status": {"authoritativeAPI": authority}}, "status"
     )
 
-    told = pool_of(seen(machines, "a", OPENSHIFT)).busy
+    reported = pool_of(seen(machines, "a", OPENSHIFT)).busy
 
-    assert told == (f"MachineSet workers is controlled by {authority}" if busy else "")
+    assert reported == (f"MachineSet workers is controlled by {authority}" if busy else "")
 
 
 @pytest.mark.parametrize("provider", SETS)
@@ -377,7 +377,7 @@ def test_a_machine_that_is_being_deleted_is_read_as_such(
     assert seen(machines, "a", provider).deleting
 
 
-# What can't be told.
+# Machines that can't be identified.
 
 
 def test_a_machine_of_a_machine_pool_is_not_replaced(world: MachineWorld, machines: MachineProviders) -> None:
@@ -399,9 +399,9 @@ def test_an_annotation_that_names_another_node_s_machine_is_not_believed(
 ) -> None:
     world.make(NODES, provider=provider)
 
-    told = problem(machines, ref("a", provider, name=machine_name("b")))
+    reported = problem(machines, ref("a", provider, name=machine_name("b")))
 
-    assert told == f"Machine {NAMESPACE}/m-b is of node b, not of this one"
+    assert reported == f"Machine {NAMESPACE}/m-b is of node b, not of this one"
 
 
 def test_a_machine_without_a_node_is_of_no_node(world: MachineWorld, machines: MachineProviders) -> None:
@@ -466,10 +466,10 @@ def test_a_machine_of_another_vm_than_the_node_s_is_not_its_own(
 ) -> None:
     world.make(["a", "b"], provider=provider)
 
-    told = problem(machines, replace(ref("a", provider), provider_id=says))
+    reported = problem(machines, replace(ref("a", provider), provider_id=says))
 
-    assert "is of test:///a" in told
-    assert len(told) < 500
+    assert "is of test:///a" in reported
+    assert len(reported) < 500
 
 
 @pytest.mark.parametrize("provider", [KARPENTER, *SETS])
@@ -484,8 +484,8 @@ def test_a_machine_that_names_no_vm_is_of_no_node_yet(
         world.patch(provider, "machines", name, {"spec": {"providerID": None}})
 
     for says in ("test:///a", ""):
-        told = problem(machines, replace(ref("a", provider), provider_id=says))
-        assert "names no providerID yet" in told
+        reported = problem(machines, replace(ref("a", provider), provider_id=says))
+        assert "names no providerID yet" in reported
 
 
 @pytest.mark.parametrize("provider", SETS)
@@ -497,8 +497,8 @@ def test_a_machine_of_an_earlier_node_of_that_name_is_not_this_one_s(
     world.patch(provider, "machines", machine_name("a"), {"status": {"nodeRef": reference}}, "status")
 
     assert seen(machines, "a", provider).name == machine_name("a")
-    told = problem(machines, replace(ref("a", provider), uid=ANOTHER))
-    assert "is of an earlier node a" in told
+    reported = problem(machines, replace(ref("a", provider), uid=ANOTHER))
+    assert "is of an earlier node a" in reported
 
 
 @pytest.mark.parametrize("provider", SETS)
@@ -593,13 +593,13 @@ def test_what_we_may_not_read_is_reported_in_words(
     connection = Connection(str(kinds.kubeconfig_for("default")))
 
     try:
-        told = problem(all_machines(connection), ref("a", provider))
+        reported = problem(all_machines(connection), ref("a", provider))
     finally:
         connection.close()
 
-    assert told.startswith("we have no right to read ")
-    assert "403" in told
-    assert "is forbidden" in told
+    assert reported.startswith("we have no right to read ")
+    assert "403" in reported
+    assert "is forbidden" in reported
 
 
 def test_without_an_answer_the_rest_is_not_requested(stub: StubMaker) -> None:

@@ -121,14 +121,14 @@ def test_after_a_410_what_vanished_meanwhile_is_reported(stub: StubMaker) -> Non
     ]
     server, connection = stub(lambda asked: script[asked.number])
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
-        told = [next(changes) for _ in range(6)]
+        reported = [next(changes) for _ in range(6)]
         seen, thread = follow(changes)
         wait_for("the second watch", lambda: len(server.asked) == 4)
         server.closed.set()
     thread.join(10)
 
     assert seen.get() is None
-    assert [name_of(change) for change in told] == ["a", "b", "listed", "gone a", "c", "listed"]
+    assert [name_of(change) for change in reported] == ["a", "b", "listed", "gone a", "c", "listed"]
     assert server.asked[3].query["resourceVersion"] == "6"
 
 
@@ -155,9 +155,9 @@ def test_a_watch_goes_on_where_it_was_cut(stub: StubMaker) -> None:
 
     server, connection = stub(answer)
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
-        told = [next(changes) for _ in range(4)]
+        reported = [next(changes) for _ in range(4)]
 
-    assert [name_of(change) for change in told] == ["a", "listed", "a", "gone a"]
+    assert [name_of(change) for change in reported] == ["a", "listed", "a", "gone a"]
     assert [asked.query.get("resourceVersion") for asked in server.asked[1:3]] == ["1", "9"]
 
 
@@ -176,11 +176,11 @@ def test_objects_are_listed_again_after_a_bounded_time_so_that_a_lost_event_is_f
     server, connection = stub(lambda asked: script[asked.number])
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         seen, thread = follow(changes)
-        told = [seen.get(timeout=20) for _ in range(6)]
+        reported = [seen.get(timeout=20) for _ in range(6)]
         server.closed.set()
     thread.join(10)
 
-    assert [name_of(change) for change in told] == ["a", "b", "listed", "gone a", "b", "listed"]
+    assert [name_of(change) for change in reported] == ["a", "b", "listed", "gone a", "b", "listed"]
 
 
 def test_an_object_that_can_not_be_read_stops_no_other_and_is_listed_again(
@@ -197,11 +197,11 @@ def test_an_object_that_can_not_be_read_stops_no_other_and_is_listed_again(
     server, connection = stub(lambda asked: script[asked.number])
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         seen, thread = follow(changes)
-        told = [seen.get(timeout=20) for _ in range(5)]
+        reported = [seen.get(timeout=20) for _ in range(5)]
         server.closed.set()
     thread.join(10)
 
-    assert [name_of(change) for change in told] == ["bad", "listed", "good", "bad", "listed"]
+    assert [name_of(change) for change in reported] == ["bad", "listed", "good", "bad", "listed"]
     (record,) = [each for each in caplog.records if "skips an object" in each.getMessage()]
     assert record.exc_info
 
@@ -232,9 +232,9 @@ def test_leaving_in_the_middle_ends_the_iterator_and_so_closes_its_connection(st
     two = events(("MODIFIED", pod("a", "4")), ("MODIFIED", pod("a", "5")))
     _, connection = stub(lambda asked: pod_list(pod("a", "1")) if asked.number == 0 else two)
     with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
-        told = [next(changes) for _ in range(3)]
+        reported = [next(changes) for _ in range(3)]
 
-    assert [name_of(change) for change in told] == ["a", "listed", "a"]
+    assert [name_of(change) for change in reported] == ["a", "listed", "a"]
     # The second event is read already: only an iterator that is closed does not hand it out.
     assert next(changes, "ended") == "ended"
 

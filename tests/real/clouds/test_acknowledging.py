@@ -1,4 +1,4 @@
-"""Azure told to start an event early, on a real API server with real agents between it and an IMDS."""
+"""Azure is asked to start an event early, on a real API server with real agents between it and an IMDS."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WANTED = "events: {Reboot: {acknowledge: true}}\nbudget: {maxUnavailable: 2}\nun
 
 @pytest.fixture
 def imds() -> Iterator[FakeImds]:
-    """What both VMs are told: an event concerns them together."""
+    """One IMDS for both VMs: an event concerns them together."""
     with FakeImds() as server:
         yield server
         assert server.violations == []
@@ -65,7 +65,7 @@ def annotation(scene: Scene, node: str, name: str) -> Any:
 
 
 def orders(scene: Scene) -> list[Any]:
-    """What the agents are told, node by node."""
+    """What the agents are asked, node by node."""
     return [annotation(scene, node, "acknowledge") for node in nodes()]
 
 
@@ -111,14 +111,14 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
     scene.workload("web", first)
     scene.workload("shop", second)
     scene.api.create("poddisruptionbudgets", budget("shop", min_available=1))
-    imds.tell(of_both(scene))
+    imds.announce(of_both(scene))
     wait_for("both agents' word", lambda: published(scene) == [["Scheduled"], ["Scheduled"]])
 
     drain(scene, first)
-    told = scene.run()
+    report = scene.run()
     waited_for = f"event {ID} is not acknowledged: node {second} is not drained for it yet"
-    assert told.holds(first)["acknowledgeDue"] == waited_for
-    assert waited_for in told.text
+    assert report.holds(first)["acknowledgeDue"] == waited_for
+    assert waited_for in report.text
     assert scene.pods_on(second) == ["shop"]
     assert orders(scene) == [None, None]
     imds.wait_for_requests(10)
@@ -126,7 +126,7 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
 
     scene.api.delete("poddisruptionbudgets", "shop", "default")
     drain(scene, first, second)
-    told = scene.run()
+    report = scene.run()
     assert [on_record(scene, node) for node in nodes()] == [[ID], [ID]]
     wait_for("start of the event", lambda: published(scene) == [["Started"], ["Started"]])
     # Each agent may have said it before it saw that the event has started.
@@ -134,12 +134,12 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
     assert sum(len(agent.lines("acknowledged")) for agent in agents) == len(imds.acknowledged)
     assert acknowledgements_told(scene) == 2
 
-    told = scene.run()
+    report = scene.run()
     assert orders(scene) == [None, None]
     assert [scene.cordoned(node) for node in nodes()] == [True, True]
-    assert "Reboot (Started)" in told.holds(first)["eventsGone"]
+    assert "Reboot (Started)" in report.holds(first)["eventsGone"]
 
-    imds.tell()
+    imds.announce()
     wait_for("both agents' word that it has gone", lambda: published(scene) == [[], []])
     scene.run()
     scene.run()
@@ -159,10 +159,10 @@ def test_an_event_of_a_node_uncordoned_before_the_agents_read_is_not_started(sce
     scene.run()
     assert orders(scene) == [[ID], [ID]]
     scene.uncordon(second)
-    told = scene.run()
+    report = scene.run()
 
     assert orders(scene) == [None, None]
-    assert "acknowledgeDue" in told.holds(first)
+    assert "acknowledgeDue" in report.holds(first)
     assert scene.cordoned(first)
     assert not scene.cordoned(second)
 

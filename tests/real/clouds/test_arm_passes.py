@@ -111,9 +111,9 @@ def test_a_reboot_weeks_ahead_is_reported_with_both_windows_and_no_node_is_drain
     node = scene.node(0)
     azure.plan(0, offer(scene))
 
-    told = scene.run()
+    report = scene.run()
 
-    (event,) = told.node(node)["events"]
+    (event,) = report.node(node)["events"]
     assert (event["kind"], event["sources"], event["asksForDrain"]) == ("Redeploy", ["arm"], False)
     assert event["plan"]["offered"]
     assert event["plan"]["offerEnd"] == event["notBefore"]
@@ -174,10 +174,10 @@ def test_a_converged_pass_writes_nothing_until_azure_is_asked_again(scene: Scene
 
     for _ in range(3):
         scene.clock.advance(minutes=4)
-        told = scene.run()
-        assert told.document["outcomes"] == []
+        report = scene.run()
+        assert report.document["outcomes"] == []
     assert ledger(scene.api) == before
-    assert told.document["nextChange"] is not None
+    assert report.document["nextChange"] is not None
 
     next_answer(scene)
     scene.run()
@@ -196,11 +196,11 @@ def test_if_azure_refuses_the_events_are_unknown_and_other_nodes_continue(
     azure.refuse(refusal, times=9)
     scene.condition_tells(other)
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.is_untouched(node)
     assert any(
-        text.startswith("arm: ") and str(refusal.status) in text for text in told.node(node)["unknown"]
+        text.startswith("arm: ") and str(refusal.status) in text for text in report.node(node)["unknown"]
     )
     assert scene.cordoned(other)
 
@@ -217,8 +217,8 @@ def test_an_azure_that_refuses_holds_the_uncordon_and_is_asked_again_later(
     azure.plan(0, None)
     azure.refuse(arm.Refusal(429, headers={"Retry-After": "1200"}))
     next_answer(scene)
-    told = scene.run()
-    assert "arm reported Redeploy and can't be read now" in told.holds(node)["eventsGone"]
+    report = scene.run()
+    assert "arm reported Redeploy and can't be read now" in report.holds(node)["eventsGone"]
     scene.clock.advance(minutes=19)
     assert lists_of(scene, azure, 1) == []
     assert scene.cordoned(node)
@@ -238,9 +238,9 @@ def test_a_scale_set_deleted_in_between_and_its_nodes_after_it(scene: Scene, azu
 
     azure.delete(batch.scale_set)
     next_answer(scene)
-    told = scene.run()
-    assert any("404" in text for text in told.node(gone)["unknown"])
-    assert not any(text.startswith("arm") for text in told.node(node)["unknown"])
+    report = scene.run()
+    assert any("404" in text for text in report.node(gone)["unknown"])
+    assert not any(text.startswith("arm") for text in report.node(node)["unknown"])
 
     scene.api.delete("nodes", gone)
     assert scene.run().node(gone) == {}
@@ -263,11 +263,11 @@ def test_nodes_of_every_kind_are_distinguished_and_other_clouds_are_ignored(
     scene.api.create("nodes", foreign)
     azure.plan(names[1], soon(scene))
 
-    told = scene.run()
+    report = scene.run()
 
     assert sorted(azure.lists) == [SCALE_SET, "single VMs"]
-    assert [one["name"] for one in told.document["nodes"]] == [names[1]]
-    assert told.actions(names[1]) == ["cordon", "drain"]
+    assert [one["name"] for one in report.document["nodes"]] == [names[1]]
+    assert report.actions(names[1]) == ["cordon", "drain"]
 
 
 def test_without_our_config_map_azure_is_only_asked_more_often(scene: Scene, azure: FakeArm) -> None:
@@ -276,10 +276,10 @@ def test_without_our_config_map_azure_is_only_asked_more_often(scene: Scene, azu
     node = scene.node(0)
     azure.plan(0, soon(scene))
 
-    told = scene.run()
+    report = scene.run()
     scene.run()
 
-    assert "write ledger" in [one["action"] for one in told.document["outcomes"]]
+    assert "write ledger" in [one["action"] for one in report.document["outcomes"]]
     assert scene.cordoned(node)
     assert len(azure.lists) == 2
 
@@ -302,8 +302,8 @@ def test_an_offer_is_taken_in_a_window_of_ours_from_cordon_to_uncordon(scene: Sc
     assert scene.pods_on(node) == []
     assert azure.performed == []
 
-    told = scene.run()
-    assert told.actions(node) == ["record", "perform maintenance"]
+    report = scene.run()
+    assert report.actions(node) == ["record", "perform maintenance"]
     assert azure.performed == [f"{SCALE_SET}_0"]
     record = scene.record(node)
     assert record is not None
@@ -313,10 +313,10 @@ def test_an_offer_is_taken_in_a_window_of_ours_from_cordon_to_uncordon(scene: Sc
     azure.plan(0, offer(scene, allowed=False))
     azure.forget()
     scene.clock.advance(minutes=3)
-    told = scene.run()
+    report = scene.run()
     assert len(azure.lists) == 1
-    assert told.actions(node) in ([], ["record"])
-    assert "has not booted since" in told.holds(node)["selfServiceDone"]
+    assert report.actions(node) in ([], ["record"])
+    assert "has not booted since" in report.holds(node)["selfServiceDone"]
 
     scene.condition(node, "Ready", "False")
     boots(scene, node, "another-boot")
@@ -324,9 +324,9 @@ def test_an_offer_is_taken_in_a_window_of_ours_from_cordon_to_uncordon(scene: Sc
     scene.clock.advance(minutes=3)
     assert set(scene.run().holds(node)) == {"nodeReady"}
     scene.condition(node, "Ready", "True")
-    told = scene.run()
+    report = scene.run()
 
-    assert told.actions(node) == ["uncordon"]
+    assert report.actions(node) == ["uncordon"]
     assert scene.is_untouched(node)
     assert azure.performed == []
 
@@ -354,8 +354,8 @@ def test_a_process_killed_between_record_and_request_asks_once_more_but_not_at_o
     azure.plan(0, offer(scene))
     scene.finish()
     asking = scene.clients.pop("arm")  # it dies before it has spoken
-    told = scene.run()
-    assert told.actions(node) == ["record", "perform maintenance"]
+    report = scene.run()
+    assert report.actions(node) == ["record", "perform maintenance"]
     assert azure.performed == []
 
     scene.new_process()
@@ -402,9 +402,9 @@ def test_a_refused_start_is_a_failure_of_that_node_alone(scene: Scene, azure: Fa
     azure.refuse(arm.FORBIDDEN, "performMaintenance")
     scene.condition_tells(other)
 
-    told = scene.run()
+    report = scene.run()
 
-    failed = [one for one in told.document["outcomes"] if one["result"] == "failed"]
+    failed = [one for one in report.document["outcomes"] if one["result"] == "failed"]
     assert [(one["node"], one["action"]) for one in failed] == [(node, "perform maintenance")]
     assert "403 AuthorizationFailed" in failed[0]["detail"]
     assert scene.cordoned(other)

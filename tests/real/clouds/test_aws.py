@@ -29,7 +29,7 @@ from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.observe import observe
 from reconciler.run import rehearse
 from reconciler.sources import aws
-from tests.real.passes.scene import Scene, Told
+from tests.real.passes.scene import PassReport, Scene
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 from tests.support.controlplane import fill
@@ -78,7 +78,7 @@ class FakeEc2:
         self.asked.append(region)
         return self.clients[region]
 
-    def told(self, *statuses: Object, region: str = REGION, token: str = "", after: str = "") -> None:
+    def reported(self, *statuses: Object, region: str = REGION, token: str = "", after: str = "") -> None:
         """Answer the next request with these; `token` says that more follows, `after` which page it is."""
         self.client(region)
         answer: Object = {"InstanceStatuses": list(statuses)}
@@ -142,7 +142,7 @@ def status(number: int, *events: Object) -> Object:
     return {"InstanceId": instance(number), "Events": list(events)}
 
 
-def again(scene: Scene) -> Told:
+def again(scene: Scene) -> PassReport:
     """Let the interval go by, and look."""
     scene.clock.advance(minutes=6)
     for each in scene.api.list("nodes"):
@@ -159,10 +159,10 @@ def test_an_instance_is_drained_for_its_event_and_comes_back_when_aws_calls_it_c
     busy, quiet = node(scene, 0), node(scene, 1)
     scene.workload("web", busy)
     reboot = event(now=scene.now, hours=0.1)
-    ec2.told(status(0, reboot))
+    ec2.reported(status(0, reboot))
     scene.finish()
     during = scene.cordoned(busy), scene.pods_on(busy), scene.cordoned(quiet)
-    ec2.told(status(0, {**reboot, "Description": "[Completed] scheduled reboot"}))
+    ec2.reported(status(0, {**reboot, "Description": "[Completed] scheduled reboot"}))
     again(scene)
     scene.run()
 
@@ -172,18 +172,18 @@ def test_an_instance_is_drained_for_its_event_and_comes_back_when_aws_calls_it_c
 
 def test_all_events_of_an_instance_are_reported_with_all_their_dates(scene: Scene, ec2: FakeEc2) -> None:
     name = node(scene)
-    ec2.told(
+    ec2.reported(
         status(
             0,
             event("system-maintenance", 48, now=scene.now, number=1),
             event("instance-retirement", 200, now=scene.now, number=2),
         )
     )
-    told = scene.run().node(name)
+    report = scene.run().node(name)
 
-    assert [one["kind"] for one in told["events"]] == ["Reboot", "Terminate"]
-    assert all("its start may be moved until" in one["description"] for one in told["events"])
-    assert [one["ids"] for one in told["events"]] == [
+    assert [one["kind"] for one in report["events"]] == ["Reboot", "Terminate"]
+    assert all("its start may be moved until" in one["description"] for one in report["events"])
+    assert [one["ids"] for one in report["events"]] == [
         ["instance-event-00000000000000001"],
         ["instance-event-00000000000000002"],
     ]
@@ -195,9 +195,9 @@ def test_a_region_is_asked_once_an_interval_also_when_each_pass_is_a_new_process
     for number in range(3):
         node(scene, number)
     node(scene, 3, zone="us-west-2-lax-1a")
-    ec2.told(status(1, event(now=scene.now, hours=300)), token="more")
-    ec2.told(status(2, event(now=scene.now, hours=300, number=2)), after="more")
-    ec2.told(region="us-west-2")
+    ec2.reported(status(1, event(now=scene.now, hours=300)), token="more")
+    ec2.reported(status(2, event(now=scene.now, hours=300, number=2)), after="more")
+    ec2.reported(region="us-west-2")
     asked = []
     for _ in range(4):
         scene.new_process()
@@ -218,13 +218,13 @@ def test_an_ec2_that_does_not_answer_makes_its_nodes_unknown_and_is_asked_again_
 ) -> None:
     name = node(scene)
     reboot = event(now=scene.now, hours=0.1)
-    ec2.told(status(0, reboot))
+    ec2.reported(status(0, reboot))
     scene.finish()
     ec2.refuses(code)
     refused = again(scene)
     held = scene.cordoned(name)
     at_once = scene.run()
-    ec2.told(status(0))
+    ec2.reported(status(0))
     again(scene)
     scene.run()
 
@@ -238,15 +238,15 @@ def test_an_ec2_that_does_not_answer_makes_its_nodes_unknown_and_is_asked_again_
 def test_a_source_that_can_not_be_read_starts_no_drain(scene: Scene, ec2: FakeEc2) -> None:
     name = node(scene)
     ec2.refuses("RequestLimitExceeded")
-    told = scene.run()
+    report = scene.run()
 
     assert scene.is_untouched(name)
-    assert told.node(name)["unknown"] != []
+    assert report.node(name)["unknown"] != []
 
 
 def test_a_dry_run_asks_and_writes_nothing_down(scene: Scene, ec2: FakeEc2) -> None:
     name = node(scene)
-    ec2.told(status(0, event(now=scene.now, hours=0.1)))
+    ec2.reported(status(0, event(now=scene.now, hours=0.1)))
     plan = rehearse(scene.outside, scene.settings, scene.now)
 
     assert [one.todo.drain is not None for one in plan.nodes if one.node == name] == [True]
@@ -256,10 +256,10 @@ def test_a_dry_run_asks_and_writes_nothing_down(scene: Scene, ec2: FakeEc2) -> N
 
 def test_nodes_of_other_clouds_are_none_of_awss_affair(scene: Scene, ec2: FakeEc2) -> None:
     name = scene.node()
-    told = scene.run()
+    report = scene.run()
 
     assert ec2.asked == []
-    assert told.node(name) == {}
+    assert report.node(name) == {}
 
 
 # The parser.
@@ -417,7 +417,7 @@ def test_a_memory_that_can_not_be_read_is_none(text: str) -> None:
 def test_with_one_answer_in_force_the_plan_says_when_it_changes() -> None:
     world = world_of([on()])
     fake = FakeEc2()
-    fake.told(status(0, event(now=NOW, hours=200)))
+    fake.reported(status(0, event(now=NOW, hours=200)))
     policy = builders.settings(
         "sources: {aws: {enabled: true}}\nwindows: [{schedule: '@yearly', duration: 1h}]"
     )

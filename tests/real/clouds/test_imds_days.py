@@ -69,21 +69,21 @@ ids = itertools.count(1)
 
 def tell(scene: Scene, imds: FakeImds, node: str, *events: Event) -> None:
     """Let IMDS report these events, and wait until the agent has published them."""
-    imds.tell(*events)
+    imds.announce(*events)
 
     def published() -> bool:
         annotations = scene.api.get("nodes", node)["metadata"].get("annotations", {})
-        told = json.loads(annotations.get(f"{PREFIX}/imds", '{"events":[]}'))["events"]
-        return [one["EventId"] for one in told] == [one["EventId"] for one in events]
+        report = json.loads(annotations.get(f"{PREFIX}/imds", '{"events":[]}'))["events"]
+        return [one["EventId"] for one in report] == [one["EventId"] for one in events]
 
     wait_for("the agent's word", published)
 
 
 def scheduled(scene: Scene, day: Day) -> Event:
     when = (scene.now + timedelta(minutes=day.notice)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    told = event(POOL.vm_name(INSTANCE), day.kind, event_id=f"id-{next(ids)}", not_before=when)
+    document = event(POOL.vm_name(INSTANCE), day.kind, event_id=f"id-{next(ids)}", not_before=when)
     return {
-        **told,
+        **document,
         "Description": day.description,
         "DurationInSeconds": day.duration,
         "EventSource": day.source,

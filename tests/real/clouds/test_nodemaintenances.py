@@ -121,14 +121,14 @@ def test_every_event_of_a_node_has_its_own_object_even_if_it_is_ignored(viewed: 
     scene.imds_tells(0, scene.event(0, minutes=10, event_id="A1"), pause)
     scene.condition_tells(node)
     scene.finish()
-    told = {one["spec"]["kind"]: one["status"] for one in views(scene)}
+    reported = {one["spec"]["kind"]: one["status"] for one in views(scene)}
     sources = {one["spec"]["kind"]: one["spec"]["sources"] for one in views(scene)}
 
-    assert {kind: one["state"] for kind, one in told.items()} == {
+    assert {kind: one["state"] for kind, one in reported.items()} == {
         "Reboot": "Drained",
         "LiveMigration": "LetPass",
     }
-    assert "LiveMigration is ignored" in told["LiveMigration"]["message"]
+    assert "LiveMigration is ignored" in reported["LiveMigration"]["message"]
     assert sources["Reboot"] == ["condition:VMEventScheduled", "imds"]
 
 
@@ -151,11 +151,11 @@ def test_without_the_kind_everything_works_for_one_request_a_pass(scene: Scene) 
     scene.condition_tells(node)
     scene.finish()
     count = len(writes(scene))
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
     assert scene.pods_on(node) == []
-    assert [one for one in told.document["outcomes"] if one["result"] != "done"] == []
+    assert [one for one in report.document["outcomes"] if one["result"] != "done"] == []
     assert writes(scene)[count:] == [("list", 404)]
 
 
@@ -213,7 +213,7 @@ def shown(have: list[Maintenance], *plans: NodePlan, on: Node | None = None) -> 
 
 
 def plan(*events: Any, chosen: str = "") -> NodePlan:
-    readings = {"a": builders.told(*events)}
+    readings = {"a": builders.reported(*events)}
     seen = builders.snapshot(builders.node(), readings=readings)
     return builders.plan_of(builders.planned(seen, builders.settings(chosen)))
 
@@ -262,12 +262,12 @@ def test_a_text_that_counts_minutes_is_no_reason_to_write() -> None:
 
 
 def test_an_event_that_comes_back_brings_its_object_back() -> None:
-    told = builders.signal(Kind.FREEZE, status=Status.SCHEDULED, event_id="F1")
-    [first] = shown([], plan(told)).values()
+    reported = builders.signal(Kind.FREEZE, status=Status.SCHEDULED, event_id="F1")
+    [first] = shown([], plan(reported)).values()
     assert first is not None
     [ended] = shown([first]).values()
     assert ended is not None
-    [again] = shown([ended], plan(told)).values()
+    [again] = shown([ended], plan(reported)).values()
 
     assert again is not None
     assert (again.name, again.state, again.finished) == (first.name, "LetPass", None)

@@ -116,16 +116,16 @@ def test_the_conditions_are_one_patch_of_the_status_only_when_they_change(scene:
     scene.run()
     first = [one.subresource for one in patches(scene, before)]
     scene.finish()
-    told = conditions(scene, node)
+    report = conditions(scene, node)
     count = len(patches(scene))
     scene.clock.advance(minutes=1)
     scene.run()
 
     assert first == ["", "status"]
-    assert told["Drained"]["reason"] == "NodeMaintenanceDrained"
-    assert told["MaintenancePlanned"]["lastTransitionTime"] <= told["Drained"]["lastTransitionTime"]
+    assert report["Drained"]["reason"] == "NodeMaintenanceDrained"
+    assert report["MaintenancePlanned"]["lastTransitionTime"] <= report["Drained"]["lastTransitionTime"]
     assert patches(scene, count) == []
-    assert conditions(scene, node) == told
+    assert conditions(scene, node) == report
 
 
 def test_what_is_switched_off_is_taken_away_and_what_others_wrote_is_left(scene: Scene) -> None:
@@ -201,13 +201,13 @@ def test_without_the_right_to_the_status_the_case_goes_on_and_with_it_all_is_sho
         drained = scene.cordoned(node), scene.pods_on(node), value(scene, node), conditions(scene, node)
         with applied(scene.controlplane, "publish"):
             shown = programs.sweep(kubeconfig=kubeconfig)
-            told = true(scene, node)
+            report = true(scene, node)
 
     assert refused.code == 1
     assert "nodes/status" in refused.out
     assert drained == (True, [], "NodeDrained", {})
     assert shown.code == 0, shown.out + shown.err
-    assert told == {"MaintenancePlanned", "Drained"}
+    assert report == {"MaintenancePlanned", "Drained"}
 
 
 def test_releasing_takes_the_signs_off_too(scene: Scene, programs: Programs) -> None:

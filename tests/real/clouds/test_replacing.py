@@ -10,7 +10,7 @@ from reconciler.clients.azure.agent_pools import AgentPools
 from reconciler.clients.machine_providers import CLIENTS
 from reconciler.machines import cluster_api, karpenter, openshift
 from tests.real.passes.processes import Programs
-from tests.real.passes.scene import Scene, Told
+from tests.real.passes.scene import PassReport, Scene
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.machines import MachineWorld
 from tests.support.controlplane.waiting import wait_for
@@ -49,12 +49,12 @@ def aks(scene: Scene) -> Iterator[FakeAgentPools]:
         assert fake.violations == []
 
 
-def rest(scene: Scene) -> Told:
-    """Passes until one does nothing more; what the last one told."""
-    told = scene.finish()
-    while any(node["actions"] for node in told.document["nodes"]):
-        told = scene.finish()
-    return told
+def rest(scene: Scene) -> PassReport:
+    """Passes until one does nothing more; what the last one reported."""
+    report = scene.finish()
+    while any(node["actions"] for node in report.document["nodes"]):
+        report = scene.finish()
+    return report
 
 
 def nodes(scene: Scene) -> list[str]:
@@ -68,11 +68,11 @@ def test_a_machine_set_s_node_is_drained_and_its_machine_replaced(
     world.make(["one", "two"], provider=provider)
     scene.workload("web", "one")
     scene.condition_tells("one", "Redeploy")
-    told = rest(scene)
+    report = rest(scene)
 
     assert scene.pods_on("one") == []
     assert scene.cordoned("one")
-    assert "being deleted" in told.holds("one")["machineStays"]
+    assert "being deleted" in report.holds("one")["machineStays"]
     world.settle()
     assert "one" not in nodes(scene)
     assert len(nodes(scene)) == 2
@@ -102,8 +102,8 @@ def test_with_surge_the_new_node_is_ready_first_and_the_pool_ends_as_it_began(
     world.make(["one", "two"], provider=provider)
     scene.workload("web", "one")
     scene.condition_tells("one", "Redeploy", minutes=TOMORROW)
-    told = rest(scene)
-    assert "3 machines Ready before the drain" in told.holds("one")["replacementReady"]
+    report = rest(scene)
+    assert "3 machines Ready before the drain" in report.holds("one")["replacementReady"]
     assert not scene.cordoned("one")
     assert world.wanted(provider=provider) == 3
 
@@ -128,9 +128,9 @@ def test_a_control_plane_s_node_is_drained_and_only_reported(scene: Scene, world
     world.make(["master"], control_plane=True, pool="masters")
     world.make(["one", "two"])
     scene.condition_tells("master", "Redeploy")
-    told = rest(scene)
+    report = rest(scene)
 
-    assert "never replaced" in told.holds("master")["replaceDue"]
+    assert "never replaced" in report.holds("master")["replaceDue"]
     world.settle()
     assert "master" in nodes(scene)
 
@@ -140,8 +140,8 @@ def test_without_its_kinds_and_without_rights_the_pass_goes_on_and_says_so(scene
     scene.set(REPLACES)
     scene.machines = all_machines(scene.connection, guard=lambda: None)
     node = scene.node()
-    told = {"machine.openshift.io/machine": "machines/m-one"}
-    scene.api.patch("nodes", node, {"metadata": {"annotations": told}})
+    report = {"machine.openshift.io/machine": "machines/m-one"}
+    scene.api.patch("nodes", node, {"metadata": {"annotations": report}})
     scene.condition_tells(node, "Redeploy")
 
     assert "it can't be replaced" in rest(scene).holds(node)["replaceDue"]
@@ -183,17 +183,17 @@ def test_an_agent_pool_is_raised_before_one_of_its_machines_is_deleted(
     scene.condition_tells(names[0], "Redeploy")
     aks.takes = 1
 
-    told = rest(scene)
+    report = rest(scene)
     assert scene.pods_on(names[0]) == []
     assert len(nodes(scene)) == 3
     for _ in range(6):
         if names[0] not in nodes(scene):
             break
-        told = rest(scene)
+        report = rest(scene)
     assert nodes(scene) == [names[1], pool.node_name(2)]
     assert aks.count() == 2
-    told = wait_for("a pass with nothing to do", lambda: rest(scene))
-    assert told.document["nodes"] == []
+    report = wait_for("a pass with nothing to do", lambda: rest(scene))
+    assert report.document["nodes"] == []
 
 
 def test_with_surge_an_agent_pool_has_the_new_machine_before_the_old_node_is_drained(
@@ -259,7 +259,7 @@ def test_sweep_replaces_a_machine_over_processes(
     assert [one.code for one in done] == [0, 0, 0]
     actions = [action for one in done for action in one.node("one").get("actions", [])]
     assert actions.count("replace machine") <= 1
-    assert "replace machine" in {told["action"] for one in done for told in one.document["outcomes"]}
+    assert "replace machine" in {report["action"] for one in done for report in one.document["outcomes"]}
     world.settle()
     assert "one" not in nodes(scene)
     assert programs.sweep().document["nodes"] == []

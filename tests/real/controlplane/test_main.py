@@ -14,15 +14,15 @@ def test_what_it_prints_works_and_sigterm_ends_it(controlplane: ControlPlane) ->
     command = [sys.executable, "-m", "tests.support.controlplane", "--nodes", "3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as person:
         assert person.stdout is not None
-        told = ""
-        while "Ctrl-C" not in told:
+        reported = ""
+        while "Ctrl-C" not in reported:
             line = person.stdout.readline()
             assert line, "it ended too early"
-            told += line
-        kubeconfig = Path(told.partition("export KUBECONFIG=")[2].split()[0])
+            reported += line
+        kubeconfig = Path(reported.partition("export KUBECONFIG=")[2].split()[0])
 
         # All that is indented is for a shell.
-        script = "\n".join(line for line in told.splitlines() if line.startswith("  "))
+        script = "\n".join(line for line in reported.splitlines() if line.startswith("  "))
         subprocess.run(["sh", "-ec", script], check=True, stdout=subprocess.DEVNULL, env={**os.environ})
 
         with Api(kubeconfig) as api:

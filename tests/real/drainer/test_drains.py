@@ -42,9 +42,9 @@ class Bench:
         self.drainer.close()
         self.connection.close()
 
-    def run_app(self, name: str, replicas: int, **told: Any) -> None:
+    def run_app(self, name: str, replicas: int, **options: Any) -> None:
         """Run a Deployment; its pods are ready when this returns, all on the node to be drained."""
-        made = deployment(name, replicas, **told)
+        made = deployment(name, replicas, **options)
         made["spec"]["template"]["spec"].pop("topologySpreadConstraints", None)
         self.api.create("deployments", made)
         self.wait_ready(name, replicas)
@@ -63,7 +63,7 @@ class Bench:
         if self.api.find("nodes", _POOL.node_name(1)) is None:
             self.api.create("nodes", _POOL.node(1))
 
-    def start(self, **told: Any) -> None:
+    def start(self, **options: Any) -> None:
         """Start the drain."""
         order: dict[str, Any] = {
             "since": datetime.now(UTC),
@@ -71,7 +71,7 @@ class Bench:
             "options": DrainOptions(evict_unmanaged=True),
             "uid": self.api.get("nodes", self.node)["metadata"]["uid"],
         }
-        self.drainer.start(DrainOrder(self.node, **{**order, **told}))
+        self.drainer.start(DrainOrder(self.node, **{**order, **options}))
 
     def finish(self) -> DrainProgress:
         """Wait for its end."""

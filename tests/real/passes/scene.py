@@ -76,8 +76,8 @@ class RunningClock(SystemClock):
         return super().now() + self._ahead
 
 
-class Told:
-    """What one pass told: `document` as machines read it, `text` as people do."""
+class PassReport:
+    """The report of one pass: `document` for programs, `text` for people."""
 
     def __init__(self, document: Object) -> None:
         self.document = document
@@ -225,7 +225,7 @@ class Scene:
         event_id: str | None = None,
     ) -> None:
         """Let node-problem-detector report an event that begins in so many minutes."""
-        told = vm_event(
+        report = vm_event(
             kind,
             self.now + timedelta(minutes=minutes),
             status=status,
@@ -234,7 +234,7 @@ class Scene:
             event_id=event_id,
             now=self.now,
         )
-        patch_conditions(self.api, node, told)
+        patch_conditions(self.api, node, report)
 
     def condition_silent(self, node: str) -> None:
         """Let the condition report no event."""
@@ -299,26 +299,26 @@ class Scene:
             itself=self.itself,
         )
 
-    def run(self) -> Told:
+    def run(self) -> PassReport:
         """Run one pass; drains go on behind it."""
         plan, outcomes = run_pass(self.outside, self.settings, self.now)
         self.plans = {node.node: node for node in plan.nodes}
-        return Told(to_document(plan, outcomes, rehearsed=False))
+        return PassReport(to_document(plan, outcomes, rehearsed=False))
 
-    def finish(self) -> Told:
+    def finish(self) -> PassReport:
         """Run passes until no drain is under way; the last one's story."""
-        told = self.run()
+        report = self.run()
 
         def ended() -> bool:
-            nonlocal told
+            nonlocal report
             idle = not any(plan.todo.drain for plan in self.plans.values())
             if not idle:
                 self.drainer.wait(0.5)
-                told = self.run()
+                report = self.run()
             return idle
 
         wait_for("end of the drains", ended, seconds=60)
-        return told
+        return report
 
 
 def write_settings(folder: Path, text: str) -> Path:

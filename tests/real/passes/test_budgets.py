@@ -27,13 +27,13 @@ def test_a_percentage_is_rounded_up_and_the_hold_says_who_has_the_place(scene: S
     for node in fleet[:4]:
         scene.condition_tells(node)
 
-    told = scene.run()
+    report = scene.run()
 
     taken = cordoned(scene)
     assert len(taken) == 2
-    assert told.document["budget"]["places"] == 2
+    assert report.document["budget"]["places"] == 2
     for node in set(fleet[:4]) - set(taken):
-        reason = told.holds(node)["budgetLeft"]
+        reason = report.holds(node)["budgetLeft"]
         assert "maxUnavailable is 2" in reason
         assert all(f"{one} (ours, starting)" in reason for one in taken)
 
@@ -59,13 +59,13 @@ def test_each_zone_has_its_own_budget(scene: Scene) -> None:
     for node in fleet:
         scene.condition_tells(node)
 
-    told = scene.run()
+    report = scene.run()
 
     taken = cordoned(scene)
-    zones = [told.node(node)["zone"] for node in taken]
+    zones = [report.node(node)["zone"] for node in taken]
     assert sorted(zones) == ["westeurope-1", "westeurope-2", "westeurope-3"]
     for node in set(fleet) - set(taken):
-        assert f"perZone in {told.node(node)['zone']} is 1" in told.holds(node)["budgetLeft"]
+        assert f"perZone in {report.node(node)['zone']} is 1" in report.holds(node)["budgetLeft"]
 
 
 def test_nodes_that_others_took_out_of_service_hold_places(scene: Scene) -> None:
@@ -76,10 +76,10 @@ def test_nodes_that_others_took_out_of_service_hold_places(scene: Scene) -> None
     waiting = scene.node(2)
     scene.condition_tells(waiting)
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(waiting)
-    reason = told.holds(waiting)["budgetLeft"]
+    reason = report.holds(waiting)["budgetLeft"]
     assert f"{by_others} (cordoned by others)" in reason
     assert f"{not_ready} (NotReady)" in reason
 
@@ -102,11 +102,11 @@ def test_exempt_kinds_never_wait_and_are_counted(scene: Scene) -> None:
     scene.condition_tells(ended, "Terminate", minutes=5)
     scene.condition_tells(held, "Reboot", minutes=8)
 
-    told = scene.run()
+    report = scene.run()
 
     assert sorted(cordoned(scene)) == sorted([lost, ended])
     assert not scene.cordoned(held)
-    assert lost in told.holds(held)["budgetLeft"]
+    assert lost in report.holds(held)["budgetLeft"]
 
 
 def test_the_deadline_does_not_beat_the_budget(scene: Scene) -> None:
@@ -115,10 +115,10 @@ def test_the_deadline_does_not_beat_the_budget(scene: Scene) -> None:
     node = scene.node(1)
     scene.condition_tells(node, minutes=-30)
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(node)
-    assert other in told.holds(node)["budgetLeft"]
+    assert other in report.holds(node)["budgetLeft"]
 
 
 def test_starts_keep_their_distance_across_processes(scene: Scene) -> None:
@@ -130,10 +130,10 @@ def test_starts_keep_their_distance_across_processes(scene: Scene) -> None:
     scene.run()
     scene.new_process()
 
-    told = scene.run()
+    report = scene.run()
 
     assert cordoned(scene) == [first]
-    assert "spacing is 0:10:00" in told.holds(second)["spacingKept"]
+    assert "spacing is 0:10:00" in report.holds(second)["spacingKept"]
 
     scene.clock.advance(minutes=10, seconds=1)
     scene.run()

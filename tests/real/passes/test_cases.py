@@ -43,16 +43,16 @@ def test_a_whole_case_from_its_first_event_to_the_uncordon(scene: Scene) -> None
     scene.condition_silent(node)
     assert "NotReady" in scene.run().holds(node)["nodeReady"]
     scene.condition(node, "Ready", "True")
-    told = scene.run()
-    assert set(told.holds(node)) == {"eventsGone", "nodeReady"}
-    assert "settles until" in told.holds(node)["eventsGone"]
+    report = scene.run()
+    assert set(report.holds(node)) == {"eventsGone", "nodeReady"}
+    assert "settles until" in report.holds(node)["eventsGone"]
     assert scene.cordoned(node)
 
     scene.clock.advance(minutes=2, seconds=1)
     scene.condition_silent(node)
-    told = scene.run()
+    report = scene.run()
 
-    assert told.actions(node) == ["uncordon"]
+    assert report.actions(node) == ["uncordon"]
     assert scene.is_untouched(node)
     reasons = [event["reason"] for event in scene.api.list("events", "default")]
     assert sorted(one for one in reasons if one.startswith("Maintenance")) == [
@@ -72,11 +72,11 @@ def test_a_source_that_reported_the_event_and_is_unknown_now_holds_the_uncordon(
     scene.finish()
 
     scene.condition(node, "VMEventScheduled", status, "IMDS query failed, exit code: 28")
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node) == (status == "Unknown")
     if status == "Unknown":
-        assert "can't be read now" in told.holds(node)["eventsGone"]
+        assert "can't be read now" in report.holds(node)["eventsGone"]
 
 
 def test_a_source_whose_heartbeat_is_old_holds_the_uncordon(scene: Scene) -> None:
@@ -87,21 +87,21 @@ def test_a_source_whose_heartbeat_is_old_holds_the_uncordon(scene: Scene) -> Non
     scene.condition_silent(node)
 
     scene.clock.advance(minutes=16)
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
-    assert "can't be read now" in told.holds(node)["eventsGone"]
-    assert any("16 minutes old" in text for text in told.node(node)["unknown"])
+    assert "can't be read now" in report.holds(node)["eventsGone"]
+    assert any("16 minutes old" in text for text in report.node(node)["unknown"])
 
 
 def test_an_event_that_no_source_can_tell_of_leads_to_no_drain(scene: Scene) -> None:
     node = scene.node()
     scene.condition(node, "VMEventScheduled", "Unknown", "Timeout when running plugin")
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.is_untouched(node)
-    assert "unknown: condition:VMEventScheduled" in told.text
+    assert "unknown: condition:VMEventScheduled" in report.text
 
 
 def test_the_uncordon_waits_for_every_source_that_reported_the_event(scene: Scene) -> None:
@@ -112,9 +112,9 @@ def test_the_uncordon_waits_for_every_source_that_reported_the_event(scene: Scen
     scene.finish()
 
     scene.condition_silent(node)
-    told = scene.run()
+    report = scene.run()
     assert scene.cordoned(node)
-    assert "waits for the end of Reboot (Scheduled)" in told.holds(node)["eventsGone"]
+    assert "waits for the end of Reboot (Scheduled)" in report.holds(node)["eventsGone"]
 
     scene.imds_tells(0)
     scene.run()
@@ -168,10 +168,10 @@ def test_an_event_cancelled_in_mid_drain_stops_the_evictions_settles_and_uncordo
     wait_for("the end of the other pod", lambda: scene.pods_on(node) == ["web"])
 
     scene.condition_silent(node)
-    told = scene.run()
+    report = scene.run()
 
-    assert "stop drain" in told.actions(node)
-    assert "settles until" in told.holds(node)["eventsGone"]
+    assert "stop drain" in report.actions(node)
+    assert "settles until" in report.holds(node)["eventsGone"]
     wait_for("the end of the drain", lambda: scene.drainer.wait(0))
     asked = evictions(scene)
     scene.api.delete("poddisruptionbudgets", "web", "default")
@@ -211,14 +211,14 @@ def test_a_persons_uncordon_is_respected_until_a_new_event(scene: Scene) -> None
     wait_for("the end of the other pod", lambda: scene.pods_on(node) == ["web"])
 
     scene.uncordon(node)
-    told = scene.run()
+    report = scene.run()
 
-    assert "stop drain" in told.actions(node)
+    assert "stop drain" in report.actions(node)
     scene.api.delete("poddisruptionbudgets", "web", "default")
     for _ in range(2):
-        told = scene.run()
-        assert told.actions(node) == []
-    assert "ignored until a new event" in told.holds(node)["dismissed"]
+        report = scene.run()
+        assert report.actions(node) == []
+    assert "ignored until a new event" in report.holds(node)["dismissed"]
     assert not scene.cordoned(node)
     assert "web" in scene.pods_on(node)
 
@@ -274,10 +274,10 @@ def test_a_node_that_vanishes_is_a_case_well_ended(scene: Scene) -> None:
     scene.run()
 
     scene.api.delete("nodes", node)
-    told = scene.run()
+    report = scene.run()
 
-    assert all(one["result"] == "done" for one in told.document["outcomes"])
-    assert told.document["budget"]["taken"] == 0
+    assert all(one["result"] == "done" for one in report.document["outcomes"])
+    assert report.document["budget"]["taken"] == 0
     wait_for("the end of the drain", lambda: scene.drainer.wait(0))
 
 

@@ -75,15 +75,15 @@ def test_with_aks_remediator_a_node_is_drained_too_and_uncordoned_after_it_has_l
     scene.workload("web", node)
     taint(scene, node, REMEDIATOR)
     scene.condition_tells(node, "Redeploy")
-    told = scene.finish()
+    report = scene.finish()
     assert scene.pods_on(node) == []
-    assert any("AKS's remediator is active" in note for note in told.document["notes"])
+    assert any("AKS's remediator is active" in note for note in report.document["notes"])
 
     scene.condition_silent(node)
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
-    assert "remediator is working on the node" in told.holds(node)["leftByRemediator"]
+    assert "remediator is working on the node" in report.holds(node)["leftByRemediator"]
     taints = scene.api.get("nodes", node)["spec"]["taints"]
     assert REMEDIATOR["key"] in [one["key"] for one in taints]
 
@@ -97,10 +97,10 @@ def test_nodes_that_the_remediator_has_tainted_are_left_to_it_where_the_settings
     node = scene.node(0, taints=[REMEDIATOR])
     scene.condition_tells(node, "Redeploy")
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(node)
-    assert "aksRemediator is Leave" in told.holds(node)["leftToUs"]
+    assert "aksRemediator is Leave" in report.holds(node)["leftToUs"]
 
 
 def test_the_remediators_preview_keeps_freezes_to_itself(scene: Scene) -> None:
@@ -113,13 +113,13 @@ def test_the_remediators_preview_keeps_freezes_to_itself(scene: Scene) -> None:
     scene.condition_tells(migrated, "Freeze", description=LIVE_MIGRATION)
     scene.condition_tells(rebooted, "Reboot")
 
-    told = scene.run()
+    report = scene.run()
 
     for node in (frozen, migrated):
         assert scene.is_untouched(node)
-        assert "left to AKS's remediator" in told.node(node)["events"][0]["because"]
+        assert "left to AKS's remediator" in report.node(node)["events"][0]["because"]
     assert scene.cordoned(rebooted)
-    assert any("drains for Freeze too" in note for note in told.document["notes"])
+    assert any("drains for Freeze too" in note for note in report.document["notes"])
 
 
 def test_a_remediator_config_that_cannot_be_read_is_reported_and_stops_nothing(scene: Scene) -> None:
@@ -128,10 +128,10 @@ def test_a_remediator_config_that_cannot_be_read_is_reported_and_stops_nothing(s
     node = scene.node(0)
     scene.condition_tells(node)
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
-    assert any("appConfig can't be read" in note for note in told.document["notes"])
+    assert any("appConfig can't be read" in note for note in report.document["notes"])
 
 
 def test_karpenter_keeps_its_preempted_nodes_and_no_others(scene: Scene) -> None:
@@ -142,12 +142,12 @@ def test_karpenter_keeps_its_preempted_nodes_and_no_others(scene: Scene) -> None
     scene.condition_tells(preempted, "Preempt", minutes=0.5)
     scene.condition_tells(rebooted, "Reboot")
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.is_untouched(preempted)
-    assert "left to Karpenter" in told.node(preempted)["events"][0]["because"]
+    assert "left to Karpenter" in report.node(preempted)["events"][0]["because"]
     assert scene.cordoned(rebooted)
-    assert any("Karpenter manages 2 nodes" in note for note in told.document["notes"])
+    assert any("Karpenter manages 2 nodes" in note for note in report.document["notes"])
 
 
 def test_a_node_that_the_autoscaler_deletes_is_held_before_and_during_a_drain(scene: Scene) -> None:
@@ -163,15 +163,15 @@ def test_a_node_that_the_autoscaler_deletes_is_held_before_and_during_a_drain(sc
     )
     for one in (node, draining):
         scene.condition_tells(one)
-    told = scene.run()
+    report = scene.run()
     assert not scene.cordoned(node)
-    assert "autoscaler is deleting the node" in told.holds(node)["leftToUs"]
+    assert "autoscaler is deleting the node" in report.holds(node)["leftToUs"]
 
     taint(scene, draining, AUTOSCALER)
-    told = scene.run()
+    report = scene.run()
 
-    assert told.actions(draining) == ["stop drain"]
-    assert "autoscaler is deleting the node" in told.holds(draining)["leftToUs"]
+    assert report.actions(draining) == ["stop drain"]
+    assert "autoscaler is deleting the node" in report.holds(draining)["leftToUs"]
 
 
 def test_an_agent_that_is_not_ready_makes_imds_unknown_and_holds_the_uncordon(scene: Scene) -> None:
@@ -200,12 +200,12 @@ def test_an_agent_that_is_not_ready_makes_imds_unknown_and_holds_the_uncordon(sc
     )
     # It last reported that the event is gone, and the age of that report is unknown.
     scene.imds_tells(0)
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
-    assert "imds reported Reboot and can't be read now" in told.holds(node)["eventsGone"]
-    assert any("its agent is not ready" in text for text in told.node(node)["unknown"])
-    assert told.node(other) == {}
+    assert "imds reported Reboot and can't be read now" in report.holds(node)["eventsGone"]
+    assert any("its agent is not ready" in text for text in report.node(node)["unknown"])
+    assert report.node(other) == {}
 
     ready["status"]["conditions"][0]["status"] = "True"
     scene.api.patch("pods", mine, ready, "agents", kind="strategic", subresource="status")
@@ -221,9 +221,9 @@ def test_no_agent_is_one_line_and_windows_nodes_are_reported_as_not_covered(scen
     for instance in range(3):
         scene.node(instance)
     windows = scene.node(0, Pool("win", windows=True))
-    told = scene.run()
-    notes = told.document["notes"]
-    assert told.document["nodes"] == []
+    report = scene.run()
+    notes = report.document["notes"]
+    assert report.document["nodes"] == []
     assert [note for note in notes if note.startswith("imds:")] == [
         "imds: Windows nodes are not covered by the agent (1 of 4 nodes)",
         "imds: no node agent is installed (3 of 4 nodes)",

@@ -117,10 +117,10 @@ def test_a_pass_holds_what_a_hand_has_claimed_and_a_hand_what_a_pass_has_taken(
     scene.condition_tells(mine)
     scene.condition_tells(theirs)
 
-    told = scene.run()
+    report = scene.run()
 
-    assert "drained by hand" in told.holds(mine)["notClaimed"]
-    assert told.actions(mine) == []
+    assert "drained by hand" in report.holds(mine)["notClaimed"]
+    assert report.actions(mine) == []
     refused = programs.run("drain", theirs)
     assert refused.code == 1
     assert "a pass is draining it" in refused.err

@@ -62,9 +62,9 @@ def test_a_pod_that_is_to_complete_is_waited_for_and_never_evicted(scene: Scene)
 
     scene.run()
     wait_for("the other pod's end", lambda: scene.pods_on(node) == ["batch"])
-    told = scene.run()
+    report = scene.run()
 
-    assert any("wait until it has completed" in reason for reason in told.holds(node).values())
+    assert any("wait until it has completed" in reason for reason in report.holds(node).values())
     evicted = {one.name.split("-")[0] for one in _writes(scene, since) if one.subresource == "eviction"}
     assert evicted == {"web"}
 

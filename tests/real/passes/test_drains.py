@@ -88,12 +88,12 @@ def test_a_pod_that_is_kept_keeps_only_itself(scene: Scene) -> None:
     scene.api.create("pods", pod("lonely", node_name=node))
     scene.condition_tells(node, "Reboot")
 
-    told = scene.finish()
+    report = scene.finish()
 
     assert scene.pods_on(node) == ["cache", "lonely"]
-    kept = {blocker["pod"]: blocker["because"] for blocker in told.node(node)["kept"]}
+    kept = {blocker["pod"]: blocker["because"] for blocker in report.node(node)["kept"]}
     assert {name.split("/")[1].split("-")[0] for name in kept} == {"cache", "lonely"}
-    assert all(f"{name}: {because}" in told.text for name, because in kept.items())
+    assert all(f"{name}: {because}" in report.text for name, because in kept.items())
     record = scene.record(node)
     assert record is not None
     assert "done" in record["drain"]
@@ -146,14 +146,14 @@ def test_no_more_nodes_are_drained_at_once_than_the_settings_say(scene: Scene) -
         cover(scene, app)
         scene.condition_tells(node)
 
-    told = scene.run()
+    report = scene.run()
 
     # All are cordoned before the first is drained, so that pods don't move twice.
     assert scene.cordoned(first)
     assert scene.cordoned(second)
-    assert told.actions(first) == ["cordon", "drain"]
-    assert told.actions(second) == ["cordon"]
-    assert "drain.maxConcurrentNodes" in told.holds(second)["drainSlot"]
+    assert report.actions(first) == ["cordon", "drain"]
+    assert report.actions(second) == ["cordon"]
+    assert "drain.maxConcurrentNodes" in report.holds(second)["drainSlot"]
 
 
 def test_a_drain_that_takes_too_long_is_reported_and_tried_again(scene: Scene) -> None:
@@ -193,10 +193,10 @@ def test_the_node_that_we_run_on_is_drained_last_and_our_own_pod_goes_last(scene
     scene.condition_tells(own, minutes=1)
     scene.condition_tells(other, minutes=5)
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(other)
-    assert "the reconciler runs on it" in told.holds(own)["othersFirst"]
+    assert "the reconciler runs on it" in report.holds(own)["othersFirst"]
     assert scene.pods_on(own) == ["reconciler"]
 
     scene.api.delete("poddisruptionbudgets", "web", "default")
@@ -209,7 +209,7 @@ def test_a_node_with_our_ignore_label_is_ignored(scene: Scene) -> None:
     node = scene.node(labels={f"{PREFIX}/ignore": "true"})
     scene.condition_tells(node)
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.is_untouched(node)
-    assert "ignore" in told.holds(node)["lookedAfter"]
+    assert "ignore" in report.holds(node)["lookedAfter"]

@@ -1,4 +1,4 @@
-"""When a drain does not finish: each stage that the settings allow, carried out and told; none by default."""
+"""When a drain does not finish: each stage that the settings allow, done and reported; none by default."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def escalated(scene: Scene, node: str) -> list[str]:
     ]
 
 
-def told(done: Done, node: str) -> list[str]:
+def report(done: Done, node: str) -> list[str]:
     """What the pass's own report says of stages."""
     assert done.code == 0, done.err
     return list(done.node(node)["drain"]["escalations"])
@@ -53,7 +53,7 @@ def test_by_default_a_budget_outlasts_the_deadline(scene: Scene, programs: Progr
 
     done = programs.sweep("--for", "6s")
 
-    assert told(done, blocked) == []
+    assert report(done, blocked) == []
     assert scene.pods_on(blocked) == ["web"]
     assert asked(scene, "delete", "pods", since) == []
     assert escalated(scene, blocked) == []
@@ -65,7 +65,7 @@ def test_what_blocks_is_named_loudly_once(scene: Scene, programs: Programs, bloc
 
     done = programs.sweep("--for", "6s")
 
-    (text,) = told(done, blocked)
+    (text,) = report(done, blocked)
     assert text.startswith("not drained after 0:00:01: default/web-")
     assert text.endswith("waits for PDB default/web: needs 1 healthy, has 1")
     assert escalated(scene, blocked) == [text]
@@ -81,7 +81,7 @@ def test_before_the_deadline_it_is_deleted_where_that_is_allowed(
 
     done = programs.sweep("--for", "60s")
 
-    (text,) = told(done, blocked)
+    (text,) = report(done, blocked)
     assert text.endswith("is deleted instead of evicted, to be gone by the deadline")
     assert escalated(scene, blocked) == [text]
     assert scene.pods_on(blocked) == []
@@ -100,7 +100,7 @@ def test_a_pod_stuck_on_a_dead_node_goes_without_grace_where_that_is_allowed(
 
     done = programs.sweep("--for", "60s")
 
-    (text,) = told(done, node)
+    (text,) = report(done, node)
     assert "is deleted with grace period 0, because it is stuck on a node that is not Ready" in text
     assert escalated(scene, node) == [text]
     assert scene.pods_on(node) == []

@@ -20,7 +20,7 @@ DRAINED = [
 LET_PASS = [
     pytest.param("Freeze", "Host server is undergoing maintenance.", "Freeze", id="Freeze"),
     pytest.param("Freeze", LIVE_MIGRATION, "LiveMigration", id="LiveMigration"),
-    pytest.param("Reimage", "Nobody has told of this before.", "Unknown", id="a kind that nobody knows"),
+    pytest.param("Reimage", "Nobody has reported this before.", "Unknown", id="a kind that nobody knows"),
 ]
 
 
@@ -39,13 +39,13 @@ def test_the_node_condition_and_imds_each_lead_to_a_drain(scene: Scene, kind: st
 
     scene.condition_tells(by_condition, kind, status=status)
     scene.imds_tells(1, imds.started(event) if status == "Started" else event)
-    told = scene.finish()
+    report = scene.finish()
 
     for node, source in ((by_condition, "condition:VMEventScheduled"), (by_imds, "imds")):
         assert scene.cordoned(node)
         assert scene.pods_on(node) == []
-        assert scene.state(node) == told.node(node)["state"] == "in-maintenance"
-        (event,) = told.node(node)["events"]
+        assert scene.state(node) == report.node(node)["state"] == "in-maintenance"
+        (event,) = report.node(node)["events"]
         assert (event["kind"], event["status"], event["sources"]) == (kind, status, [source])
 
 
@@ -57,15 +57,15 @@ def test_what_the_defaults_ignore_is_reported_and_left_alone(
     scene.condition_tells(by_condition, kind, description=description)
     scene.imds_tells(1, scene.event(1, kind, description=description))
 
-    told = scene.run()
+    report = scene.run()
 
     for node in (by_condition, by_imds):
-        assert [event["kind"] for event in told.node(node)["events"]] == [read_as]
-        assert told.actions(node) == []
+        assert [event["kind"] for event in report.node(node)["events"]] == [read_as]
+        assert report.actions(node) == []
         assert scene.is_untouched(node)
         # Law 7: an unreadable event is not one that the settings ignore.
-        assert list(told.holds(node)) == (["eventReadable"] if read_as == "Unknown" else [])
-        assert read_as in told.text
+        assert list(report.holds(node)) == (["eventReadable"] if read_as == "Unknown" else [])
+        assert read_as in report.text
 
 
 def test_a_live_migration_is_drained_for_where_the_settings_say_so_and_a_freeze_is_not(scene: Scene) -> None:
@@ -85,10 +85,10 @@ def test_a_live_migration_that_has_started_is_past_its_use(scene: Scene) -> None
     node = scene.node()
     scene.condition_tells(node, "Freeze", description=LIVE_MIGRATION, status="Started")
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.is_untouched(node)
-    assert told.holds(node) == {"inTime": "LiveMigration has started: a drain would come too late"}
+    assert report.holds(node) == {"inTime": "LiveMigration has started: a drain would come too late"}
 
 
 def test_a_pause_shorter_than_the_threshold_is_ignored_and_an_unknown_one_counts_as_long(
@@ -110,9 +110,9 @@ def test_advice_about_a_spot_node_is_no_event(scene: Scene) -> None:
     message = "SpotRebalanceRecommendation Advisory. For more information, see https://aka.ms/aks/spot."
     scene.condition(node, "PreemptionScheduled", "True", message)
 
-    told = scene.run()
+    report = scene.run()
 
-    assert [event["kind"] for event in told.node(node)["events"]] == ["Rebalance"]
+    assert [event["kind"] for event in report.node(node)["events"]] == ["Rebalance"]
     assert scene.is_untouched(node)
 
 
@@ -147,10 +147,10 @@ def test_an_event_that_a_user_started_is_reported_and_not_drained_for(scene: Sce
     scene.imds_tells(0, scene.event(0, "Reboot", source="User"))
     scene.condition_tells(drained, "Reboot", description=words)
 
-    told = scene.run()
+    report = scene.run()
 
     for one in (node, drained):
-        assert "a user started this Reboot" in told.node(one)["events"][0]["because"]
+        assert "a user started this Reboot" in report.node(one)["events"][0]["because"]
         assert scene.is_untouched(one)
 
 
@@ -160,9 +160,9 @@ def test_two_sources_that_tell_of_one_event_make_one(scene: Scene) -> None:
     scene.imds_tells(0, event)
     scene.condition_tells(node, "Reboot")
 
-    told = scene.run()
+    report = scene.run()
 
-    (joined,) = told.node(node)["events"]
+    (joined,) = report.node(node)["events"]
     assert joined["sources"] == ["condition:VMEventScheduled", "imds"]
     assert joined["ids"] == [event["EventId"]]
 

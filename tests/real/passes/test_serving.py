@@ -1,4 +1,4 @@
-"""`serve`: woken by changes, told new settings, left by the API server and by its supervisor."""
+"""`serve`: woken by changes, with new settings, without the API server, and ended by its supervisor."""
 
 from __future__ import annotations
 

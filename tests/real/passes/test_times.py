@@ -24,11 +24,11 @@ def test_inside_a_window_a_drain_starts(scene: Scene) -> None:
     node = scene.node()
     scene.condition_tells(node, minutes=600)
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
-    assert "noon" in told.node(node)["events"][0]["timing"]
-    assert told.node(node)["events"][0]["overruled"] is None
+    assert "noon" in report.node(node)["events"][0]["timing"]
+    assert report.node(node)["events"][0]["overruled"] is None
 
 
 def test_outside_a_window_the_node_waits_for_it_and_is_drained_once_it_opens(scene: Scene) -> None:
@@ -36,12 +36,12 @@ def test_outside_a_window_the_node_waits_for_it_and_is_drained_once_it_opens(sce
     node = scene.node()
     scene.condition_tells(node, minutes=12 * 60)
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(node)
     assert scene.state(node) == "maintenance-required"
-    assert "waits for nights, which opens at 2026-05-11T22:00:00Z" in told.holds(node)["windowOpen"]
-    assert told.document["nextChange"] <= "2026-05-11T22:00:00Z"
+    assert "waits for nights, which opens at 2026-05-11T22:00:00Z" in report.holds(node)["windowOpen"]
+    assert report.document["nextChange"] <= "2026-05-11T22:00:00Z"
 
     scene.clock.set(MONDAY_NOON.replace(hour=22) + timedelta(seconds=1))
     scene.condition_tells(node, minutes=119.98)
@@ -77,8 +77,8 @@ def test_a_drain_that_began_in_its_window_goes_on_past_its_end(scene: Scene) -> 
     scene.run()
     scene.clock.advance(hours=2)
     scene.condition_tells(node, minutes=480)
-    told = scene.run()
-    assert told.actions(node) == ["drain"]
+    report = scene.run()
+    assert report.actions(node) == ["drain"]
 
     scene.api.delete("poddisruptionbudgets", "web", "default")
     scene.finish()
@@ -92,15 +92,15 @@ def test_the_deadline_overrules_a_closed_window_and_the_report_says_so(scene: Sc
     # Fifteen minutes of lead time for a Reboot: ten minutes before it the deadline has passed.
     scene.condition_tells(node, minutes=10)
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
-    event = told.node(node)["events"][0]
+    event = report.node(node)["events"][0]
     assert event["deadline"] == "2026-05-11T11:55:00Z"
     assert event["timing"] == "the deadline 2026-05-11T11:55:00Z passed 5m ago"
     assert "nights" in event["overruled"]
-    assert "overruled" in told.text
-    assert event["timing"] in told.text
+    assert "overruled" in report.text
+    assert event["timing"] in report.text
 
 
 def test_before_its_deadline_an_event_waits_for_it_where_no_window_comes_first(scene: Scene) -> None:
@@ -108,10 +108,10 @@ def test_before_its_deadline_an_event_waits_for_it_where_no_window_comes_first(s
     node = scene.node()
     scene.condition_tells(node, minutes=60)
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(node)
-    assert f"{AT_DEADLINE} 2026-05-11T12:45:00Z" in told.holds(node)["windowOpen"]
+    assert f"{AT_DEADLINE} 2026-05-11T12:45:00Z" in report.holds(node)["windowOpen"]
 
     scene.clock.advance(minutes=45)
     scene.condition_tells(node, minutes=15)
@@ -125,10 +125,10 @@ def test_a_preempt_starts_on_sight_outside_the_window(scene: Scene) -> None:
     node = scene.node()
     scene.condition_tells(node, "Preempt", minutes=0.5)
 
-    told = scene.run()
+    report = scene.run()
 
-    assert scene.cordoned(node), told.text
-    assert "at once" in told.node(node)["events"][0]["timing"]
+    assert scene.cordoned(node), report.text
+    assert "at once" in report.node(node)["events"][0]["timing"]
 
 
 def test_a_live_migration_is_never_drained_for_outside_the_window(scene: Scene) -> None:
@@ -136,10 +136,10 @@ def test_a_live_migration_is_never_drained_for_outside_the_window(scene: Scene) 
     node = scene.node()
     scene.condition_tells(node, "Freeze", minutes=-5, description=LIVE_MIGRATION)
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(node)
-    assert "outsideWindow is Never" in told.holds(node)["windowOpen"]
+    assert "outsideWindow is Never" in report.holds(node)["windowOpen"]
 
 
 def test_a_time_that_is_not_allowed_beats_the_window_and_shows_its_reason(scene: Scene) -> None:
@@ -147,10 +147,10 @@ def test_a_time_that_is_not_allowed_beats_the_window_and_shows_its_reason(scene:
     node = scene.node()
     scene.condition_tells(node, minutes=600)
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(node)
-    assert "everything must go" in told.holds(node)["windowOpen"]
+    assert "everything must go" in report.holds(node)["windowOpen"]
 
 
 def test_the_deadline_beats_a_time_that_is_not_allowed(scene: Scene) -> None:
@@ -158,10 +158,10 @@ def test_the_deadline_beats_a_time_that_is_not_allowed(scene: Scene) -> None:
     node = scene.node()
     scene.condition_tells(node, minutes=10)
 
-    told = scene.run()
+    report = scene.run()
 
     assert scene.cordoned(node)
-    assert "sale" in told.node(node)["events"][0]["overruled"]
+    assert "sale" in report.node(node)["events"][0]["overruled"]
 
 
 def test_no_deadline_beats_a_time_that_is_not_allowed_absolutely(scene: Scene) -> None:
@@ -171,11 +171,11 @@ def test_no_deadline_beats_a_time_that_is_not_allowed_absolutely(scene: Scene) -
     scene.condition_tells(started, status="Started")
     scene.condition_tells(lost, "Preempt", minutes=0.5)
 
-    told = scene.run()
+    report = scene.run()
 
     for node in (scheduled, started, lost):
         assert not scene.cordoned(node)
-        assert "absolute" in told.holds(node)["windowOpen"]
+        assert "absolute" in report.holds(node)["windowOpen"]
 
 
 def test_what_has_no_date_has_no_deadline_and_waits_for_the_window(scene: Scene) -> None:
@@ -183,11 +183,11 @@ def test_what_has_no_date_has_no_deadline_and_waits_for_the_window(scene: Scene)
     node = scene.node()
     scene.annotate(node, "request", '{"kind": "Reboot"}')
 
-    told = scene.run()
+    report = scene.run()
 
     assert not scene.cordoned(node)
-    assert told.node(node)["events"][0]["deadline"] is None
-    assert "waits for nights" in told.holds(node)["windowOpen"]
+    assert report.node(node)["events"][0]["deadline"] is None
+    assert "waits for nights" in report.holds(node)["windowOpen"]
 
 
 def test_a_window_for_one_pool_leaves_the_others_at_any_time(scene: Scene) -> None:

@@ -72,11 +72,11 @@ def test_the_report_previews_the_drain_that_it_would_begin(scene: Scene, program
 
     done = programs.run("report", "--format", "json")
 
-    told = done.node(draining)
+    report = done.node(draining)
     assert done.document["dryRun"] is True
-    assert told["actions"] == ["cordon", "drain"]
-    assert [pod["action"] for pod in told["preview"]["pods"]] == ["evict"]
-    (blocker,) = told["preview"]["blockers"]
+    assert report["actions"] == ["cordon", "drain"]
+    assert [pod["action"] for pod in report["preview"]["pods"]] == ["evict"]
+    (blocker,) = report["preview"]["blockers"]
     assert blocker["budget"] == "default/web"
 
 

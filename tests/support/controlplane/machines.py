@@ -1,6 +1,6 @@
 """Machines behind nodes, of Karpenter, Cluster API and OpenShift, and what their controllers do with them.
 
-The kinds are real ones of the API server; the controllers are one class that moves when it is told to, and
+The kinds are real ones of the API server; the controllers are one class that moves on request, and
 does what matters to whoever replaces a machine: a deleted one goes with its node; a set that lacks one makes
 it, with a Ready node; a set that has one too many deletes the marked one first; a deployment puts its set's
 number back.

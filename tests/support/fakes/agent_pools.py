@@ -62,7 +62,7 @@ class FakePool:
 
 
 class FakeAgentPools(Loopback):
-    """Serves the pools it is told of.
+    """Serves the pools it is given.
 
     `takes` is for how many reads an operation lasts. `page` is the length of a page of machines, `elsewhere`
     the address at which the next one is, by default its own. `added` and `deleted` are called with a
@@ -231,13 +231,13 @@ class FakeAgentPools(Loopback):
         pool.written.append(body)
         pool.properties.update(sent)
         self._begin(pool, "Scaling")
-        told: list[Callable[[], None]] = []
+        reported: list[Callable[[], None]] = []
         while len(pool.names) < _count(pool.properties):
             name = Pool(pool.name).node_name(pool.number)
             pool.number += 1
             pool.names.append(name)
-            told.append(partial(self.added, name))
-        return (200, self._document(pool), {}), told
+            reported.append(partial(self.added, name))
+        return (200, self._document(pool), {}), reported
 
     def _delete(self, pool: FakePool, body: Object) -> tuple[Answer, list[Callable[[], None]]]:
         if pool.busy:
@@ -280,10 +280,10 @@ class FakeAgentPools(Loopback):
                 content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {key.casefold(): text for key, text in self.headers.items()}
                 with fake._lock:
-                    (code, body, more), told = fake._answer(
+                    (code, body, more), reported = fake._answer(
                         self.command, self.path, headers, json.loads(content) if content else {}
                     )
-                for tell in told:
+                for tell in reported:
                     tell()
                 sent = b"" if body is None else json.dumps(body).encode()
                 self.send_response(code)

@@ -90,7 +90,7 @@ class FakeVm:
 
 
 class FakeArm(Loopback):
-    """Serves the VMs it is told of.
+    """Serves the VMs it is given.
 
     `lists` counts lists begun, `pages` their pages, `performed` what was started, by its path;
     `violations` is what Azure would have refused or we promised not to do: every test should find it empty.

@@ -65,7 +65,7 @@ def started(scheduled: Event) -> Event:
 
 
 class FakeImds(Loopback):
-    """Serves the events it is told of, or the answers of a script first.
+    """Serves the events it is given, or the answers of a script first.
 
     `requests` are what came, `moments` when (monotonic), `violations` what Azure would have refused: every
     test should find those empty. An acknowledgement of an event that is not listed is such a violation.
@@ -86,7 +86,7 @@ class FakeImds(Loopback):
         self._lock = threading.Lock()
         super().__init__(self._handler())
 
-    def tell(self, *events: Event) -> None:
+    def announce(self, *events: Event) -> None:
         """From now on these are all events there are."""
         with self._lock:
             self._events = list(events)
@@ -94,7 +94,7 @@ class FakeImds(Loopback):
 
     def touch(self) -> None:
         """A new incarnation of the same events."""
-        self.tell(*self._events)
+        self.announce(*self._events)
 
     def script(self, *answers: Answer) -> None:
         """Give these answers first, one for each request; then the events again."""

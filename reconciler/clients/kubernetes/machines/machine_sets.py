@@ -197,8 +197,10 @@ class MachineSets:
                 # An earlier try had written it, and its answer was lost.
                 return True
             if number_of(now) != pool.wanted:
-                told = f"{pool} is not as it was seen: it wants {number_of(now)} machines, not {pool.wanted}"
-                raise Conflict(told, status=409)
+                message = (
+                    f"{pool} is not as it was seen: it wants {number_of(now)} machines, not {pool.wanted}"
+                )
+                raise Conflict(message, status=409)
             revision = now.metadata.resourceVersion
             return False
 

@@ -92,7 +92,7 @@ def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) 
     """
     cutter = Cutter(read)
     if cutter.take(len(MAGIC)) != MAGIC:
-        raise Rejected("the answer is said to be protobuf and does not begin as Kubernetes' does")
+        raise Rejected("the answer has the content type of protobuf, but does not begin as Kubernetes' does")
     listed = False
     while not cutter.ended():
         tag = cutter.varint()
@@ -112,7 +112,7 @@ def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) 
 def unwrapped(frame: bytes | memoryview) -> bytes:
     """Return the content of a `k8s\\0` envelope, still encoded."""
     if frame[: len(MAGIC)] != MAGIC:
-        raise Rejected("the answer is said to be protobuf and does not begin as Kubernetes' does")
+        raise Rejected("the answer has the content type of protobuf, but does not begin as Kubernetes' does")
     raw: bytes = _parse(messages.Unknown, frame[len(MAGIC) :]).raw
     return raw
 

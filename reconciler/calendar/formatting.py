@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 
 
-def tell(moment: datetime, zone: tzinfo = UTC) -> str:
+def format_local(moment: datetime, zone: tzinfo = UTC) -> str:
     """Write a moment in `zone`, as `Mon 2026-11-23 22:00 CET (Europe/Berlin)`.
 
     The abbreviation says which 02:30 is meant in the night in which it comes twice.

@@ -21,7 +21,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
 
 
-def worth_telling(plan: NodePlan) -> bool:
+def is_reported(plan: NodePlan) -> bool:
     """Whether the report includes the node."""
     return bool(
         plan.events
@@ -35,7 +35,7 @@ def worth_telling(plan: NodePlan) -> bool:
     )
 
 
-def silences(seen: Iterable[Seen]) -> Iterable[datetime]:
+def expiries(seen: Iterable[Seen]) -> Iterable[datetime]:
     """Yield when a reading of a node with an event or a record becomes too old to use."""
     for one in seen:
         if one.judged or one.record is not None:
@@ -90,10 +90,10 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
     return tuple(notes)
 
 
-def strays(snapshot: Snapshot, told: Collection[str]) -> Iterable[NodePlan]:
+def orphaned_drains(snapshot: Snapshot, planned: Collection[str]) -> Iterable[NodePlan]:
     """Yield a stop for every drain of a node without a plan."""
     for name, drained in sorted(snapshot.drains.items()):
-        if name not in told and running(drained):
+        if name not in planned and running(drained):
             state = State.OPERATIONAL
             stopped, shown = Actions(stop_drain=True), DrainState(progress=drained)
             yield NodePlan(name, "", "", state, state, todo=stopped, draining=shown)
