@@ -29,8 +29,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "controlplane" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.cluster)
-            if config.pluginmanager.hasplugin("xdist") and _has_fixture_of_module(item):
-                item.add_marker(pytest.mark.xdist_group(item.path.name))
+        if config.pluginmanager.hasplugin("xdist") and _has_fixture_of_module(item):
+            # One worker makes what the module shares, not each of them.
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
     seed = config.getoption("shuffle")
     if seed is None:
         # A mutant needs one test that fails, so quick tests come first.

@@ -105,11 +105,14 @@ class Health:
 class Agent:
     """The loop, one step at a time. Its state can be found again by a new process."""
 
-    def __init__(self, arguments: Arguments, health: Health) -> None:
-        """Start without state. `health` is updated by each step."""
+    def __init__(
+        self, arguments: Arguments, health: Health, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Start without state. `health` is updated by each step. `clock` is monotonic, in seconds."""
         agent = f"{USER_AGENT} agent"
         self._arguments = arguments
         self._health = health
+        self._clock = clock
         self._imds = Imds(arguments.imds_address, user_agent=agent)
         self._client = OwnNodeClient(arguments.access, arguments.node, arguments.prefix, user_agent=agent)
         self._node: OwnNode | None = None
@@ -125,19 +128,19 @@ class Agent:
 
     def step(self) -> float:
         """Do what is due, and return the seconds until the next step."""
-        started = time.monotonic()
+        started = self._clock()
         self.failure = None
         if started >= self._api_due and (self._stale or started >= self._reread_due):
             self._read_node()
         if self._node is None or self._vm is None:
             # Without the name of the VM no event can match, and outside Azure there is no IMDS.
-            return max(0.05, self._api_due - time.monotonic())
+            return max(0.05, self._api_due - self._clock())
         again = self._poll(started)
         self._publish()
         # Without an answer of IMDS, the event may have started already.
         if not self._imds_failures:
             self._acknowledge()
-        return max(0.0, again - time.monotonic())
+        return max(0.0, again - self._clock())
 
     def _interval(self) -> float:
         if self._arguments.interval is not None:
@@ -172,7 +175,7 @@ class Agent:
         self._stale = False
         pause = min(self._arguments.reread, LISTEN) if self._awaits() else self._arguments.reread
         # Random, so that agents that start together do not send their requests together.
-        self._reread_due = time.monotonic() + pause * random.uniform(0.9, 1.1)
+        self._reread_due = self._clock() + pause * random.uniform(0.9, 1.1)
 
     def _awaits(self) -> bool:
         """Return whether an event of this VM is scheduled that may still have to be acknowledged."""
@@ -199,14 +202,14 @@ class Agent:
             self._health.imds_says = str(error)
             pause = min(LONGEST_IMDS_PAUSE, interval * (1 << min(self._imds_failures - 1, 10)))
             wish = min(LONGEST_WISH, error.retry_after or 0.0)
-            return time.monotonic() + max(interval, pause, wish)
+            return self._clock() + max(interval, pause, wish)
         if self._imds_failures:
             _log("IMDS answers again", after=self._imds_failures)
         self._imds_failures = 0
         if self._awaits():
-            self._reread_due = min(self._reread_due, time.monotonic() + LISTEN)
+            self._reread_due = min(self._reread_due, self._clock() + LISTEN)
         self._health.imds_says = ""
-        self._health.answered_at = time.monotonic()
+        self._health.answered_at = self._clock()
         return started + interval
 
     def _publish(self) -> None:
@@ -281,7 +284,7 @@ class Agent:
         pause = min(LONGEST_API_PAUSE, float(1 << min(self._api_failures, 10))) * random.uniform(0.5, 1.0)
         wish = error.retry_after if isinstance(error, ClusterError) else None
         self._api_failures += 1
-        self._api_due = time.monotonic() + max(pause, min(wish or 0.0, LONGEST_WAIT))
+        self._api_due = self._clock() + max(pause, min(wish or 0.0, LONGEST_WAIT))
 
     def _api_went_well(self) -> None:
         self._api_failures = 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.agent.program import Agent, Arguments, Health
@@ -19,11 +21,24 @@ NEVER = 3600.0
 """For `reread`: it looks at its Node of its own accord no more once it has."""
 
 
+@dataclass(slots=True)
+class HandClock:
+    """A clock for the agent that stands until a test moves it."""
+
+    seconds: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 class World:
     """One agent, and what it lives between."""
 
-    def __init__(self, imds: FakeImds, api: FakeNodeApi, token: Path, reread: float) -> None:
+    def __init__(
+        self, imds: FakeImds, api: FakeNodeApi, token: Path, reread: float, clock: Callable[[], float]
+    ) -> None:
         self.imds, self.api = imds, api
+        self._clock = clock
         self._arguments = Arguments(
             access=Access(api.address, token, None),
             node=NODE,
@@ -42,7 +57,7 @@ class World:
         self.imds.acknowledged.clear()
         self.imds.requests.clear()
         self.api.node["metadata"]["annotations"] = {}
-        self.agent = Agent(self._arguments, Health())
+        self.agent = Agent(self._arguments, Health(), self._clock)
 
     def step(self, times: int = 1) -> None:
         """Let the agent do what is due."""
@@ -61,8 +76,10 @@ class World:
 
 
 @contextmanager
-def stepped_agent(*, reread: float, starts: bool = True) -> Iterator[World]:
-    """A world of its own; `starts` as for FakeImds."""
+def stepped_agent(
+    *, reread: float, starts: bool = True, clock: Callable[[], float] = time.monotonic
+) -> Iterator[World]:
+    """A world of its own; `starts` as for FakeImds, `clock` as for Agent."""
     with (
         FakeImds(starts=starts) as imds,
         FakeNodeApi() as api,
@@ -70,5 +87,5 @@ def stepped_agent(*, reread: float, starts: bool = True) -> Iterator[World]:
     ):
         token = Path(folder) / "token"
         token.write_text("token\n", encoding="utf-8")
-        yield World(imds, api, token, reread)
+        yield World(imds, api, token, reread, clock)
         assert imds.violations == []

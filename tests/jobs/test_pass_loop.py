@@ -8,6 +8,7 @@ from queue import Queue
 
 import pytest
 
+from jobs.runtime import pass_loop
 from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.supervised import Ending
@@ -50,7 +51,8 @@ class Passes:
             pass
 
 
-def test_an_error_of_a_pass_is_reported_and_the_pass_is_repeated() -> None:
+def test_an_error_of_a_pass_is_reported_and_the_pass_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pass_loop, "APART", 0.01)
     passes = Passes(OverflowError("date value out of range"), RecursionError(), UnicodeError("\ud800"))
     with passes.loop:
         passes.wait(4)

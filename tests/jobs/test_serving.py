@@ -12,6 +12,7 @@ import pytest
 
 from jobs.commands import serve as serving
 from jobs.commands.serve import Serving
+from jobs.runtime import pass_loop
 from jobs.runtime.environment import Target
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.supervised import Ending
@@ -26,7 +27,7 @@ EVERY = timedelta(hours=1)
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """The errors of the first passes; later ones succeed. Pauses after failures are none."""
+    """The errors of the first passes; later ones succeed. There are no pauses after failures."""
     errors: Script = []
 
     def rehearse(*_: object) -> Plan:
@@ -36,6 +37,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
     monkeypatch.setattr(serving, "rehearse", rehearse)
     monkeypatch.setattr(serving, "PassLoop", partial(PassLoop, pause=lambda _: 0.0))
+    monkeypatch.setattr(pass_loop, "APART", 0.01)
     return errors
 
 
