@@ -106,7 +106,13 @@ config = click.option(
     help="The settings file. `reconciler check-config FILE` explains it.",
 )
 
-output = click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+output = click.option(
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The format of the output.",
+)
 
 prefix = click.option(
     "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The keys.prefix of the settings."

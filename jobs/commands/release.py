@@ -24,7 +24,7 @@ from reconciler.release import release as released
     "--all",
     "everything",
     is_flag=True,
-    help="All nodes with labels or annotations of the reconciler, to uninstall it.",
+    help="Release all nodes with labels or annotations of the reconciler, to uninstall it.",
 )
 @click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")
 @options.prefix

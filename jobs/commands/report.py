@@ -24,7 +24,14 @@ _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 @click.command("report")
 @options.config
 @options.cluster
-@click.option("--format", "form", type=click.Choice(tuple(_FORMS)), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(tuple(_FORMS)),
+    default="text",
+    show_default=True,
+    help="The format of the report.",
+)
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),

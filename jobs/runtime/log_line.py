@@ -12,6 +12,8 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 
+from reconciler.model.printable import escaped_json
+
 LARGEST_LINE = 16_000
 """Bytes. Container runtimes cut longer lines at 16 KiB, and half a line is no JSON."""
 
@@ -46,11 +48,7 @@ def write_utf8() -> None:
 
 def _encoded(fields: Mapping[str, object]) -> str:
     clean = {_text(key, 64): value for key, value in fields.items()}
-    line = json.dumps(clean, ensure_ascii=False, allow_nan=False)
-    if line.isprintable():
-        return line
-    # JSON permits these in a text, but a terminal obeys some of them, and others hide what comes next.
-    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
+    return escaped_json(json.dumps(clean, ensure_ascii=False, allow_nan=False))
 
 
 def _first(items: Iterable[tuple[object, object]], limit: int) -> list[tuple[str, object]]:

@@ -36,14 +36,14 @@ def parse_duration(value: object) -> timedelta:
             raise ValueError(f"{text} is negative; a duration is 0s or longer")
         match = _DURATION.fullmatch(text)
         if not text or match is None:
-            raise ValueError(f"{shown(value)} is not a duration; write it like 30s, 10m, 4h, 1d or 1h30m")
+            raise ValueError(f"{literal(value)} is not a duration; write it like 30s, 10m, 4h, 1d or 1h30m")
         days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
         try:
             length = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         except OverflowError:
             length = _LONGEST * 2
     else:
-        raise ValueError(f"{shown(value)} is not a duration; write it like 30s, 10m, 4h, 1d or 1h30m")
+        raise ValueError(f"{literal(value)} is not a duration; write it like 30s, 10m, 4h, 1d or 1h30m")
     if length < timedelta():
         raise ValueError(f"-{format_duration(-length)} is negative; a duration is 0s or longer")
     if length > _LONGEST:
@@ -62,7 +62,7 @@ def format_duration(length: timedelta) -> str:
     return "".join(f"{n}{unit}" for n, unit in ((day, "d"), (hour, "h"), (minute, "m"), (second, "s")) if n)
 
 
-def shown(value: object) -> str:
+def literal(value: object) -> str:
     """Return a value as the author of the file wrote it, at most 60 characters."""
     if value is None:
         return "nothing"
@@ -105,7 +105,7 @@ def parse_days(value: object) -> frozenset[int]:
     days: set[int] = set()
     for item in items:
         if isinstance(item, bool) or not isinstance(item, str | int):
-            raise ValueError(f"{shown(item)} is not a day; write it like Mon, or a range like Mon-Thu")
+            raise ValueError(f"{literal(item)} is not a day; write it like Mon, or a range like Mon-Thu")
         text = str(item).strip()
         if not text:
             continue
@@ -173,14 +173,14 @@ def parse_time(value: object) -> TimeOfDay:
     """Parse `22:00`, `22:00:30`, `9am`, `11:30pm` or `24:00`. Raises ValueError."""
     if isinstance(value, TimeOfDay):
         return value
-    wrong = ValueError(f'{shown(value)} is not a time of day; write it like "22:00", 9am or 11:30pm')
+    wrong = ValueError(f'{literal(value)} is not a time of day; write it like "22:00", 9am or 11:30pm')
     match = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise wrong
     hour, minute, second = (int(part or 0) for part in match.groups()[:3])
     half = (match[4] or "").lower()
     if not half and match[2] is None:
-        raise ValueError(f'{shown(value)} may be morning or evening; write it like "{hour:02d}:00"')
+        raise ValueError(f'{literal(value)} may be morning or evening; write it like "{hour:02d}:00"')
     if minute > 59 or second > 59 or hour > 24:
         raise wrong
     if half:
@@ -203,7 +203,7 @@ def parse_moment(value: object) -> datetime:
     if isinstance(value, datetime):
         return value
     wrong = ValueError(
-        f"{shown(value)} is not a moment; write it like 2026-11-26, 2026-11-26T06:00 or "
+        f"{literal(value)} is not a moment; write it like 2026-11-26, 2026-11-26T06:00 or "
         "2026-11-26T06:00:00+01:00"
     )
     match = _MOMENT.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -213,10 +213,10 @@ def parse_moment(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(f"{day}T{time or '00:00'}{(offset or '').upper()}")
     except ValueError as error:
-        raise ValueError(f"{shown(value)} is not a valid date: {error}") from error
+        raise ValueError(f"{literal(value)} is not a valid date: {error}") from error
     # With this margin, no conversion between zones overflows `datetime`.
     if not 1900 <= moment.year <= 9000:
-        raise ValueError(f"{shown(value)} is not between the years 1900 and 9000")
+        raise ValueError(f"{literal(value)} is not between the years 1900 and 9000")
     return moment
 
 
@@ -251,7 +251,7 @@ def parse_zone(value: object) -> ZoneInfo:
     if isinstance(value, ZoneInfo):
         return value
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{shown(value)} is not a time zone; write its IANA name, like Europe/Berlin")
+        raise ValueError(f"{literal(value)} is not a time zone; write its IANA name, like Europe/Berlin")
     try:
         zone = ZoneInfo(value)
         # Debian has `localtime` and `posixrules` among the zones. They depend on the machine.
@@ -259,7 +259,7 @@ def parse_zone(value: object) -> ZoneInfo:
             return zone
     except (KeyError, ValueError, OSError):
         pass
-    raise ValueError(f"{shown(value)} is not an IANA time zone{near(value, _zones())}")
+    raise ValueError(f"{literal(value)} is not an IANA time zone{near(value, _zones())}")
 
 
 def _zones() -> list[str]:
@@ -301,5 +301,5 @@ def parse_limit(value: object) -> Limit:
         return Limit(value)
     match = re.fullmatch(r"([0-9]{1,9})(%?)", value.strip()) if isinstance(value, str) else None
     if match is None or (match[2] and int(match[1]) > 100):
-        raise ValueError(f"{shown(value)} is not a number of nodes, like 3, or a percentage, like 10%")
+        raise ValueError(f"{literal(value)} is not a number of nodes, like 3, or a percentage, like 10%")
     return Limit(int(match[1]), percent=bool(match[2]))

@@ -91,7 +91,7 @@ def duration(seconds: float) -> timedelta | None:
 def count(value: object) -> int:
     """Return a count from 0 to a million; ValueError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= COUNT:
-        raise ValueError(f"{shown(value)} is not a count from 0 to {COUNT}")
+        raise ValueError(f"{excerpt(value)} is not a count from 0 to {COUNT}")
     return value
 
 
@@ -109,8 +109,8 @@ def text(value: str, most: int = TEXT) -> str:
     return value if value.isascii() else whole(value)
 
 
-def shown(value: object) -> str:
-    """Return a value from outside as a message shows it: its `repr`, 100 characters at most."""
+def excerpt(value: object) -> str:
+    """Return a value from outside for a message: its `repr`, at most 100 characters."""
     if isinstance(value, int) and not isinstance(value, bool):
         # Python refuses to write numbers of thousands of digits.
         return repr(value) if abs(value) < 10**_DIGITS else "a number of many digits"

@@ -18,6 +18,6 @@ def is_object_name(text: str) -> bool:
     return len(text) <= _LONGEST and _SUBDOMAIN.fullmatch(text) is not None
 
 
-def shown(text: str) -> str:
-    """Return a name from outside for a message: quoted, with escapes, and not longer than a name can be."""
+def quoted(text: str) -> str:
+    """Return a name from outside for a message: in quotes, with escapes, and at most as long as a name."""
     return ascii(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")

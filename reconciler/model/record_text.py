@@ -83,7 +83,7 @@ def from_annotation(text: str, uid: str) -> Record | None:
         document = limits.loads(text)
         version = document["version"]
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise RecordUnreadable(f"its version is {limits.shown(version)}")
+            raise RecordUnreadable(f"its version is {limits.excerpt(version)}")
         if version > VERSION:
             raise RecordUnreadable(f"it has version {version}, but this program knows {VERSION}")
         if document["uid"] != uid:

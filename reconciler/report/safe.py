@@ -6,8 +6,9 @@ obeys control characters, and Markdown makes links and images of text.
 
 from __future__ import annotations
 
-import json
 import re
+
+from reconciler.model.printable import escaped_json
 
 _BLANK = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]")
 # Markdown reads these anywhere in a line, and `_` at the edge of a word.
@@ -52,14 +53,7 @@ def markdown(text: str) -> str:
 
 def json_text(text: str) -> str:
     """Return JSON in which each control character of a text is an escape; indentation stays."""
-    return "\n".join(
-        one if one.isprintable() else "".join(each if each.isprintable() else _in_json(each) for each in one)
-        for one in text.split("\n")
-    )
-
-
-def _in_json(character: str) -> str:
-    return json.dumps(character)[1:-1]
+    return "\n".join(map(escaped_json, text.split("\n")))
 
 
 def _escaped(character: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reconciler.calendar.values import near, shown
+from reconciler.calendar.values import literal, near
 from reconciler.errors import SettingsError
 from reconciler.settings.mistakes import Mistake, Mistakes, Path
 from reconciler.settings.schema import Settings
@@ -51,7 +51,7 @@ def parse_settings(text: str, name: str) -> Settings:
                 for mistake in _mistakes(details)
             ]
     elif not found:
-        found.append(((1, 1), Mistake((), f"{shown(value)} is not a mapping of keys to values")))
+        found.append(((1, 1), Mistake((), f"{literal(value)} is not a mapping of keys to values")))
     if settings is None or found:
         raise SettingsError(tuple(dict.fromkeys(_line(name, *each) for each in sorted(found, key=_order))))
     return settings
@@ -90,7 +90,7 @@ def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
                 continue
             if name in seen:
                 first = _spelt((*path, seen[name]))
-                message = f"{shown(name)} is also the name of {first}; names are unique"
+                message = f"{literal(name)} is also the name of {first}; names are unique"
                 yield Mistake((*path, index, "name"), message)
             seen.setdefault(name, index)
 
@@ -122,22 +122,21 @@ def _words(details: ErrorDetails, path: Path) -> str:
             return "is missing"
         case "enum" | "literal_error":
             words = _choices(details)
-            return f"{shown(given)} is not one of {', '.join(words)}{near(str(given), words)}"
+            return f"{literal(given)} is not one of {', '.join(words)}{near(str(given), words)}"
         case "bool_type":
             meant = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
             word = str(given).lower()
             word = meant.get(word, word if word in ("true", "false") else "")
-            return f"{shown(given)} is neither true nor false" + (f"; did you mean {word}?" if word else "")
+            return f"{literal(given)} is neither true nor false" + (f"; did you mean {word}?" if word else "")
         case "string_type":
-            return f"{shown(given)} is not text" + ("" if given is None else "; write it in quotes")
+            return f"{literal(given)} is not text" + ("" if given is None else "; write it in quotes")
         case "int_type" | "int_parsing":
-            return f"{shown(given)} is not a whole number"
+            return f"{literal(given)} is not a whole number"
         case "tuple_type" | "list_type":
-            return (
-                f"{shown(given)} is not a list; write it like [{'a, b' if given is None else shown(given)}]"
-            )
+            example = "a, b" if given is None else literal(given)
+            return f"{literal(given)} is not a list; write it like [{example}]"
         case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{shown(given)} is not a mapping of keys to values"
+            return f"{literal(given)} is not a mapping of keys to values"
     return details["msg"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from reconciler.calendar.values import near, shown
+from reconciler.calendar.values import literal, near
 from reconciler.model.selector import KEY, VALUE, LabelSelector, Operator, Requirement
 from reconciler.settings.mistakes import Mistake, Mistakes
 
@@ -24,7 +24,7 @@ def parse_selector(value: object) -> LabelSelector:
     if isinstance(value, LabelSelector):
         return value
     if not isinstance(value, Mapping):
-        raise ValueError(f"{shown(value)} is not a mapping of labels to values")
+        raise ValueError(f"{literal(value)} is not a mapping of labels to values")
     mistakes: list[Mistake] = []
     full = bool(value) and set(value) <= {"matchLabels", "matchExpressions"}
     if full and any(isinstance(part, str) for part in value.values()):
@@ -37,12 +37,12 @@ def parse_selector(value: object) -> LabelSelector:
         if isinstance(labels, Mapping):
             requirements += _equalities(labels, ("matchLabels",), mistakes)
         elif labels is not None:
-            mistakes.append(Mistake(("matchLabels",), f"{shown(labels)} is not a mapping"))
+            mistakes.append(Mistake(("matchLabels",), f"{literal(labels)} is not a mapping"))
         if isinstance(expressions, list):
             for index, expression in enumerate(expressions):
                 requirements += _expression(expression, ("matchExpressions", index), mistakes)
         elif expressions is not None:
-            mistakes.append(Mistake(("matchExpressions",), f"{shown(expressions)} is not a list"))
+            mistakes.append(Mistake(("matchExpressions",), f"{literal(expressions)} is not a list"))
     if mistakes:
         raise Mistakes(tuple(mistakes))
     return LabelSelector(tuple(requirements))
@@ -56,8 +56,8 @@ def _wrong_value(value: object) -> str:
     if not isinstance(value, str):
         # `gpu: true` is a boolean, and label values are text.
         hint = "write it in quotes" if value is not None else "this one is empty"
-        return f"a label value is text; {hint}" + ("" if value is None else f': "{shown(value)}"')
-    return "" if _VALUE.fullmatch(value) else f"{shown(value)} is not a valid label value"
+        return f"a label value is text; {hint}" + ("" if value is None else f': "{literal(value)}"')
+    return "" if _VALUE.fullmatch(value) else f"{literal(value)} is not a valid label value"
 
 
 def _equalities(
@@ -75,7 +75,7 @@ def _equalities(
 
 def _expression(value: object, path: tuple[str | int, ...], mistakes: list[Mistake]) -> list[Requirement]:
     if not isinstance(value, Mapping):
-        mistakes.append(Mistake(path, f"{shown(value)} is not a mapping of key, operator and values"))
+        mistakes.append(Mistake(path, f"{literal(value)} is not a mapping of key, operator and values"))
         return []
     before = len(mistakes)
     for name in value:
@@ -84,10 +84,10 @@ def _expression(value: object, path: tuple[str | int, ...], mistakes: list[Mista
             mistakes.append(Mistake((*path, str(name)), f"unknown key{hint}"))
     key, operator, values = value.get("key"), value.get("operator"), value.get("values") or []
     if not isinstance(key, str) or _wrong_key(key):
-        mistakes.append(Mistake((*path, "key"), f"{shown(key)} is not a valid label key"))
+        mistakes.append(Mistake((*path, "key"), f"{literal(key)} is not a valid label key"))
     if operator not in _OPERATORS:
         hint = near(str(operator), list(_OPERATORS))
-        message = f"{shown(operator)} is not one of {', '.join(_OPERATORS)}{hint}"
+        message = f"{literal(operator)} is not one of {', '.join(_OPERATORS)}{hint}"
         mistakes.append(Mistake((*path, "operator"), message))
     elif not isinstance(values, list) or any(_wrong_value(each) for each in values):
         mistakes.append(Mistake((*path, "values"), "is not a list of texts"))

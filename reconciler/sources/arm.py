@@ -66,7 +66,7 @@ def _planned(status: Mapping[str, object]) -> Planned | None:
     """Parse a status. None: it is empty, or its maintenance is done. Raises ValueError if it is invalid."""
     allowed = status.get("isCustomerInitiatedMaintenanceAllowed", False)
     if not isinstance(allowed, bool | None):
-        raise ValueError(f"isCustomerInitiatedMaintenanceAllowed is {limits.shown(allowed)}")
+        raise ValueError(f"isCustomerInitiatedMaintenanceAllowed is {limits.excerpt(allowed)}")
     result = limits.text(str(status.get("lastOperationResultCode") or ""), limits.NAME)
     result = "" if result.casefold() == "none" else result
     found = Planned(

@@ -97,7 +97,7 @@ def from_annotation(text: str) -> tuple[Signal, ...]:
         raise SourceError("the published events are not a JSON object")
     version = value.get("version")
     if version != VERSION or isinstance(version, bool):
-        raise SourceError(f"the published events have version {limits.shown(version)}, not {VERSION}")
+        raise SourceError(f"the published events have version {limits.excerpt(version)}, not {VERSION}")
     vm, events = value.get("vm"), value.get("events")
     if not isinstance(vm, str) or not vm or not isinstance(events, list):
         raise SourceError("the published events lack `vm` or `events`")
@@ -107,7 +107,7 @@ def from_annotation(text: str) -> tuple[Signal, ...]:
     more = value.get("more", 0)
     if more == 0:
         return found
-    left_out = f"{limits.shown(more)} more events did not fit into the annotation"
+    left_out = f"{limits.excerpt(more)} more events did not fit into the annotation"
     return (*found, Signal(SOURCE, Kind.UNKNOWN, Status.SCHEDULED, description=left_out))
 
 

@@ -66,13 +66,12 @@ def parse(text: str) -> Signal:
         raise ValueError('it is not a JSON object; write {"kind":"Reboot"}')
     strange = sorted(set(document) - set(KEYS))
     if strange:
-        raise ValueError(f"unknown key {limits.shown(strange[0])}; known are {', '.join(KEYS)}")
+        raise ValueError(f"unknown key {limits.excerpt(strange[0])}; known are {', '.join(KEYS)}")
     named = document.get("kind", "")
     kind = _KINDS.get(named.casefold()) if isinstance(named, str) else None
     if kind is None:
-        raise ValueError(
-            f"kind is {limits.shown(document.get('kind'))}; write one of {', '.join(sorted(_KINDS.values()))}"
-        )
+        given, known = limits.excerpt(document.get("kind")), ", ".join(sorted(_KINDS.values()))
+        raise ValueError(f"kind is {given}; write one of {known}")
     not_before = None
     if document.get("notBefore"):
         try:
@@ -98,10 +97,10 @@ def _duration(value: object) -> timedelta | None:
     if text[-1:] in units and text[:-1].isdecimal() and len(text) <= _LONGEST:
         found = limits.duration(int(text[:-1]) * units[text[-1]])
         if found is None:
-            raise ValueError(f"duration is {limits.shown(value)}, which is more than a year")
+            raise ValueError(f"duration is {limits.excerpt(value)}, which is more than a year")
         return found
-    raise ValueError(f"duration is {limits.shown(value)}; write 30s, 10m, 4h or 1d")
+    raise ValueError(f"duration is {limits.excerpt(value)}; write 30s, 10m, 4h or 1d")
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else limits.shown(value)
+    return value if isinstance(value, str) else limits.excerpt(value)

@@ -31,6 +31,7 @@ OURS = {
     "reconciler.model.limits",
     "reconciler.model.names",
     "reconciler.model.moments",
+    "reconciler.model.printable",
     "reconciler.sources",
     "reconciler.sources.imds",
 }

@@ -13,6 +13,7 @@ _PACING_TEST = "tests/jobs/test_pacing.py"
 _WATCHING = "reconciler/clients/kubernetes/watching.py"
 _WATCHING_TEST = "tests/real/clients/test_watching.py"
 _LINE = "jobs/runtime/log_line.py"
+_PRINTABLE = "reconciler/model/printable.py"
 _LOGS_TEST = "tests/jobs/test_logs.py"
 
 SERVING_RULES = (
@@ -42,7 +43,9 @@ SERVING_RULES = (
         _LOGS_TEST,
     ),
     Mutant(0, "log lines are short", _LINE, "if len(line.encode()) <= LARGEST_LINE:", "if True:", _LOGS_TEST),
-    Mutant(0, "log lines have no terminal codes", _LINE, "if line.isprintable():", "if True:", _LOGS_TEST),
+    Mutant(
+        0, "log lines have no terminal codes", _PRINTABLE, "if text.isprintable():", "if True:", _LOGS_TEST
+    ),
     Mutant(
         0,
         "numbers of any size are logged",

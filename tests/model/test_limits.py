@@ -72,7 +72,7 @@ def test_a_duration_has_a_year_at_most(seconds: float) -> None:
 def test_a_number_of_many_digits_is_refused_and_shown_short() -> None:
     with pytest.raises(ValueError, match="5000 digits"):
         limits.number("9" * 5000)
-    assert len(limits.shown(10**4999)) < 100
+    assert len(limits.excerpt(10**4999)) < 100
 
 
 @pytest.mark.parametrize("value", [True, -1, 10**12, 1.0, "1", None, float("inf")])

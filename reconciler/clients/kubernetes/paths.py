@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Self
 
 from reconciler.errors import Rejected
-from reconciler.model.names import is_object_name, shown
+from reconciler.model.names import is_object_name, quoted
 
 
 def checked(name: str) -> str:
     """Return the name; Rejected, without a request, if no object can have it."""
     if not is_object_name(name):
-        raise Rejected(f"{shown(name)} is no name of a Kubernetes object, so nothing was requested")
+        raise Rejected(f"{quoted(name)} is no name of a Kubernetes object, so nothing was requested")
     return name
 
 

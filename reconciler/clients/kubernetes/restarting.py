@@ -14,7 +14,7 @@ from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Selector
 from reconciler.clients.retrying import write_until_settled
 from reconciler.errors import Conflict, NotFound, Rejected, Unreachable
 from reconciler.model.moments import to_text
-from reconciler.model.names import is_object_name, shown
+from reconciler.model.names import is_object_name, quoted
 from reconciler.model.pod import Owner, Pod
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
@@ -126,7 +126,7 @@ def _deployment_of(connection: Connection, pod: Pod) -> Owner:
 
 def _check_name(pod: Pod, owner: Owner) -> None:
     if not owner.named:
-        raise Rejected(f"pod {pod.key} names an owner that can't exist: {owner.kind} {shown(owner.name)}")
+        raise Rejected(f"pod {pod.key} names an owner that can't exist: {owner.kind} {quoted(owner.name)}")
 
 
 def _check_owner(pod: Pod, owner: Owner, found: ObjectMeta, selector: Selector | None) -> None:
@@ -148,7 +148,7 @@ def _check_owner(pod: Pod, owner: Owner, found: ObjectMeta, selector: Selector |
 def _bound_volume(connection: Connection, pod: Pod) -> str:
     for claim in pod.claims:
         if not is_object_name(claim):
-            return f"its volume claim has a name that can't exist: {shown(claim)}"
+            return f"its volume claim has a name that can't exist: {quoted(claim)}"
         place = core(pod.namespace) / "persistentvolumeclaims" / claim
         modes = objects.get(connection, place, objects.VolumeClaim).spec.accessModes or ()
         # With two modes the volume may be mounted in either; only one that all nodes share is safe.

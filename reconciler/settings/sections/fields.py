@@ -12,12 +12,12 @@ from pydantic import PlainValidator, Strict, WithJsonSchema
 from reconciler.calendar.values import (
     Limit,
     TimeOfDay,
+    literal,
     parse_days,
     parse_duration,
     parse_limit,
     parse_time_or_moment,
     parse_zone,
-    shown,
 )
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.selectors import parse_selector
@@ -25,7 +25,7 @@ from reconciler.settings.selectors import parse_selector
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{shown(value)} is not text; write it in quotes")
+        raise ValueError(f"{literal(value)} is not text; write it in quotes")
     if not value.strip():
         raise ValueError("is empty")
     return value
@@ -41,7 +41,8 @@ def _cluster_id(value: object) -> str:
     text = _text(value)
     if not _CLUSTER_ID.fullmatch(text):
         raise ValueError(
-            f"{shown(value)} is not the resource ID of a managed cluster; `az aks show --query id` prints it"
+            f"{literal(value)} is not the resource ID of a managed cluster; "
+            "`az aks show --query id` prints it"
         )
     return text
 
@@ -50,14 +51,14 @@ def _prefix(value: object) -> str:
     text = _text(value)
     label = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
     if len(text) > 253 or not re.fullmatch(rf"{label}(?:\.{label})*", text):
-        raise ValueError(f"{shown(text)} is not a DNS name in lower case, like node-maintenance.dev")
+        raise ValueError(f"{literal(text)} is not a DNS name in lower case, like node-maintenance.dev")
     return text
 
 
 def _condition_type(value: object) -> str:
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9./_-]{0,314}[A-Za-z0-9])?", text):
-        raise ValueError(f"{shown(text)} is not the type of a node condition")
+        raise ValueError(f"{literal(text)} is not the type of a node condition")
     if text == "Ready":
         # Ready is True on healthy nodes, so it would drain every one of them.
         raise ValueError(
@@ -68,7 +69,7 @@ def _condition_type(value: object) -> str:
 
 def _positive(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{shown(value)} is not a whole number of at least 1")
+        raise ValueError(f"{literal(value)} is not a whole number of at least 1")
     return value
 
 

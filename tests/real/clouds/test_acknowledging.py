@@ -25,14 +25,6 @@ WANTED = "events: {Reboot: {acknowledge: true}}\nbudget: {maxUnavailable: 2}\nun
 
 
 @pytest.fixture
-def imds() -> Iterator[FakeImds]:
-    """One IMDS for both VMs: an event concerns them together."""
-    with FakeImds() as server:
-        yield server
-        assert server.violations == []
-
-
-@pytest.fixture
 def agents(scene: Scene, imds: FakeImds, tmp_path: Path) -> Iterator[list[AgentProcess]]:
     """An agent on each of the two nodes, as the cluster's admin."""
     with ExitStack() as stack:

@@ -45,13 +45,6 @@ CANCELLED = Day("Redeploy", "Virtual machine has encountered a failure.", -1, no
 
 
 @pytest.fixture
-def imds() -> Iterator[FakeImds]:
-    with FakeImds() as server:
-        yield server
-        assert server.violations == []
-
-
-@pytest.fixture
 def node(scene: Scene, imds: FakeImds, tmp_path: Path) -> Iterator[str]:
     """A node with a workload, whose agent asks the IMDS."""
     name = scene.node(INSTANCE)

@@ -96,14 +96,14 @@ def other_machine(listed: str, ref: MachineRef) -> str:
     if not listed:
         return "names no providerID yet"
     if not ref.provider_id:
-        return f"is of {shown(listed)}, and node {ref.node} names no providerID"
+        return f"is of {short_id(listed)}, and node {ref.node} names no providerID"
     if listed != ref.provider_id:
-        return f"is of {shown(listed)}, but node {ref.node} says that it is {shown(ref.provider_id)}"
+        return f"is of {short_id(listed)}, but node {ref.node} says that it is {short_id(ref.provider_id)}"
     return ""
 
 
-def shown(provider_id: str) -> str:
-    """Return a providerID as messages have it: what identifies the VM is at its end."""
+def short_id(provider_id: str) -> str:
+    """Return a providerID for a message: of a long one the end, which identifies the VM."""
     return provider_id if len(provider_id) <= _LONGEST else f"…{provider_id[-_LONGEST:]}"
 
 
