@@ -75,11 +75,6 @@ def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
     return tuple(dict.fromkeys(holds))
 
 
-def _recorded(one: Seen, key: str) -> str | None:
-    """Return the record that was read, as this version writes it: an older version alone is no change."""
-    return to_annotation(one.record) if one.record is not None else one.node.annotations.get(key)
-
-
 def node_patch(
     one: Seen, walked: Walk, case: CaseRecord, signs: Mapping[str, str | None], context: PassContext
 ) -> NodeWrite | None:
@@ -98,7 +93,8 @@ def node_patch(
     if shown != wanted:
         labels[keys.state] = wanted
     annotations: dict[str, str | None] = dict(signs)
-    recorded = _recorded(one, keys.record)
+    recorded = node.annotations.get(keys.record)
+    # A record that says the same stays as it is written, in an older version of the format too.
     text = None if record.empty else recorded if record == one.record else to_annotation(record)
     if text != recorded:
         annotations[keys.record] = text

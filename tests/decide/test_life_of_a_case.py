@@ -122,7 +122,9 @@ def test_a_foreign_cordon_stays_when_the_case_is_over() -> None:
 
     assert history.cluster.nodes["a"].unschedulable
     assert history.cluster.nodes["a"].annotations == {}
-    assert all(write.unschedulable is None for write in patches(history.api))
+    written = patches(history.api)
+    assert written
+    assert all(write.unschedulable is None for write in written)
 
 
 @pytest.mark.parametrize("asks", [True, False])

@@ -180,6 +180,18 @@ def test_a_node_that_can_not_be_read_is_read_before_it_is_called_empty() -> None
     assert core.step(Tick(), wake) == (CheckNode(NODE.name, number),)
 
 
+def test_a_pod_that_a_new_watch_does_not_list_has_gone() -> None:
+    core = DrainCore()
+    number, _ = _evicting(core, WEB)
+    core.step(WatchEnded(NODE.name, number), NOW)
+    later = NOW + 2 * SECOND
+    (again,) = _of(core.step(Tick(), later), WatchPods)
+    assert isinstance(again, WatchPods)
+
+    # Not later, when the pods are listed again in any case.
+    assert _of(core.step(PodNews(NODE.name, again.watch, Listed()), later), ListPods)
+
+
 def test_a_node_that_was_empty_is_confirmed_anew_after_another_pod_came_and_went() -> None:
     core = DrainCore()
     number, asked = _evicting(core)

@@ -789,8 +789,8 @@ MUTANTS = (
         0,
         "a version alone is no change",
         "reconciler/decide/planned.py",
-        "return to_annotation(one.record) if one.record is not None else one",
-        "return one",
+        "recorded if record == one.record else to_annotation(record)",
+        "to_annotation(record)",
         "tests/simulation/test_record_versions.py",
     ),
     Mutant(

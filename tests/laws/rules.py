@@ -595,7 +595,7 @@ RULES = (
         "reconciler/drainer/one.py",
         "                    self._forget_all_but(self._in_this_watch)\n",
         "                    pass\n",
-        "tests/drainer/test_core.py",
+        "tests/drainer/test_going_on.py",
     ),
     Mutant(
         0,
