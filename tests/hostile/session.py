@@ -2,8 +2,9 @@
 
     python -m tests.hostile [--minutes 10] [--seed N] [--log FILE]
 
-Healthy nodes get one request after another, and must be cordoned and come back in time. Bystanders have no
-event, and must never be written to. The log file has a JSON line for everything that was tried.
+Healthy nodes get one request after another, and must be cordoned, drained and come back in time. Bystanders
+have no event, and neither they nor their pods may ever be written to. The log
+file has a JSON line for everything that was tried.
 """
 
 from __future__ import annotations
@@ -262,7 +263,10 @@ class Session:
 
     def _measure(self, serve: Running) -> None:
         """Read the peak memory; a process that has ended has none."""
-        status = Path(f"/proc/{serve.pid}/status").read_text(encoding="ascii")
+        try:
+            status = Path(f"/proc/{serve.pid}/status").read_text(encoding="ascii")
+        except FileNotFoundError:
+            return
         peak = re.search(r"VmHWM:\s*(\d+)", status)
         self.result.memory = max(self.result.memory, int(peak[1]) if peak else 0)
 

@@ -67,6 +67,20 @@ WAITING_RULES = (
     ),
     Mutant(
         17,
+        "a watch lists again",
+        "reconciler/clients/kubernetes/watching.py",
+        "self._list_at = time.monotonic() + RELIST_EVERY",
+        "self._list_at = float('inf')",
+    ),
+    Mutant(
+        17,
+        "a list of a watch shows what is gone",
+        "reconciler/clients/kubernetes/watching.py",
+        "                del self._known[uid]\n                yield False, value\n",
+        "                del self._known[uid]\n",
+    ),
+    Mutant(
+        17,
         "evictions do not wait for silent budgets",
         _CORE,
         "(self._pdbs.known or self._budgets_due <= now)",
