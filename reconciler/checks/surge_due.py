@@ -14,7 +14,10 @@ from reconciler.model.moments import to_text
 from reconciler.model.record import State
 
 PAUSE = timedelta(minutes=2)
-"""Between two equal requests. A pool takes a while to show its new count."""
+"""After the first request, and as much longer after each one: a pool takes a while to show its new count."""
+
+ATTEMPTS = 5
+"""Requests to scale a pool up for one node: a pool that shows none of them will not grow."""
 
 
 @check("surgeDue")
@@ -77,6 +80,9 @@ def _not_now(situation: Situation) -> str:
         return f"node {situation.before_us} of {machine.pool} is replaced first"
     if before is not None and before.wanted is not None:
         shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
-        if shown or situation.now < before.asked + PAUSE:
+        tries = before.retries + 1
+        if shown or situation.now < before.asked + PAUSE * tries:
             return f"{machine.pool} was scaled to {before.wanted} machines at {to_text(before.asked)}"
+        if tries >= ATTEMPTS:
+            return f"{machine.pool} does not have {before.wanted} machines after {tries} requests"
     return ""

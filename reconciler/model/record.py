@@ -127,13 +127,15 @@ class Replacement:
     """A new machine that we requested in place of this node's.
 
     `asked` is the time of the last request (UTC). `wanted` is the number of machines to which the pool was
-    scaled up for it, None if it was not. `removals` counts the requests to delete the node's own machine. It
-    is written before the request: the pass after a kill knows that the request may have been sent.
+    scaled up for it, None if it was not. `removals` counts the requests to delete the node's own machine,
+    `retries` the repeated ones to scale the pool up. It is written before the request: the pass after a kill
+    knows that the request may have been sent.
     """
 
     asked: datetime
     wanted: int | None = None
     removals: int = 0
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

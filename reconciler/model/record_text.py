@@ -165,6 +165,8 @@ def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
         }
         if kept.replacement.wanted is not None:
             out["replacement"]["wanted"] = kept.replacement.wanted
+        if kept.replacement.retries:
+            out["replacement"]["retries"] = kept.replacement.retries
     return out
 
 
@@ -224,6 +226,7 @@ def _replacement_in(document: Mapping[str, Any]) -> Replacement:
         from_text(document["asked"]),
         None if wanted is None else limits.count(wanted),
         limits.count(document["removals"]),
+        limits.count(document.get("retries", 0)),
     )
 
 

@@ -18,7 +18,9 @@ def surge(situation: Situation, effects: Effects) -> Effects:
     if machine is None or machine.pool is None or machine.pool.wanted is None:
         return effects
     wanted = machine.pool.wanted + 1
-    asked = Replacement(situation.now.replace(microsecond=0), wanted)
+    before = effects.record.replacement
+    retries = 0 if before is None or before.wanted is None else before.retries + 1
+    asked = Replacement(situation.now.replace(microsecond=0), wanted, retries=retries)
     effects = replace(
         effects,
         record=replace(effects.record, replacement=asked),

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.engine.situation import Situation
+from reconciler.engine.situation import Effects, Situation
 from reconciler.machines import aks
 from reconciler.model.machine import Machine
 from reconciler.model.plan import Verdict
 from reconciler.model.record import DrainRecord, Replacement, State
+from reconciler.triggers.surge import surge
 from tests.support import builders
 from tests.support.builders import NOW, ask, minutes, settings
 from tests.support.replacing import AKS_POOL, POOL, REF, REPLACES, SURGES, machine, to_be_replaced
@@ -98,3 +99,20 @@ def test_what_was_asked_for_in_vain_is_asked_for_again(ago: float, shows: int, d
     answer = ask("surgeDue", to_be_replaced(owner, chosen=SURGES, state=BEFORE, asked=asked))
 
     assert (answer.verdict is Verdict.PASSED) is due
+
+
+def test_a_pool_that_never_grows_is_asked_five_times_and_each_time_later() -> None:
+    owner = machine(replace(POOL, wanted=3))
+    gaps: list[float] = []
+    asked: Replacement | None = None
+    since = 0.0
+    for minute in range(24 * 60):
+        before = replace(asked, asked=NOW - minutes(minute - since)) if asked else None
+        situation = to_be_replaced(owner, chosen=SURGES, state=BEFORE, asked=before)
+        if ask("surgeDue", situation).verdict is Verdict.PASSED:
+            asked = surge(situation, Effects(situation.record)).record.replacement
+            gaps.append(minute - since)
+            since = minute
+    assert gaps == [0, 2, 4, 6, 8]
+    assert asked is not None
+    assert (asked.retries, asked.wanted) == (4, 4)

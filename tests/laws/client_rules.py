@@ -15,6 +15,14 @@ _PATHS_TEST = "tests/clients/kubernetes/test_paths.py"
 
 CLIENT_RULES = (
     Mutant(
+        16,
+        "only a missing connection or login stops the queries of ARM",
+        "reconciler/clients/azure/arm.py",
+        "isinstance(error, ServiceRequestError | CredentialUnavailableError | TimeoutError)",
+        "status_of(error) == 0",
+        "tests/clients/azure/test_arm.py",
+    ),
+    Mutant(
         0,
         "a write whose answer was lost is not repeated",
         _RETRYING,

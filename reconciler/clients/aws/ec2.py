@@ -17,6 +17,7 @@ from reconciler.clients.guard import Guard
 from reconciler.errors import CloudError
 from reconciler.model.aws import InstanceEvent
 from reconciler.model.polling import Listing
+from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
 from reconciler.sources import aws
 
@@ -102,11 +103,12 @@ class Aws:
             client = self._ec2(region)
         except CloudError as error:
             return _failed(region, error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - one region harms itself only
             if not _is_botos(error):
-                raise
+                # A node names its region: what that breaks harms this region only.
+                internal(f"EC2 has no client for {region}", error)
             return _failed(region, error)
-        statuses: list[dict[str, Any]] = []
+        statuses: list[Any] = []
         try:
             pages = client.get_paginator("describe_instance_status").paginate(
                 Filters=[{"Name": "event.code", "Values": sorted(aws.CODES)}],
@@ -118,11 +120,12 @@ class Aws:
             )
             for page in pages:
                 statuses += page.get("InstanceStatuses", [])
-        except Exception as error:
+            return aws.listing(region, statuses)
+        except Exception as error:  # noqa: BLE001 - one region harms itself only
             if not _is_botos(error):
-                raise
+                # An answer that breaks the program harms its region only.
+                internal(f"EC2's answer in {region} can't be read", error)
             return _failed(region, error)
-        return aws.listing(region, statuses)
 
 
 def _is_botos(error: Exception) -> bool:

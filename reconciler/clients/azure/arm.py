@@ -18,6 +18,7 @@ from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError
 from reconciler.model.azure import PerformMaintenance, Planned, Scope
 from reconciler.model.polling import Listing
+from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
 from reconciler.sources import arm
 
@@ -166,11 +167,13 @@ class Arm:
             log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
             status, wait = status_of(error), wish(error, self._wall)
             problem = f"ARM has no answer for the {scope}: {plain(error)}"
-            # A scale set that is deleted or forbidden says nothing about the others. After a failure of the
-            # connection, every further request would only take time.
-            silent = isinstance(error, AzureError | TimeoutError) and status == 0
-            goes_on = wait is None and status != 429 and not silent
+            if _is_foreign(error):
+                status = 401
+            goes_on = wait is None and status != 429 and not _is_for_all(error)
             return Listing(scope, problem=problem, wait=_at_least_some(wait, status)), status, goes_on
+        except Exception as error:  # noqa: BLE001 - an answer that breaks the program harms its scope only
+            words = internal(f"ARM's answer for the {scope} can't be read", error)
+            return Listing(scope, problem=f"ARM's answer for the {scope} can't be read: {words}"), 0, True
         if min(spare, default=RESERVE + 1) <= RESERVE:
             # Not a problem: a later pass queries the rest.
             return listing, 0, False
@@ -192,6 +195,26 @@ class Arm:
             yield from page
             if self._clock() >= ends:
                 raise TimeoutError(f"its list was not over within {PATIENCE:g} s")
+
+
+def _is_foreign(error: Exception) -> bool:
+    """Whether our login failed for this subscription: it may belong to another tenant."""
+    from azure.core.exceptions import ClientAuthenticationError
+    from azure.identity import CredentialUnavailableError
+
+    return isinstance(error, ClientAuthenticationError) and not isinstance(error, CredentialUnavailableError)
+
+
+def _is_for_all(error: Exception) -> bool:
+    """Whether no other scope can have an answer: there is no connection, no login, or no time left.
+
+    A scale set that is deleted or forbidden, or whose answer is too large or cut off, says nothing about the
+    others. Without a connection every further request would only take time.
+    """
+    from azure.core.exceptions import ServiceRequestError
+    from azure.identity import CredentialUnavailableError
+
+    return isinstance(error, ServiceRequestError | CredentialUnavailableError | TimeoutError)
 
 
 def _at_least_some(wait: float | None, status: int) -> float | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
+from azure.identity import CredentialUnavailableError
 
 from reconciler.clients.azure import arm as client
 from reconciler.clients.azure.arm import Arm, connect
+from reconciler.clients.bounded import LARGEST
 from reconciler.clients.sources import Keeping
 from reconciler.errors import CloudError
 from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
+from reconciler.model.polling import Listing
+from reconciler.sources import arm as source
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes import arm
 from tests.support.fakes.arm import (
@@ -165,6 +171,65 @@ def test_a_subscription_of_another_tenant_stops_no_other(azure: FakeArm) -> None
     assert [one.asked for one in refused] == [True, False, False]
     assert ours.seen == {"1"}
     assert ours.problem == ""
+
+
+def test_an_answer_that_is_too_large_harms_its_scope_only(azure: FakeArm) -> None:
+    azure.uniform(1)
+    pages = azure._list
+
+    def vast(target: str, *rest: object) -> object:
+        if OTHER.scale_set in target:
+            return 200, {"value": [], "nextLink": None, "pad": "x" * LARGEST}, {}
+        return pages(target, *rest)  # type: ignore[arg-type]  # passed through
+
+    azure._list = vast  # type: ignore[method-assign,assignment]  # the fake's mood
+    first, second = asked(azure).ask([OTHER, SET])
+
+    assert first.problem
+    assert second.seen == {"1"}
+    assert second.problem == ""
+
+
+@pytest.mark.parametrize("error", [RecursionError("too deep"), OverflowError("too far")])
+def test_an_answer_that_breaks_the_program_harms_its_scope_only(
+    azure: FakeArm, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    azure.uniform(1)
+    azure.uniform(1, scale_set=OTHER.scale_set)
+    read = source.listing
+
+    def broken(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing[Scope, Planned]:
+        if scope == OTHER:
+            raise error
+        return read(scope, documents)
+
+    monkeypatch.setattr(source, "listing", broken)
+    first, second = asked(azure).ask([OTHER, SET])
+
+    assert type(error).__name__ in first.problem
+    assert second.seen == {"1"}
+
+
+@pytest.mark.parametrize(
+    ("error", "others"),
+    [(ClientAuthenticationError("no"), True), (CredentialUnavailableError("none"), False)],
+)
+def test_a_login_that_fails_for_one_subscription_stops_no_other(
+    azure: FakeArm, error: Exception, others: bool
+) -> None:
+    azure.uniform(1)
+    foreign = Scope("00000000-0000-0000-0000-000000000000", "g", "s")
+    real = arm.compute(azure)
+
+    def compute(subscription: str) -> Any:
+        if subscription == foreign.subscription:
+            raise error
+        return real(subscription)
+
+    first, second = Arm(compute).ask([foreign, SET])
+
+    assert first.problem
+    assert bool(second.seen) == others
 
 
 def test_without_an_answer_one_try_is_enough() -> None:

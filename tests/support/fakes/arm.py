@@ -17,6 +17,7 @@ from azure.core.pipeline import PipelineRequest
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.mgmt.compute import ComputeManagementClient
 
+from reconciler.clients.azure.access import transport
 from reconciler.clients.azure.arm import Compute
 from tests.support.controlplane.fill import RESOURCE_GROUP, Pool
 from tests.support.fakes.loopback import Loopback
@@ -297,6 +298,7 @@ def compute(fake: FakeArm) -> Compute:
             base_url=fake.address,
             authentication_policy=_Authentication(),
             credential_scopes=["https://management.azure.com/.default"],
+            transport=transport(),
         )
 
     return make
