@@ -81,8 +81,8 @@ POOL_RULES = (
         0,
         "a 401 stays with its subscription",
         "reconciler/clients/azure/arm.py",
-        "status == 0\n",
-        "status in (0, 401)\n",
+        "status != 429 and not _is_for_all(error)",
+        "status not in (401, 429) and not _is_for_all(error)",
         "tests/clients/azure/test_arm.py",
     ),
     Mutant(
