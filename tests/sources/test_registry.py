@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import ModuleType
+from typing import Protocol
 
 import pytest
 
 from reconciler.clients.kubernetes import ledger
-from reconciler.clients.sources import factory
+from reconciler.clients.sources import SourceClients, factory
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
@@ -115,15 +118,23 @@ class PlanService:
         )
 
 
-Register = Callable[[Source], None]
+class Register(Protocol):
+    """Adds a source to the registry, and for a polled source the module of its client."""
+
+    def __call__(self, source: Source, client: PlanService | None = None) -> None: ...
 
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     """Add a source to the registry for one test."""
 
-    def add(source: Source) -> None:
+    def add(source: Source, client: PlanService | None = None) -> None:
         monkeypatch.setattr(registry, "SOURCES", (*registry.SOURCES, source))
+        if client is not None:
+            module = ModuleType("reconciler.clients.toy")
+            module.for_source = lambda settings, guard: client  # type: ignore[attr-defined]
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+            monkeypatch.setattr(registry, "CLIENTS", {**registry.CLIENTS, source.name: "toy"})
 
     return add
 
@@ -191,9 +202,9 @@ def test_a_polled_source_is_asked_remembered_and_reported_through_the_registry_a
     register: Register,
 ) -> None:
     there = world(3)
-    register(RackPlan())
     service = PlanService(there, {name(0): there.now + timedelta(minutes=30)})
-    there.clients["rackPlan"] = service
+    register(RackPlan(), service)
+    there.clients.update(SourceClients(guard=lambda: None).of(SETTINGS))
 
     document = run(there)
 
