@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.drainer import Limits
 from reconciler.errors import Conflict, NotFound, TooManyRequests, Unreachable
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
 from reconciler.model.maintenance import MaintenanceWrite
@@ -128,13 +129,17 @@ def test_news_that_comes_twice_changes_nothing() -> None:
     assert len({one.uid for one in there.api.pod_requests}) == len(there.api.pod_requests) > 0
 
 
-def test_a_node_is_not_drained_for_a_watch_that_lost_what_it_had_to_say() -> None:
+def test_a_watch_that_lost_everything_delays_a_drain_by_a_bounded_time() -> None:
     there = world(2, web(4))
     there.cluster.delivery = lambda item: ()
     phase = drain(there, minutes=40)
 
     assert not there.cluster.pods_on(name(0))
-    assert phase is Phase.TIMED_OUT
+    assert phase is Phase.DRAINED
+    finished = there.drainer.progress()[name(0)].finished
+    assert finished is not None
+    # The drain begins after a minute, and a pod has 30 seconds to end.
+    assert finished - START <= timedelta(minutes=1) + timedelta(seconds=30) + Limits().overdue + 5 * SECOND
 
 
 def test_a_watch_that_breaks_is_opened_again() -> None:
