@@ -60,7 +60,7 @@ def test_publishing_writes_the_published_annotation_alone(api: FakeNodeApi, toke
         ("karpenter.sh/capacity-type", "on-demand", False),
     ],
 )
-def test_labels_tell_a_spot_node(
+def test_labels_identify_a_spot_node(
     api: FakeNodeApi, token_file: Path, label: str, value: str, *, spot: bool
 ) -> None:
     api.node["metadata"]["labels"] = {label: value}

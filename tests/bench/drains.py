@@ -165,7 +165,7 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> int:
-        """End it and tell the count."""
+        """End it and return the count."""
         self._over.set()
         self._thread.join()
         return self.overdrawn

@@ -98,7 +98,7 @@ def first(times: Times, since: str, count: int = 1) -> list[tuple[str, str]]:
             weekly("fri", "22:00", "05:00", "UTC"),
             "2026-11-28T03:00",
             ("2026-11-27T22:00", "2026-11-28T05:00"),
-            id="past midnight it is still Friday's, and tells when it really began",
+            id="past midnight it is still Friday's, and gives its real start",
         ),
         pytest.param(
             weekly("fri-sun", "00:00", "24:00", "UTC"),
@@ -152,7 +152,7 @@ def first(times: Times, since: str, count: int = 1) -> list[tuple[str, str]]:
             cron("@weekly", timedelta(hours=30)),
             "2026-11-23T05:00",
             ("2026-11-22T00:00", "2026-11-23T06:00"),
-            id="one in force tells when it began",
+            id="one in force gives its start",
         ),
         pytest.param(
             cron("*/5 * * * 1", timedelta(minutes=10)),

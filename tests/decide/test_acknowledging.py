@@ -1,6 +1,6 @@
 """Acknowledging: why an event may not start yet, and what the agent is asked to acknowledge.
 
-Aspects: what each VM of the event may lack, names and ids in any case, what the nodes tell differently,
+Aspects: what each VM of the event may lack, names and ids in any case, what the nodes report differently,
 settings, people's hands, several events, the annotation and the record.
 """
 
@@ -243,7 +243,7 @@ def test_one_vm_that_is_no_drained_node_keeps_all_of_them_waiting(b: Node, why: 
         ),
     ],
 )
-def test_every_node_has_to_tell_of_it_as_of_one_to_be_started(said: tuple[Signal, ...], why: str) -> None:
+def test_every_node_has_to_report_it_as_one_to_be_started(said: tuple[Signal, ...], why: str) -> None:
     readings = {"a": reported(reboot()), "b": reported(*said)}
     plan = planned(snapshot(drained("a", 1), drained("b", 2), readings=readings), settings(WANTED))
 
@@ -374,11 +374,11 @@ def test_a_flexible_scale_sets_vm_is_known_by_its_own_name() -> None:
     assert given(plan_of(planned(seen, settings(WANTED)))) == ["A1"]
 
 
-# What the nodes tell differently.
+# What the nodes report differently.
 
 
 @pytest.mark.parametrize("fuller", ["a", "b"])
-def test_where_nodes_tell_of_different_vms_all_of_them_count(fuller: str) -> None:
+def test_where_nodes_report_different_vms_all_of_them_count(fuller: str) -> None:
     readings = {
         name: reported(reboot(*BOTH, vm_name(3)) if name == fuller else reboot()) for name in ("a", "b")
     }

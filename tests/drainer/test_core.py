@@ -554,7 +554,7 @@ def test_the_next_order_goes_when_the_former_is_gone() -> None:
     assert scene.requests[2].at - scene.requests[1].at >= timedelta(seconds=1)
 
 
-def test_a_pod_told_to_complete_is_waited_for_and_not_evicted() -> None:
+def test_a_pod_that_may_complete_is_waited_for_and_not_evicted() -> None:
     scene = _scene()
     job = scene.deployment("job", "a")[0]
     rule = PodRule("jobs", behavior=Behavior.WAIT_COMPLETED, pods=LabelSelector.of({"app": "job"}))

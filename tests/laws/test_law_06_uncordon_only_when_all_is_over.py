@@ -66,7 +66,7 @@ def _happen(world: World, what: str, now: datetime) -> None:
             world.cluster.set_condition("a", Condition("Ready", up, transition=now))
 
 
-def _told_and_restless(world: World, reported: set[str]) -> bool:
+def _reported_and_restless(world: World, reported: set[str]) -> bool:
     """Whether any source that has reported the event still reports it, or can't be read."""
     node = world.cluster.nodes["a"]
     if REQUEST in node.annotations:
@@ -121,7 +121,7 @@ def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
     _happen(history.world, "request", NOW)
     for what, wait in (("nothing", 0), *steps):
         _happen(history.world, what, history.now)
-        if _told_and_restless(history.world, reported):
+        if _reported_and_restless(history.world, reported):
             quiet_since.clear()
         elif not quiet_since:
             quiet_since.append(history.now)

@@ -358,7 +358,7 @@ def _names(*instances: int, extra: tuple[object, ...] = ()) -> Happening:
     return _changes("A1", _renames(set(instances), extra))
 
 
-def _only_told_to(name: str, change: Happening) -> Happening:
+def _only_asked_to(name: str, change: Happening) -> Happening:
     """The agents of the other nodes publish nothing new."""
 
     def happen(history: Azure) -> None:
@@ -375,12 +375,12 @@ AMISS = {
     "a node is drained again": _has_to_go_on_draining("n1"),
     "an agent goes blind": _goes_blind("n1"),
     "it names a stranger": _names(0, 1, extra=(STRANGER,)),
-    "it names a stranger to one node alone": _only_told_to("n1", _names(0, 1, extra=(STRANGER,))),
+    "it names a stranger to one node alone": _only_asked_to("n1", _names(0, 1, extra=(STRANGER,))),
     "it names what is no name": _names(0, 1, extra=(None,)),
     "it names an open node": _names(0, 1, 2),
     "another Node has the same VM": _twin_comes("n1"),
-    "it has started on one node": _only_told_to("n1", _changes("A1", started)),
-    "it has gone on one node": _only_told_to("n1", _changes("A1", lambda one: None)),
+    "it has started on one node": _only_asked_to("n1", _changes("A1", started)),
+    "it has gone on one node": _only_asked_to("n1", _changes("A1", lambda one: None)),
     "it has started": _changes("A1", started),
     "it has gone": _changes("A1", lambda one: None),
     "it is a freeze now": _changes("A1", lambda one: {**one, "EventType": "Freeze"}),

@@ -166,7 +166,7 @@ def test_a_condition_keeps_its_transition_while_its_status_stays() -> None:
     assert (found.transition, found.message) == (since, "two")
 
 
-def test_watches_list_first_and_tell_of_every_change_after_that() -> None:
+def test_watches_list_first_and_report_every_change_after_that() -> None:
     there = world(1, web(1), budgets=(budget(max_unavailable=1),))
     (pod,) = pods_of(there, "web")
     pods, budgets = there.api.watch_pods(name(0)), there.api.watch_budgets()

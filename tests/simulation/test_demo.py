@@ -1,4 +1,4 @@
-"""The demo: its seven stories happen in order, it tells them, it ends well, and always in the same words."""
+"""The demo: its seven stories happen in order, it prints them, it ends well, and always in the same words."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_the_sources_read_what_the_platform_reports(kind: Kind) -> None:
     assert len(signals(there)) == 2
 
 
-def test_a_started_event_is_told_without_a_date_until_it_is_over() -> None:
+def test_a_started_event_is_reported_without_a_date_until_it_is_over() -> None:
     there = world(1)
     there.platform.announce(event(Kind.FREEZE))
     there.advance(15 * MINUTE)

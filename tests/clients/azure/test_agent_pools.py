@@ -37,7 +37,7 @@ def pools(azure: FakeAgentPools) -> AgentPools:
 
 
 def ref(node: str, pool: str = "np") -> MachineRef:
-    """The node as it is where it tells the truth: "a" names no VM."""
+    """The node as it is where its providerID is true: "a" names no VM."""
     vm = f"azure://{vm_id(node, pool, single=pool == 'vms')}" if node.startswith("aks-") else ""
     return MachineRef(node, f"uid-of-{node}", aks.NAME, node, pool=pool, provider_id=vm)
 

@@ -101,7 +101,7 @@ def test_a_node_created_again_under_its_name_is_left_alone(
 def test_the_uid_alone_stops_a_write_to_another_node_of_that_name(
     cluster: ControlPlane, ours: Cluster, node: Node
 ) -> None:
-    # The version is right: only the UID tells.
+    # The version is right: only the UID shows it.
     with pytest.raises(Conflict, match="created again"):
         ours.patch_node(replace(cordon(node), uid="00000000-0000-0000-0000-000000000000"))
     assert not ours.nodes(WANTED)[0].unschedulable
@@ -129,7 +129,7 @@ def test_a_lost_lock_writes_nothing(cluster: ControlPlane, connection: Connectio
 
 
 def as_json(version: str, *, cordoned: bool) -> Answer:
-    """The node as a stub tells it."""
+    """The node as a stub serves it."""
     shown = {"labels": {STATE: "in-maintenance"}, "annotations": {RECORD: "{}"}} if cordoned else {}
     return json_answer(
         {

@@ -97,7 +97,7 @@ def test_a_watch_outlives_the_api_server(cluster: ControlPlane, evictions: Evict
 
 
 def pod(name: str, version: str) -> dict[str, Any]:
-    """A pod as a stub tells it."""
+    """A pod as a stub serves it."""
     return {"metadata": {"name": name, "namespace": "d", "uid": name, "resourceVersion": version}}
 
 

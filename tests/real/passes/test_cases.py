@@ -94,7 +94,7 @@ def test_a_source_whose_heartbeat_is_old_holds_the_uncordon(scene: Scene) -> Non
     assert any("16 minutes old" in text for text in report.node(node)["unknown"])
 
 
-def test_an_event_that_no_source_can_tell_of_leads_to_no_drain(scene: Scene) -> None:
+def test_an_event_that_no_source_can_report_leads_to_no_drain(scene: Scene) -> None:
     node = scene.node()
     scene.condition(node, "VMEventScheduled", "Unknown", "Timeout when running plugin")
 

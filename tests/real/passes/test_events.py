@@ -154,7 +154,7 @@ def test_an_event_that_a_user_started_is_reported_and_not_drained_for(scene: Sce
         assert scene.is_untouched(one)
 
 
-def test_two_sources_that_tell_of_one_event_make_one(scene: Scene) -> None:
+def test_two_sources_that_report_one_event_make_one(scene: Scene) -> None:
     node = scene.node()
     event = scene.event(0, "Reboot")
     scene.imds_tells(0, event)

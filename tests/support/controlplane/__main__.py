@@ -15,7 +15,7 @@ from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.workloads import budget, daemon_set, deployment
 
 POOLS = (Pool("np"), Pool("spot", spot=True), Pool("win", windows=True))
-HEARTBEAT = 60  # seconds; conditions without a heartbeat for some minutes tell nothing any more
+HEARTBEAT = 60  # seconds; conditions without a heartbeat for some minutes count as unknown
 
 
 def main() -> int:

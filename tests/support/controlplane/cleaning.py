@@ -79,6 +79,6 @@ def _delete_definition(api: Api, name: str) -> None:
     try:
         api.delete("customresourcedefinitions", name, grace=0)
     except ApiError as error:
-        # Gone meanwhile, or changed by the server: the next look tells.
+        # Gone meanwhile, or changed by the server: the next look shows it.
         if error.status not in (404, 409):
             raise

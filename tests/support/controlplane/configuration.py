@@ -67,7 +67,7 @@ def kwok_configuration(*, ready_after: float, deleted_after: float) -> str:
 def _node_comes_up() -> dict[str, Any]:
     # kwok's own stages make a node Ready again whenever it is not, and its heartbeat replaces the whole list
     # of conditions: Ready=False and VMEventScheduled, set by a test, would not stay. So only a node that
-    # tells nothing at all gets a status, once.
+    # sends nothing at all gets a status, once.
     no_ready = {
         "key": '.status.conditions.[] | select( .type == "Ready" ) | .status',
         "operator": "DoesNotExist",

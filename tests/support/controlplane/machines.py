@@ -117,7 +117,7 @@ class MachineWorld:
         autoscaled: bool = False,
         control_plane: bool = False,
     ) -> str:
-        """Let these nodes have machines in a pool of their own; its name, as the reconciler tells it.
+        """Let these nodes have machines in a pool of their own; its name, as the reconciler prints it.
 
         A node that isn't there is made, Ready. For Cluster API the pool is a MachineDeployment with one
         MachineSet, or without `deployment` that set alone; for OpenShift a MachineSet; for Karpenter a

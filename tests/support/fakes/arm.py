@@ -119,7 +119,7 @@ class FakeArm(Loopback):
         made.update({str(one): FakeVm(f"{scale_set}_{one}", str(one)) for one in instances})
 
     def single(self, name: str, group: str = GROUP) -> None:
-        """Let there be a VM of its own, or of a flexible scale set: the list tells no difference."""
+        """Let there be a VM of its own, or of a flexible scale set: the list shows no difference."""
         self.singles[f"{group}/{name}".casefold()] = FakeVm(f"{group}/{name}")
 
     def plan(self, vm: int | str, maintenance: Object | None, scale_set: str = SCALE_SET) -> None:
