@@ -1,4 +1,4 @@
-"""Threads that go on: an error is logged, counted and reported, and the thread's work begins again."""
+"""Threads that do not end with an error: it is logged, counted and reported, and the job starts again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ending:
     """Asks the process to end: by a signal, or by an error that no thread can survive."""
 
     def __init__(self) -> None:
-        """Start as a process that goes on."""
+        """Start as a process that does not end."""
         self.stop = threading.Event()
         self.error: BaseException | None = None
 
@@ -61,13 +61,13 @@ class Trouble:
         return Trouble(before.failures + 1, before.since, because)
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return one line: how often, since when, and why."""
         times = "once" if self.failures == 1 else f"{self.failures} times"
         return f"failed {times} since {self.since:%Y-%m-%dT%H:%M:%SZ}: {self.because}"
 
 
 class Supervised:
-    """A thread that does one job until it is left. A job that ends or fails is begun again after a pause."""
+    """A thread that does one job until it is stopped. A job that ends or fails starts again after a pause."""
 
     def __init__(
         self,

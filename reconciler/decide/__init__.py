@@ -11,7 +11,7 @@ from reconciler.decide.acknowledging import acknowledgements
 from reconciler.decide.context import PassContext
 from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
-from reconciler.decide.replacing import pools_in_hand
+from reconciler.decide.replacing import pools_in_replacement
 from reconciler.decide.reporting import (
     expiries,
     is_reported,
@@ -19,7 +19,7 @@ from reconciler.decide.reporting import (
     notes,
     orphaned_drains,
 )
-from reconciler.decide.seen import Seen, broken, in_hand, look_safely, queue_key
+from reconciler.decide.seen import Seen, broken, look_safely, queue_key, why_out_of_service
 from reconciler.decide.twins import twins_of
 from reconciler.engine.budget import count_places, still_missing
 from reconciler.engine.situation import Acknowledgement
@@ -77,7 +77,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         places,
         replace(ledger, replaced=missing),
         acknowledged,
-        pools_in_hand(seen, snapshot.machines, faults),
+        pools_in_replacement(seen, snapshot.machines, faults),
     )
     keys = {
         one.node.name: faults.of(
@@ -147,7 +147,7 @@ def _has_record(node: Node, settings: Settings) -> bool:
 
 
 def _has_place(one: Seen) -> str:
-    return in_hand(one.record)
+    return why_out_of_service(one.record)
 
 
 def _place(one: Seen, faults: Faults) -> str:

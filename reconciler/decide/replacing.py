@@ -24,7 +24,7 @@ def pool_key(machine: Machine | None) -> PoolKey | None:
     return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
 
 
-def pools_in_hand(
+def pools_in_replacement(
     seen: Iterable[Seen], machines: Mapping[str, Machine], faults: Faults
 ) -> dict[PoolKey, str]:
     """Return the pools that were scaled up for a node that still exists, each with that node."""

@@ -96,7 +96,7 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
     return Seen(node, assessment, judged, record)
 
 
-def in_hand(record: Record | None) -> str:
+def why_out_of_service(record: Record | None) -> str:
     """Return why a node with this record is out of service, empty if it is not."""
     if record is None:
         return ""

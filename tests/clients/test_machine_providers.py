@@ -50,14 +50,14 @@ def providers(connection: Connection, *needed: Asked) -> MachineProviders:
     """Providers of which only the needed ones can be made, and each of those once."""
     made = {asked.name: asked for asked in needed}
 
-    def maker(name: str) -> Callable[[Surroundings], Asked]:
+    def factory_of(name: str) -> Callable[[Surroundings], Asked]:
         def make(_: Surroundings) -> Asked:
             assert name in made, f"{name} was made without need"
             return made.pop(name)
 
         return make
 
-    return all_machines(connection, clients={name: maker(name) for name in CLIENTS})
+    return all_machines(connection, clients={name: factory_of(name) for name in CLIENTS})
 
 
 @pytest.fixture

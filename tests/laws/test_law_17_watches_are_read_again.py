@@ -81,8 +81,8 @@ class Server(Watched[Thing]):
             return b""
         if fault == "late":
             self._late.append(event)
-        told = {"kept": event, "doubled": event * 2, "unreadable": b'{"type":"ADDED","object":1}\n'}
-        return told.get(fault, b"") + b"".join(late)
+        answers = {"kept": event, "doubled": event * 2, "unreadable": b'{"type":"ADDED","object":1}\n'}
+        return answers.get(fault, b"") + b"".join(late)
 
 
 def _event(kind: str, uid: str, version: str) -> bytes:
