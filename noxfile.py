@@ -51,7 +51,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def quick(session: nox.Session) -> None:
-    """Run the tests that need no API server, in about a minute and a half on two cores."""
+    """Run the tests that need no API server, in about a minute on two idle cores."""
     session.run(PYTHON, "-m", "pytest", *PARALLEL, "-m", "not cluster", *session.posargs)
 
 

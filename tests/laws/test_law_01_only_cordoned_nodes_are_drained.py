@@ -22,7 +22,7 @@ ORDERS = Hits()
 
 
 @ORDERS.at_least(30)
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(strategies.worlds(more=strategies.asking_nodes), strategies.policies())
 def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordoned(
     world: World, policy: Settings
@@ -71,7 +71,7 @@ STARTS = Hits()
 
 
 @STARTS.at_least(20)
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     strategies.policies(), st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=10)
 )

@@ -34,7 +34,7 @@ UNDONE = Hits()
 
 
 @UNDONE.at_least(40)
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(strategies.worlds(more=strategies.ending_nodes), strategies.policies(), st.integers(0, 14))
 def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours(
     world: World, policy: Settings, later: int
@@ -57,7 +57,7 @@ UNCORDONS = Hits()
 
 
 @UNCORDONS.at_least(20)
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(
     strategies.policies(mode="Enforce"),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=14),

@@ -58,7 +58,7 @@ PLACES = Hits()
 
 
 @PLACES.at_least(8)
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, policy: Settings) -> None:
     fleet = dict(world.cluster.nodes)
@@ -84,7 +84,7 @@ HELD = Hits()
 
 
 @HELD.at_least(25)
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_the_hold_of_the_budget_names_the_nodes_that_hold_the_places(world: World, policy: Settings) -> None:
     plan, _ = look(world, policy)
@@ -145,7 +145,7 @@ SERVING = Hits()
 
 
 @SERVING.at_least(8)
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     count=st.integers(2, 5),
     limit=st.integers(1, 3),

@@ -27,7 +27,7 @@ MATTERS = Hits()
 
 
 @MATTERS.at_least(150)
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     strategies.worlds(),
     strategies.policies(),

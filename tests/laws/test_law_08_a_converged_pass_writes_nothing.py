@@ -19,7 +19,7 @@ WROTE = Hits()
 
 
 @WROTE.at_least(60)
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(strategies.worlds(), strategies.policies(), st.floats(0, 1, exclude_max=True))
 def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan_says(
     world: World, policy: Settings, part: float
@@ -44,7 +44,7 @@ NOTICES = Hits()
 
 
 @NOTICES.at_least(25)
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),

@@ -165,7 +165,7 @@ KILLED = Hits()
 
 
 @KILLED.at_least(15)
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), min_size=3, max_size=10),

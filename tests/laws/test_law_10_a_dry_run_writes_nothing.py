@@ -58,7 +58,7 @@ class ReadOnly:
         return self._api.skew()
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(strategies.worlds(), strategies.policies())
 def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
     world: World, policy: Settings
@@ -74,7 +74,7 @@ REHEARSED = Hits()
 
 
 @REHEARSED.at_least(30)
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(strategies.worlds(), strategies.policies())
 def test_a_rehearsal_decides_what_the_pass_then_does(world: World, policy: Settings) -> None:
     rehearsed = rehearse(Outside(reader=ReadOnly(world)), policy, NOW)

@@ -260,7 +260,7 @@ ACKNOWLEDGED = Hits()
 
 
 @ACKNOWLEDGED.at_least(600)
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(
     policies,
     beginnings,
@@ -478,7 +478,7 @@ def forgetful_world() -> Iterator[World]:
         yield made
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(days, words), min_size=1, max_size=4))
 def test_over_any_days_at_imds_only_what_the_node_names_is_started_and_once(
     world: World, course: list[tuple[list[Event], str | None]]

@@ -141,7 +141,7 @@ OTHERS = Hits()
 
 
 @OTHERS.at_least(50)
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(strategies.worlds(most=3), strategies.policies(), hostile_changes())
 def test_hostile_data_on_one_node_changes_no_plan_of_another(
     world: World, policy: Settings, change: dict[str, Any]
