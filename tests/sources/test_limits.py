@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from reconciler.clients.kubernetes import ledger, maintenances, replaced_memory
-from reconciler.clients.kubernetes.wire.lists import node_format, pod_format
+from reconciler.clients.kubernetes.wire.lists import budget_format, node_format, pod_format
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
+from reconciler.errors import Rejected
 from reconciler.model import limits
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import Condition, Wanted
@@ -245,3 +246,29 @@ def test_texts_of_a_pod_that_are_no_utf_8_break_no_list(where: str) -> None:
     found = pod_format().from_protobuf(broken)
     owners = [found.owner.name] if found.owner else []
     assert all(isinstance(one, str) for one in (found.phase, *found.annotations.values(), *owners))
+
+
+def test_a_budget_with_texts_that_are_no_utf_8_breaks_no_list() -> None:
+    from reconciler.clients.kubernetes.wire import messages
+
+    budget = messages.PodDisruptionBudget()
+    budget.metadata.name = budget.metadata.namespace = "BROKEN"
+    budget.spec.selector.matchLabels["app"] = "BROKEN"
+    broken = budget.SerializeToString().replace(b"BROKEN", b"a\xff\xfe\xfdbc")
+    found = budget_format().from_protobuf(broken)
+    assert (found.namespace, found.name) == ("a\ufffd\ufffd\ufffdbc",) * 2
+
+
+def test_a_key_that_is_no_utf_8_is_refused_and_no_other_error() -> None:
+    from reconciler.clients.kubernetes.wire import messages
+
+    node = messages.Node()
+    node.metadata.labels["BROKEN"] = "x"
+    with pytest.raises(Rejected):
+        node_format(WANTED).from_protobuf(node.SerializeToString().replace(b"BROKEN", b"a\xff\xfe\xfdbc"))
+
+
+def test_json_that_is_nested_too_deep_is_refused_and_no_other_error() -> None:
+    deep = b'{"metadata": {"uid": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+    with pytest.raises(Rejected):
+        budget_format().from_json(deep)

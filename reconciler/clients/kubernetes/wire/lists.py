@@ -95,7 +95,14 @@ def budget_format() -> Format[PodDisruptionBudget]:
 
 
 def _of_messages(message: Any, reduce: Callable[[Any], Value]) -> Callable[[bytes | memoryview], Value]:
-    return lambda encoded: reduce(protobuf.parse(message, encoded))
+    def read(encoded: bytes | memoryview) -> Value:
+        try:
+            return reduce(protobuf.parse(message, encoded))
+        except UnicodeDecodeError as error:
+            # The key of a label or an annotation; the API server accepts only ASCII there.
+            raise Rejected(f"the protobuf is broken: {error}") from error
+
+    return read
 
 
 def _format(

@@ -254,11 +254,15 @@ def _labels_of_pod(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def budget_of(found: shapes.BudgetObject) -> PodDisruptionBudget:
-    """Reduce a decoded PodDisruptionBudget.
+    """Reduce a decoded PodDisruptionBudget, also one with texts that are no UTF-8.
 
     A selector that is too large to keep counts as one of every pod in its namespace: the budget's author can
     only hold up pods of that namespace, as every budget there can.
     """
+    return _mended_budget(found)
+
+
+def _budget(found: shapes.BudgetObject) -> PodDisruptionBudget:
     meta, spec, status = found.metadata, found.spec, found.status
     selector = to_selector(spec.selector if spec.HasField("selector") else None)
     if selector is not None and _size(selector) > SELECTOR:
@@ -274,6 +278,9 @@ def budget_of(found: shapes.BudgetObject) -> PodDisruptionBudget:
         unhealthy_always=spec.unhealthyPodEvictionPolicy == "AlwaysAllow",
         resource_version=meta.resourceVersion,
     )
+
+
+_mended_budget = _mending(_budget)
 
 
 def to_selector(found: shapes.Selector | None) -> LabelSelector | None:

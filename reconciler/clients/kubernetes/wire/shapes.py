@@ -281,5 +281,5 @@ def decode(kind: type[Kind], body: bytes) -> Kind:
     """Decode JSON into a Struct; Rejected if it is not JSON or has another shape."""
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected(f"the server's JSON can't be read: {error}") from error
