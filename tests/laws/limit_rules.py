@@ -7,6 +7,22 @@ from tests.laws.mutant import Mutant
 LIMIT_RULES = (
     Mutant(
         16,
+        "a budget with texts that are no UTF-8 is read",
+        "reconciler/clients/kubernetes/wire/reducing.py",
+        "_mended_budget = _mending(_budget)",
+        "_mended_budget = _budget",
+        "tests/sources/test_limits.py",
+    ),
+    Mutant(
+        16,
+        "JSON that is nested too deep is refused",
+        "reconciler/clients/kubernetes/wire/shapes.py",
+        "(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
+        "(msgspec.DecodeError, UnicodeDecodeError)",
+        "tests/sources/test_limits.py",
+    ),
+    Mutant(
+        16,
         "a last start that can't be read holds what spacing holds",
         "reconciler/decide/__init__.py",
         'replace(ledger, last_start=now, unread="")',
