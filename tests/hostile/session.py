@@ -283,7 +283,7 @@ class Session:
         for node in self.bystanders:
             if self._scene.ready(node, 1) != self._pods[node]:
                 wrong.append(f"{node}: its pod was taken")
-        for line in serve.everything().splitlines():
+        for line in filter(str.strip, serve.everything().splitlines()):
             text = json.loads(line) if line.startswith("{") else {"event": "not JSON", "traceback": line}
             if "traceback" in text:
                 self._note("traceback", text["event"], str(text["traceback"]))
