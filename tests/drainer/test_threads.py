@@ -272,8 +272,9 @@ def test_a_pod_that_terminates_until_the_end_of_the_calendar_does_not_end_the_th
         node_ready=False,
         escalation=Escalation(force_stuck_after=timedelta(minutes=1)),
     )
-    # The node is not read again while the test runs, so the pod's time is the next.
-    limits = Limits(check_idle=timedelta(days=365_000))
+    # Neither the node nor its pods are read again while the test runs, so the pod's time is the next.
+    never = timedelta(days=365_000)
+    limits = Limits(check_idle=never, reread_every=never)
     with alive.running():
         drainer = Drainer(alive.api, clock, limits=limits)
         drainer.start(order)

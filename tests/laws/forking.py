@@ -24,6 +24,9 @@ import pytest
 PATIENCE = 120
 """The seconds after which a run is ended. A test that needs it proves nothing, so the list names it."""
 
+TIDYING = 20
+"""The seconds that a run gets to tidy up after a test has failed."""
+
 # What the tests load most often and what takes longest to load. A library that is missing is no error.
 _LIBRARIES = (
     "hypothesis",
@@ -59,15 +62,18 @@ class Ended:
 class _Watching:
     """A pytest plugin that notes what passed and what failed first."""
 
-    def __init__(self) -> None:
+    def __init__(self, results: Connection) -> None:
+        self.results = results
         self.passed = 0
         self.failed = ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test that passed, or note the first one that failed."""
+        """Count a test that passed, or tell the first one that failed."""
         self.passed += report.when == "call" and report.passed
-        if report.failed:
-            self.failed = self.failed or report.nodeid
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+            # At once: a thread that the mutant broke can end the process before pytest ends.
+            self.results.send(Ended(1, self.passed, self.failed))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that can't be loaded."""
@@ -82,7 +88,7 @@ def _run(files: Sequence[str], results: Connection) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(silence, number)
-    watching = _Watching()
+    watching = _Watching(results)
     # What is loaded already can't be rewritten for better messages, which nobody reads here.
     options = [
         "-x",
@@ -94,7 +100,8 @@ def _run(files: Sequence[str], results: Connection) -> None:
         "ignore::pytest.PytestAssertRewriteWarning",
     ]
     code = pytest.main([*options, *files], plugins=[watching])
-    results.send(Ended(int(code), watching.passed, watching.failed))
+    if code != 1 or not watching.failed:
+        results.send(Ended(int(code), watching.passed, watching.failed))
     results.close()
 
 
@@ -109,9 +116,11 @@ def run(files: Sequence[str]) -> Ended:
         if not here.poll(PATIENCE):
             return Ended(None)
         ended: Ended = here.recv()
+        # Fixtures stop what they started, an API server for example.
+        child.join(TIDYING)
     except EOFError:
-        child.join()
-        return Ended(child.exitcode or -1)
+        # It ended without an answer. Its exit code may be 1, but that is no test that failed.
+        return Ended(-1)
     finally:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid or 0, signal.SIGKILL)

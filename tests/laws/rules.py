@@ -699,7 +699,7 @@ RULES = (
         "reconciler/model/moments.py",
         "    except OverflowError:\n        zone",
         "    except ZeroDivisionError:\n        zone",
-        "tests/drainer/test_hostile_pods.py",
+        "tests/model/test_moments.py",
     ),
     Mutant(
         0,

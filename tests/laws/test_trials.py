@@ -17,7 +17,8 @@ from tests.laws.trials import ROOT, Verdict, baselines, files_of, judged
         pytest.param(Ended(0), Verdict.BROKEN, Verdict.BROKEN, id="all skipped"),
         pytest.param(Ended(2, 0, "a.py"), Verdict.BROKEN, Verdict.BROKEN, id="can't be loaded"),
         pytest.param(Ended(5), Verdict.BROKEN, Verdict.BROKEN, id="no test"),
-        pytest.param(Ended(-9), Verdict.BROKEN, Verdict.BROKEN, id="killed by a signal"),
+        pytest.param(Ended(1), Verdict.BROKEN, Verdict.BROKEN, id="failed without a test"),
+        pytest.param(Ended(-1), Verdict.BROKEN, Verdict.BROKEN, id="no answer"),
         pytest.param(Ended(None), Verdict.TIMED_OUT, Verdict.BROKEN, id="no end"),
     ],
 )

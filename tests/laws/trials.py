@@ -96,7 +96,7 @@ def judged(ended: Ended, *, removed: bool) -> tuple[Verdict, str]:
         return Verdict.BROKEN, "every test was skipped"
     if ended.code == 0:
         return (Verdict.SURVIVED if removed else Verdict.PASSES), ""
-    if ended.code != 1:
+    if ended.code != 1 or not ended.failed:
         return Verdict.BROKEN, f"pytest ended with code {ended.code} {ended.failed}"
     return (Verdict.KILLED if removed else Verdict.BROKEN), ended.failed.rpartition("::")[2]
 
