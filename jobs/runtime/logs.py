@@ -19,7 +19,8 @@ from reconciler.report.columns import FOR_PEOPLE
 class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = {"logger": record.name}
-        if record.exc_info is not None and record.exc_info[1] is not None:
+        # Where a caller passes `exc_info=False`, the record has that False, whatever its type says.
+        if record.exc_info and record.exc_info[1] is not None:
             fields["traceback"] = _traceback(record.exc_info[1])
         return _line(record.levelname.lower(), record.getMessage(), fields)
 

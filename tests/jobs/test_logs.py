@@ -110,3 +110,13 @@ def test_the_logs_of_libraries_are_lines_too(capsys: pytest.CaptureFixture[str])
     assert (found["logger"], found["level"]) == ("library", "error")
     assert found["event"].startswith("it \ufffd failed\nxxx")
     assert "traceback" in found
+
+
+def test_an_error_without_a_traceback_is_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    log_as_json()
+    try:
+        logging.getLogger("library").error("the watch failed", exc_info=False)
+        found = strict(capsys.readouterr().out.rstrip("\n"))
+    finally:
+        logging.basicConfig(force=True)
+    assert (found["event"], "traceback" in found) == ("the watch failed", False)
