@@ -85,8 +85,8 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
     karpenter = _count(fleet, lambda node: node.is_karpenter)
     if karpenter:
-        kinds = ", ".join(coexist.karpenter.leave) or "nothing"
-        notes.append(f"Karpenter manages {karpenter} nodes: {kinds} left to it (coexist.karpenter.leave)")
+        left = f"{coexist.karpenter} left to it (coexist.karpenter.leave)"
+        notes.append(f"Karpenter manages {karpenter} nodes: {left}")
     return tuple(notes)
 
 

@@ -82,7 +82,7 @@ def _asks(
         return False, f"{name} is left to AKS's remediator (OnFreeze in remediator-config)", None
     if early := _early(event, policy, now):
         return early
-    if node.is_karpenter and event.kind in settings.coexist.karpenter.leave:
+    if node.is_karpenter and settings.coexist.karpenter.leaves(event):
         return False, f"{name} is left to Karpenter (coexist.karpenter.leave)", None
     return True, f"{name} requires a drain", None
 

@@ -12,6 +12,9 @@ from enum import StrEnum
 REQUEST = "request"
 """The source of requests in an annotation. A request names the drain, and reports no start."""
 
+AWS = "aws"
+"""The source of EC2's scheduled events. Karpenter on AWS reads the same events."""
+
 
 class Kind(StrEnum):
     """What the platform does to the VM."""

@@ -10,7 +10,6 @@ be another event. Azure gives no id, so the date distinguishes events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +22,7 @@ from reconciler.model.polling import Listing
 from reconciler.model.record import Record
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import ArmSource
-from reconciler.sources.polled import PolledSource, moment_in
+from reconciler.sources.polled import PolledSource, moment_in, with_ahead
 from reconciler.sources.source import SourceContext
 
 SOURCE = "arm"
@@ -117,7 +116,9 @@ class ArmPlans(PolledSource[Scope, Planned]):
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return what ARM reports about the node, with the settings that apply to each plan."""
         section = self.section(context.settings)
-        return tuple(_with_settings(reading, section) for reading in super().read(node, context))
+        return tuple(
+            with_ahead(one, section.ahead, accept=section.self_service) for one in super().read(node, context)
+        )
 
     def follows(self, record: Record) -> bool:
         """Whether a maintenance that we started runs on the node."""
@@ -170,16 +171,6 @@ class ArmPlans(PolledSource[Scope, Planned]):
             for answer in document["answers"]
         ]
         return {**document, "answers": answers}
-
-
-def _with_settings(reading: Reading, section: ArmSource) -> Reading:
-    signals = tuple(
-        replace(one, plan=replace(one.plan, ahead=section.ahead, accept=section.self_service))
-        if one.plan
-        else one
-        for one in reading.signals
-    )
-    return replace(reading, signals=signals) if signals else reading
 
 
 def _signal(found: Planned, name: str) -> Signal:

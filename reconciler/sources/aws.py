@@ -1,8 +1,9 @@
 """AWS's scheduled events as a source: all events of every instance, from DescribeInstanceStatus.
 
 What each code means for the workload decides its kind (EC2 User Guide, "Scheduled events for your
-instances"). AWS does not report the start: an event counts as started from its NotBefore on. It is over when
-AWS no longer lists it, or lists it as completed or cancelled.
+instances"). AWS announces events up to two weeks ahead, so an event is a plan until it starts. AWS does not
+report the start: an event counts as started from its NotBefore on. It is over when AWS no longer lists it, or
+lists it as completed or cancelled.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from typing import Any
 
 from reconciler.model import limits
 from reconciler.model.aws import InstanceEvent
-from reconciler.model.event import Initiator, Kind, Signal, Status
+from reconciler.model.event import AWS, Initiator, Kind, PlatformPlan, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import AwsSource
-from reconciler.sources.polled import PolledSource, moment_in
+from reconciler.sources.polled import PolledSource, moment_in, with_ahead
+from reconciler.sources.source import SourceContext
 
-SOURCE = "aws"
+SOURCE = AWS
 
 CODES: Mapping[str, Kind] = {
     # The instance, or its host, restarts; its disks stay.
@@ -113,6 +115,11 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
         """Return every event of the instance."""
         return tuple(_signal(event, name, now) for event in facts)
 
+    def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
+        """Return the events of the node, those that are planned with the settings that apply to them."""
+        section = self.section(context.settings)
+        return tuple(with_ahead(one, section.ahead) for one in super().read(node, context))
+
     def moments(self, fact: InstanceEvent) -> Iterable[datetime | None]:
         """Yield when the event starts."""
         yield fact.not_before
@@ -172,6 +179,8 @@ def _signal(event: InstanceEvent, instance: str, now: datetime) -> Signal:
     if event.latest:
         words.append(f"its start may be moved until {to_text(event.latest)}")
     begun = event.not_before is not None and event.not_before <= now
+    # An event without a readable date may start at any time, so it is no plan for later.
+    planned = event.not_before is not None and not begun
     return Signal(
         SOURCE,
         CODES.get(event.code.casefold(), Kind.UNKNOWN),
@@ -182,4 +191,5 @@ def _signal(event: InstanceEvent, instance: str, now: datetime) -> Signal:
         initiator=Initiator.PLATFORM,
         resources=(instance,),
         date_unreadable=event.unreadable,
+        plan=PlatformPlan(until=event.not_after) if planned else None,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol
@@ -320,3 +321,15 @@ def moment_in(document: Json, key: str) -> datetime | None:
     """Return the moment with this key, None if there is none; ValueError if it can't be read."""
     text = document.get(key)
     return from_text(text) if text else None
+
+
+def with_ahead(reading: Reading, ahead: timedelta, *, accept: bool = False) -> Reading:
+    """Return the reading with the settings of its source in each plan.
+
+    `ahead` is how long before its date a plan may require a drain, `accept` whether its offers are used.
+    """
+    signals = tuple(
+        replace(one, plan=replace(one.plan, ahead=ahead, accept=accept)) if one.plan else one
+        for one in reading.signals
+    )
+    return replace(reading, signals=signals) if signals else reading

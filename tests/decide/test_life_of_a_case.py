@@ -528,7 +528,7 @@ def test_the_remediator_and_karpenter_are_reported_once_for_the_cluster() -> Non
     )
     assert planned(seen).notes == (
         remediator,
-        "Karpenter manages 1 nodes: Preempt left to it (coexist.karpenter.leave)",
+        "Karpenter manages 1 nodes: Preempt and the events of EC2 left to it (coexist.karpenter.leave)",
     )
 
 

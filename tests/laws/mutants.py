@@ -13,6 +13,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from tests.laws.client_rules import CLIENT_RULES
+from tests.laws.cloud_rules import CLOUD_RULES
 from tests.laws.drain_rules import DRAIN_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
@@ -885,6 +886,7 @@ MUTANTS = (
     *DRAIN_RULES,
     *LIMIT_RULES,
     *CLIENT_RULES,
+    *CLOUD_RULES,
     *SERVING_RULES,
     *WAITING_RULES,
     *POOL_RULES,

@@ -22,7 +22,7 @@ sources:
   imds: {enabled: true}
   requests: {enabled: true}
   arm: {enabled: false, every: 15m}
-  aws: {enabled: false, every: 5m}
+  aws: {enabled: false, every: 5m, ahead: 1d}
 events:
   Freeze:        {drain: false}
   LiveMigration:
@@ -54,7 +54,7 @@ uncordon: {settle: 2m}
 adopt: []
 coexist:
   aksRemediator: Share
-  karpenter: {leave: [Preempt]}
+  karpenter: {leave: null}
 keys: {prefix: node-maintenance.dev}
 overrides: []
 """

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from reconciler.model.event import Kind
+from reconciler.model.event import AWS, REQUEST, Kind, MaintenanceEvent
 from reconciler.settings.sections.section import Section
 
 
@@ -39,10 +39,29 @@ class AksRemediator(StrEnum):
 class Karpenter(Section):
     """Nodes of Karpenter, which AKS calls node auto-provisioning."""
 
-    leave: tuple[Kind, ...] = Field(
-        default=(Kind.PREEMPT,),
-        description="Kinds of events that the reconciler leaves to Karpenter on its nodes.",
+    leave: tuple[Kind, ...] | None = Field(
+        default=None,
+        description="Kinds of events that the reconciler leaves to Karpenter on its nodes. A list applies to "
+        "events of all sources. Default: `Preempt`, and every event that the source `aws` reports, because "
+        "Karpenter on AWS replaces nodes with scheduled events by itself.",
     )
+
+    def leaves(self, event: MaintenanceEvent) -> bool:
+        """Whether an event of a node of Karpenter is left to it.
+
+        By default, these are the events on which Karpenter acts by itself. On AWS these are the scheduled
+        events of EC2 (karpenter-provider-aws, pkg/controllers/nodeclaim/instancestatus). It does not know the
+        requests in our own annotation.
+        """
+        if self.leave is not None:
+            return event.kind in self.leave
+        return event.kind is Kind.PREEMPT or (AWS in event.sources and REQUEST not in event.sources)
+
+    def __str__(self) -> str:
+        """Return in words what is left to Karpenter."""
+        if self.leave is None:
+            return f"{Kind.PREEMPT} and the events of EC2"
+        return ", ".join(self.leave) or "nothing"
 
 
 class Coexist(Section):

@@ -105,6 +105,12 @@ class AwsSource(Section):
         default=timedelta(minutes=5),
         description="How often the reconciler queries EC2, at least 1m. Each query is one list per region.",
     )
+    ahead: Duration = Field(
+        default=timedelta(days=1),
+        description="The earliest start of a drain, as the time before the start of the event. AWS announces "
+        "events up to two weeks ahead, and nodes would be empty until then. After it, the windows and the "
+        "deadline decide. It is never less than the `leadTime` of the kind.",
+    )
 
     @model_validator(mode="after")
     def _not_too_often(self) -> AwsSource:

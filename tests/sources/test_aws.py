@@ -1,0 +1,101 @@
+"""EC2's scheduled events, from the answer to what they require of a node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.assess import join
+from reconciler.model.event import Signal
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.polling import Memory
+from reconciler.settings.schema import Settings
+from reconciler.sources import aws
+from reconciler.sources.source import SourceContext
+from tests.support import builders
+from tests.support.builders import NOW, judged, minutes, settings
+
+INSTANCE = "i-0123456789abcdef0"
+NODE = replace(builders.node(), provider_id=f"aws:///eu-west-1a/{INSTANCE}")
+KARPENTERS = replace(
+    builders.node(labels={"karpenter.sh/nodepool": "np"}), provider_id=f"aws:///eu-west-1a/{INSTANCE}"
+)
+ON = "sources: {aws: {enabled: true}}"
+DAY = timedelta(days=1)
+START = NOW + 13 * DAY
+EC2 = aws.Ec2Events()
+
+
+def signal(
+    chosen: Settings, *, code: str = "system-reboot", start: Any = START, now: datetime = NOW
+) -> Signal:
+    """What EC2 says about the node, as the source reports it."""
+    event = {"InstanceEventId": "instance-event-1", "Code": code, "NotBefore": start}
+    found = aws.listing("eu-west-1", [{"InstanceId": INSTANCE, "Events": [event]}])
+    memory = EC2.remembered(Memory(), [found], [NODE], timedelta(minutes=5), now)
+    (reading,) = EC2.read(NODE, SourceContext(chosen, now, memories={"aws": memory}))
+    return reading.signals[0]
+
+
+def judged_event(
+    text: str = ON, *, code: str = "system-reboot", start: Any = START, now: datetime = NOW, on: Node = NODE
+) -> JudgedEvent:
+    chosen = settings(text)
+    (event,) = join("a", [signal(chosen, code=code, start=start, now=now)])
+    return judged(event, chosen, now=now, on=on)
+
+
+@pytest.mark.parametrize("code", aws.CODES)
+def test_an_event_two_weeks_off_is_a_plan_that_requires_nothing_yet(code: str) -> None:
+    one = judged_event(code=code)
+
+    assert not one.asks
+    assert one.until == START - DAY
+    assert "sources.aws.ahead" in one.because
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "asks"),
+    [
+        pytest.param(ON, START - DAY - minutes(1), False, id="a minute before ahead"),
+        pytest.param(ON, START - DAY, True, id="from ahead on"),
+        pytest.param(ON, START, True, id="it has started"),
+        pytest.param("sources: {aws: {enabled: true, ahead: 14d}}", NOW, True, id="a longer ahead"),
+        pytest.param("sources: {aws: {enabled: true, ahead: 0s}}", START - minutes(16), False, id="none"),
+        pytest.param("sources: {aws: {enabled: true, ahead: 0s}}", START - minutes(15), True, id="lead time"),
+    ],
+)
+def test_an_event_requires_a_drain_from_ahead_on(text: str, now: datetime, asks: bool) -> None:
+    assert judged_event(text, now=now).asks is asks
+
+
+@pytest.mark.parametrize("start", ["soon", None, ""])
+def test_an_event_without_a_readable_date_is_no_plan_for_later(start: Any) -> None:
+    assert judged_event(start=start).asks
+
+
+@pytest.mark.parametrize("code", aws.CODES)
+def test_karpenter_on_aws_acts_on_scheduled_events_by_itself(code: str) -> None:
+    one = judged_event(code=code, now=START - minutes(20), on=KARPENTERS)
+
+    assert not one.asks
+    assert "left to Karpenter (coexist.karpenter.leave)" in one.because
+
+
+@pytest.mark.parametrize("leave", ["[]", "[Preempt]"])
+def test_a_list_of_kinds_leaves_karpenter_these_kinds_only(leave: str) -> None:
+    text = f"{ON}\ncoexist: {{karpenter: {{leave: {leave}}}}}"
+
+    assert judged_event(text, now=START - minutes(20), on=KARPENTERS).asks
+
+
+def test_a_request_for_the_same_event_is_not_left_to_karpenter() -> None:
+    chosen, now = settings(ON), START - minutes(20)
+    ec2 = signal(chosen, now=now)
+    (event,) = join("a", [ec2, replace(ec2, source="request", id="", plan=None)])
+
+    assert judged(event, chosen, now=now, on=KARPENTERS).asks
