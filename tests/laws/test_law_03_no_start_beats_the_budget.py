@@ -2,57 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
-
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconciler.calendar.values import Limit
 from reconciler.machines import aks, openshift
 from reconciler.model.node import Condition, Node
-from reconciler.model.plan import NodePlan
-from reconciler.model.record import Cordon, State
-from reconciler.model.record_text import from_annotation
+from reconciler.model.record import Cordon
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from tests.laws import checked
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
-from tests.support.builders import NOW, RECORD, REQUEST, minutes
+from tests.support.builders import NOW, REQUEST, minutes
 from tests.support.worlds import carry_on, in_pool, look, world_of
-
-
-def _in_our_hands(node: Node) -> bool:
-    text = node.annotations.get(RECORD, "")
-    try:
-        known = from_annotation(text, node.uid) if text else None
-    except Exception:  # noqa: BLE001 - a broken record is not in maintenance
-        return False
-    return known is not None and known.case("default").state is State.IN_MAINTENANCE
-
-
-def _long_gone(node: Node, policy: Settings, now: datetime) -> bool:
-    ignore = policy.budget.ignore
-    down = not node.ready and node.ready_changed is not None
-    long = down and node.ready_changed is not None and now - node.ready_changed >= ignore.not_ready_for
-    return long or (ignore.quarantined and node.is_quarantined)
-
-
-def _out(nodes: Iterable[Node], policy: Settings, now: datetime) -> set[str]:
-    return {
-        node.name
-        for node in nodes
-        if (node.unschedulable or not node.ready or _in_our_hands(node)) and not _long_gone(node, policy, now)
-    }
-
-
-def _exempt(node: NodePlan, policy: Settings) -> bool:
-    return any(one.asks and one.starts and one.event.kind in policy.budget.exempt for one in node.events)
-
-
-def _full(limit: Limit | None, out: set[str], among: set[str]) -> bool:
-    return limit is not None and len(out & among) >= limit.of(len(among))
-
 
 PLACES = Hits()
 
@@ -62,21 +24,21 @@ PLACES = Hits()
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, policy: Settings) -> None:
     fleet = dict(world.cluster.nodes)
-    out = _out(fleet.values(), policy, NOW)
-    gone = {name for name, node in fleet.items() if _long_gone(node, policy, NOW)}
+    out = checked.out(fleet.values(), policy, NOW)
+    gone = {name for name, node in fleet.items() if checked.long_gone(node, policy, NOW)}
     plan, _ = look(world, policy)
 
     budget = policy.budget
     for node in plan.nodes:
         if not node.starts or node.node in out or node.node in gone:
             continue
-        if not _exempt(node, policy):
+        if not checked.exempt(node, policy):
             PLACES.count()
             zone = {name for name, other in fleet.items() if other.zone == node.zone}
             pool = {name for name, other in fleet.items() if other.pool == node.pool}
-            assert not _full(budget.max_unavailable, out, set(fleet))
-            assert not (node.zone and _full(budget.per_zone, out, zone))
-            assert not (node.pool and _full(budget.per_pool, out, pool))
+            assert not checked.full(budget.max_unavailable, out, set(fleet))
+            assert not (node.zone and checked.full(budget.per_zone, out, zone))
+            assert not (node.pool and checked.full(budget.per_pool, out, pool))
         out.add(node.node)
 
 

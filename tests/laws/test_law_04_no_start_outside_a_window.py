@@ -7,31 +7,16 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.event import Status
-from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.plan import JudgedEvent
+from reconciler.model.node import MECHANIC_LABEL
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
-from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from tests.laws import checked
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW
 from tests.support.worlds import look
-
-
-def _deadline_lets(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
-    """The deadline rule as the settings file words it."""
-    event, meaning = one.event, policy.event_policy(one.event.kind, node.labels)
-    if policy.calendar.at(now, node.labels).absolute or meaning.outside_window is OutsideWindow.NEVER:
-        return False
-    if meaning.outside_window is OutsideWindow.IMMEDIATELY or event.date_unreadable:
-        return True
-    if event.status is Status.STARTED and not event.kind.is_pause:
-        return True
-    return event.not_before is not None and now >= event.not_before - meaning.lead_time
-
 
 OVERRULED = Hits()
 
@@ -59,7 +44,7 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
         assert asking
         if policy.calendar.at(now, seen.labels).open:
             continue
-        overruling = [one for one in asking if _deadline_lets(one, seen, policy, now)]
+        overruling = [one for one in asking if checked.deadline_lets(one, seen, policy, now)]
         OVERRULED.count()
         assert overruling
         assert any(one.overruled and f"which overrules: {one.overruled}" in text for one in overruling)

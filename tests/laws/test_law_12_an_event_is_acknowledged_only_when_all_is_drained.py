@@ -15,22 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.engine.orders import drain_options
-from reconciler.eviction.survey import survey
-from reconciler.model.event import Kind
-from reconciler.model.node import Node
 from reconciler.model.plan import Notice
-from reconciler.model.record import CaseRecord, State
-from reconciler.model.record_text import from_annotation
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds as scheduled_events
 from tests.agent.fake_node_api import VM
 from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
+from tests.laws import checked
 from tests.laws.histories import History, Step, agent_steps, people_steps, second_reasons, waits
 from tests.laws.hits import Hits
 from tests.support import builders
-from tests.support.builders import ACKNOWLEDGE, IMDS, NOW, RECORD, REQUEST, minutes, vm_name
+from tests.support.builders import IMDS, NOW, REQUEST, minutes, vm_name
 from tests.support.fakes.imds import Answer, Event, event, started
 from tests.support.strategies import garbage, rfc1123
 from tests.support.worlds import world_of
@@ -76,11 +71,7 @@ class Azure(History):
 
     def acknowledged(self) -> dict[str, list[str]]:
         """What the agents of the nodes are asked to acknowledge."""
-        return {
-            name: json.loads(node.annotations[ACKNOWLEDGE])
-            for name, node in self.cluster.nodes.items()
-            if ACKNOWLEDGE in node.annotations
-        }
+        return checked.acknowledged(self.cluster)
 
     def go_on(self, passes: int = 1) -> None:
         """Let the agents publish, then so many passes."""
@@ -90,58 +81,7 @@ class Azure(History):
 
     def wrongs(self) -> list[str]:
         """What is acknowledged and must not be."""
-        return [
-            f"{name}: {event_id}: {why}"
-            for name, ids in self.acknowledged().items()
-            for event_id in ids
-            if (why := self._why_not(event_id))
-        ]
-
-    def _why_not(self, event_id: str) -> str:
-        published = {
-            name: [
-                one
-                for one in json.loads(node.annotations.get(IMDS, '{"events":[]}'))["events"]
-                if one["EventId"].casefold() == event_id.casefold()
-            ]
-            for name, node in self.cluster.nodes.items()
-            # What an unready agent published earlier no longer counts.
-            if name not in self.cluster.agents.not_ready
-        }
-        named = {str(vm).casefold() for some in published.values() for one in some for vm in one["Resources"]}
-        if not named:
-            return "it names nobody"
-        for vm in sorted(named):
-            nodes = [
-                node
-                for node in self.cluster.nodes.values()
-                if (scheduled_events.vm_name(node.provider_id) or "").casefold() == vm
-            ]
-            if len(nodes) != 1:
-                return f"VM {vm} is {[node.name for node in nodes]}"
-            if why := self._not_ready_for_it(nodes[0], published.get(nodes[0].name, [])):
-                return f"{nodes[0].name} {why}"
-        return ""
-
-    def _not_ready_for_it(self, node: Node, published: list[Event]) -> str:
-        if not published:
-            return "has not reported it"
-        if any(one["EventStatus"] != "Scheduled" for one in published):
-            return "is being worked on"
-        kinds = [Kind(one["EventType"]) for one in published]
-        if not all(self.settings.event_policy(kind, node.labels).acknowledge for kind in kinds):
-            return "is not to be acknowledged by its settings"
-        found = from_annotation(node.annotations[RECORD], node.uid) if RECORD in node.annotations else None
-        record = found.case("default") if found is not None else CaseRecord()
-        if record.state is not State.IN_MAINTENANCE:
-            return "is not in maintenance"
-        if not node.unschedulable:
-            return "is open"
-        if record.drain is None or record.drain.done is None:
-            return "is not drained"
-        options = drain_options(record.events, self.settings, node.labels)
-        left = survey(self.cluster.pods_on(node.name), options, now=self.now)
-        return "" if left.drained else f"still has {[one.pod.key for one in (*left.to_go, *left.waiting)]}"
+        return checked.wrongly_acknowledged(self.cluster, self.settings, self.now)
 
 
 Happening = Callable[[Azure], None]
