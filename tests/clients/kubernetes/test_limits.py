@@ -43,7 +43,10 @@ def answering(tmp_path: Path) -> Iterator[StubMaker]:
 
 @contextmanager
 def dripping(head: bytes, tmp_path: Path) -> Iterator[Connection]:
-    """A server that sends the head at once, and then a byte every few milliseconds without end."""
+    """A server that sends the head at once, and then a byte every few milliseconds.
+
+    It ends after several times the time that any test allows, so that a client without a limit ends too.
+    """
     listening = socket.create_server(("127.0.0.1", 0))
     ended = threading.Event()
 
@@ -53,7 +56,9 @@ def dripping(head: bytes, tmp_path: Path) -> Iterator[Connection]:
             with peer:
                 peer.recv(65536)
                 peer.sendall(head)
-                while not ended.wait(0.005):
+                for _ in range(1000):
+                    if ended.wait(0.005):
+                        break
                     peer.sendall(b" ")
 
     thread = threading.Thread(target=serve)
