@@ -84,7 +84,9 @@ def _write_nodes(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterat
 def _start_drains(plan: Plan, drainer: Drains, refused: Collection[str]) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.todo.drain is not None and node.node not in refused:
-            yield _attempt(node.node, ActionName.DRAIN, partial(drainer.start, node.todo.drain))
+            started = _attempt(node.node, ActionName.DRAIN, partial(drainer.start, node.todo.drain))
+            # The drainer goes on after this pass: an order is not a drained node.
+            yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
 
 
 def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +19,8 @@ from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
-from reconciler.model.drains import Phase
+from reconciler.model.actions import ActionName
+from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
@@ -93,9 +96,31 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
             outcomes, looked = _merged(outcomes, more), clock.now()
             if over:
                 break
-        failed = any(one.phase is Phase.FAILED for one in acting.drainer.progress().values())
+        drains = acting.drainer.progress()
+    failed = any(one.phase is Phase.FAILED for one in drains.values())
+    outcomes = ended_drains(outcomes, drains)
     _print(plan, outcomes, output, rehearsed=False)
     return 1 if failed or _broken(plan) or any(one.result is Result.FAILED for one in outcomes) else 0
+
+
+def ended_drains(outcomes: tuple[Outcome, ...], drains: Mapping[str, DrainProgress]) -> tuple[Outcome, ...]:
+    """Return the outcomes with what has become of each drain: a pass only knows that it runs."""
+    return tuple(_ended(one, drains.get(one.node)) for one in outcomes)
+
+
+_ENDS = {
+    Phase.DRAINED: Result.DONE,
+    Phase.FAILED: Result.FAILED,
+    Phase.TIMED_OUT: Result.LATER,
+    Phase.STOPPED: Result.LATER,
+    Phase.NODE_GONE: Result.LATER,
+}
+
+
+def _ended(outcome: Outcome, drain: DrainProgress | None) -> Outcome:
+    if outcome.action != ActionName.DRAIN or outcome.result is not Result.RUNNING or drain is None:
+        return outcome
+    return replace(outcome, result=_ENDS.get(drain.phase, Result.RUNNING), detail=drain.error)
 
 
 def _broken(plan: Plan) -> bool:

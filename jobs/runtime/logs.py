@@ -111,7 +111,7 @@ class PassLog:
             self.write("node", dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
         self._last_lines = lines
         for one in outcomes:
-            if one.result is not Result.DONE:
+            if one.notable:
                 level = "error" if one.result is Result.FAILED else "info"
                 self.write(
                     one.result.value, level=level, node=one.node, action=one.action, because=one.detail

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.model.drains import Behavior, DrainOptions, DrainOrder, Escalation, PodRule, WaitLimit
 from reconciler.model.node import Node
@@ -13,6 +13,11 @@ from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.policies import Treatment
 from reconciler.settings.schema import Settings
+from reconciler.settings.sections.draining import EscalationSettings
+
+LATEST_WARNING = timedelta(minutes=5)
+EARLIEST_WARNING = timedelta(seconds=10)
+"""Even where no time is left: before it, the pods of any drain are still there."""
 
 
 def drain_options(
@@ -72,7 +77,7 @@ def drain_order(
 
     `since` is when this attempt began, `begun` when the node's maintenance did (UTC; None: the same).
     """
-    escalation = settings.drain.escalation
+    escalation = settings.drain.escalation or EscalationSettings()
     deadline = min((one.not_before for one in events if one.not_before), default=None)
     own_wait = WaitLimit(begun or since, settings.drain.pods_may_wait, deadline)
     return DrainOrder(
@@ -82,15 +87,22 @@ def drain_order(
         timeout=settings.drain.timeout,
         options=replace(drain_options(events, settings, node.labels), own_wait=own_wait),
         escalation=Escalation(
-            warn_after=escalation.warn_after,
+            warn_after=_warn_after(escalation, since, deadline),
             delete_before_deadline=escalation.delete_before_deadline,
             deadline=deadline,
             force_stuck_after=escalation.force_delete_stuck_after,
-        )
-        if escalation
-        else Escalation(),
+        ),
         restart_singletons=settings.drain.restart_singletons,
         node_ready=node.ready,
         own_pod=snapshot.own_pod,
         namespaces=snapshot.namespaces,
     )
+
+
+def _warn_after(escalation: EscalationSettings, since: datetime, deadline: datetime | None) -> timedelta:
+    """Return how long after `since` a drain that has not ended is reported."""
+    if escalation.warn_after is not None:
+        return escalation.warn_after
+    if deadline is None:
+        return LATEST_WARNING
+    return max(EARLIEST_WARNING, min((deadline - since) / 2, LATEST_WARNING))

@@ -7,9 +7,10 @@ from enum import StrEnum
 
 
 class Result(StrEnum):
-    """How one action ended."""
+    """How one action ended, or RUNNING for a drain that goes on."""
 
     DONE = "done"
+    RUNNING = "running"
     LATER = "later"
     FAILED = "failed"
 
@@ -22,3 +23,8 @@ class Outcome:
     action: str
     result: Result
     detail: str = ""
+
+    @property
+    def notable(self) -> bool:
+        """Whether people have to hear of it: the action failed, or was put off."""
+        return self.result in (Result.FAILED, Result.LATER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Point
-from reconciler.report.text import budget_line, headline, outcome_line
+from reconciler.report.text import budget_line, headline, outcome_lines
 from reconciler.report.values import Document
 
 _CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
@@ -28,9 +28,7 @@ def as_markdown(document: Document) -> str:
             lines += _reasons(node)
     else:
         lines.append("No node has an event; none cordoned or draining by us.")
-    lines += [
-        f"- {safe.markdown(outcome_line(one))}" for one in document["outcomes"] if one["result"] != "done"
-    ]
+    lines += [f"- {safe.markdown(line)}" for line in outcome_lines(document)]
     return "\n".join(lines).rstrip() + "\n"
 
 

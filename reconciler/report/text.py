@@ -19,9 +19,9 @@ def as_text(document: Document) -> str:
     lines += _unknowns([node for node in document["nodes"] if _only_unknown(node)])
     if not document["nodes"]:
         lines += ["", "no node has an event; none cordoned or draining by us"]
-    failed = [one for one in document["outcomes"] if one["result"] != "done"]
+    failed = outcome_lines(document)
     if failed:
-        lines += ["", *(outcome_line(one) for one in failed)]
+        lines += ["", *failed]
     return "".join(f"{safe.line(line)}\n" for line in lines)
 
 
@@ -44,9 +44,16 @@ def budget_line(document: Document) -> str:
     return f"{line}: {', '.join(named[:5])}{more}"
 
 
-def outcome_line(outcome: Document) -> str:
-    """Return one line for an action that failed or was postponed."""
-    word = {"failed": "FAILED", "later": "retried by the next pass"}[outcome["result"]]
+_WORDS = {"failed": "FAILED", "later": "retried by the next pass"}
+
+
+def outcome_lines(document: Document) -> list[str]:
+    """Return one line for each action that failed or was postponed."""
+    return [_outcome_line(one) for one in document["outcomes"] if one["result"] in _WORDS]
+
+
+def _outcome_line(outcome: Document) -> str:
+    word = _WORDS[outcome["result"]]
     where = f"{outcome['node']}: " if outcome["node"] else ""
     return f"{word}: {where}{outcome['action']}: {outcome['detail']}"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from reconciler.engine.orders import pod_rules
+from reconciler.engine.orders import drain_order, pod_rules
 from reconciler.model.drains import Behavior, PodRule
 from reconciler.model.selector import LabelSelector
-from tests.support.builders import settings
+from tests.support.builders import NOW, known, minutes, node, settings, snapshot
 
 JOBS = LabelSelector.of({"app": "job"})
 
@@ -46,3 +48,27 @@ def test_pods_to_skip_come_before_the_rules() -> None:
         PodRule("drain.skipPods[1]", JOBS, behavior=Behavior.SKIP),
         PodRule("last", behavior=Behavior.WAIT_COMPLETED, order=7),
     )
+
+
+@pytest.mark.parametrize(
+    ("left", "text", "expected"),
+    [
+        pytest.param(minutes(4), "", minutes(2), id="half of what is left"),
+        pytest.param(minutes(60), "", minutes(5), id="at most 5 minutes"),
+        pytest.param(None, "", minutes(5), id="without a date"),
+        pytest.param(-minutes(1), "", timedelta(seconds=10), id="nothing is left"),
+        pytest.param(
+            minutes(4), "drain: {escalation: {warnAfter: 7m}}", minutes(7), id="as the settings say"
+        ),
+        pytest.param(
+            minutes(4), "drain: {escalation: {deleteBeforeDeadline: true}}", minutes(2), id="beside others"
+        ),
+    ],
+)
+def test_a_drain_that_does_not_end_is_reported_after_half_of_its_notice(
+    left: timedelta | None, text: str, expected: timedelta
+) -> None:
+    events = (known(not_before=NOW + left if left is not None else None),)
+    order = drain_order(node(), events, NOW, settings(text), snapshot(node()))
+
+    assert order.escalation.warn_after == expected

@@ -48,12 +48,12 @@ class DrainRule(Section):
 
 
 class EscalationSettings(Section):
-    """What happens when a drain does not finish. Each stage is off unless it is set."""
+    """What happens when a drain does not finish. Each stage but the warning is off unless it is set."""
 
     warn_after: Duration | None = Field(
         default=None,
         description="When a drain takes longer than this, the pods that block it are reported as warnings. "
-        "Default: never.",
+        "Default: half of the time from the start of the drain to the date of its event, at most 5m.",
     )
     delete_before_deadline: Flag = Field(
         default=False,
