@@ -37,4 +37,28 @@ CLOUD_RULES = (
         "AWS in event.sources",
         "tests/sources/test_aws.py",
     ),
+    Mutant(
+        0,
+        "a pool without an ETag is not scaled",
+        "reconciler/clients/azure/agent_pools.py",
+        "        if not seen.etag:\n",
+        "        if False:\n",
+        "tests/clients/azure/test_agent_pools.py",
+    ),
+    Mutant(
+        0,
+        "only the count of a pool is sent",
+        "reconciler/clients/azure/agent_pools.py",
+        '    sent = {key: found[key] for key in ("type", "mode") if found.get(key)}\n',
+        "    sent = dict(found)\n",
+        "tests/clients/azure/test_agent_pools.py",
+    ),
+    Mutant(
+        0,
+        "a pool of single VMs with an autoscaler is not scaled",
+        "reconciler/clients/azure/agent_pools.py",
+        'found.get("enableAutoScaling") or (profile.get("scale") or {}).get("autoscale")',
+        'found.get("enableAutoScaling")',
+        "tests/clients/azure/test_agent_pools.py",
+    ),
 )

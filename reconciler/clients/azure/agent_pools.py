@@ -1,8 +1,7 @@
 """Scales an AKS agent pool up by one machine, and deletes one of its machines.
 
-The API is `Microsoft.ContainerService/managedClusters/agentPools` of 2025-05-01, a GA version with
-everything that is used here: deleteMachines (in GA since 2024-07-01), the list of a pool's machines
-(https://learn.microsoft.com/rest/api/aks/machines/list), and ETags with If-Match
+The API is `Microsoft.ContainerService/managedClusters/agentPools`: deleteMachines, the list of a pool's
+machines (https://learn.microsoft.com/rest/api/aks/machines/list), and ETags with If-Match
 (https://learn.microsoft.com/azure/aks/use-etags). The requests go through azure-core, which comes with
 azure-mgmt-compute: AKS's own client would be one more package for four requests.
 
@@ -49,14 +48,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-API_VERSION = "2025-05-01"
+API_VERSION = "2026-08-01"
+"""Of every request: the newest GA version (azure-mgmt-containerservice 41.8).
+
+AKS refuses values that a version does not know, such as an osSKU that came later.
+"""
 
 _LONGEST_NAME = 63
 
 # No operation is running. Failed and Canceled say how the last one ended; the next one may repair that.
 _IDLE = frozenset({"Succeeded", "Failed", "Canceled"})
-# Read-only in the API: a request without them can't be refused because of them.
-_READ_ONLY = frozenset({"eTag", "provisioningState", "currentOrchestratorVersion", "nodeImageVersion"})
+# Immutable fields with a default in the API. They are sent if the pool has another value, so that the default
+# can't be mistaken for a change.
+_DEFAULTS = {"osType": "Linux", "scaleSetPriority": "Regular"}
 
 # The name of an agent pool, as the API defines it: a label with another value names none.
 _POOL_NAME = re.compile(r"[a-z][a-z0-9]{0,11}")
@@ -168,10 +172,10 @@ class AgentPools:
     def scale_up(self, action: ScaleUp) -> None:
         """Scale the pool to `wanted`; nothing where its count is as high.
 
-        The pool and its list of machines are read again. The pool is sent back with another count and nothing
-        else changed, on the condition that nobody changes it meanwhile. Raises Conflict where the pool does
-        not have this machine, its count is not as it was seen, or an autoscaler manages it now, CloudError
-        where it is refused or another operation is running.
+        The pool and its list of machines are read again. Only the count is sent, on the condition that nobody
+        changes the pool meanwhile. Raises Conflict where the pool does not have this machine, its count is
+        not as it was seen, an autoscaler manages it now, or it has no ETag, CloudError where it is refused or
+        another operation is running.
         """
         self._guard()
         name = action.machine.ref.pool
@@ -184,11 +188,13 @@ class AgentPools:
         _refuse_busy(now)
         if not self._has(action.machine):
             raise Conflict(f"{_not_in(action.machine)}, so the pool is not scaled up", status=409)
-        headers = {"If-Match": seen.etag} if seen.etag else {}
-        try:
-            self._send(
-                "PUT", name, self._url(name), body=_with_count(seen.document, action.wanted), headers=headers
+        if not seen.etag:
+            raise Conflict(
+                f"agent pool {name} has no eTag, so another change could be overwritten", status=412
             )
+        body = _with_count(seen.document, action.wanted)
+        try:
+            self._send("PUT", name, self._url(name), body=body, headers={"If-Match": seen.etag})
         except CloudError as error:
             if error.status == 412:
                 raise Conflict(f"agent pool {name} was changed meanwhile: {error}", status=412) from error
@@ -363,11 +369,17 @@ def _seen(name: str, document: Mapping[str, Any], header: str) -> _Seen:
         wanted=wanted,
         ready=wanted if state == "Succeeded" and power == "Running" else None,
         revision=etag,
-        scales=wanted is not None and not found.get("enableAutoScaling"),
+        scales=wanted is not None and not _is_autoscaled(found),
         busy=busy,
         lowered_by_deletion=True,
     )
     return _Seen(document, pool, etag)
+
+
+def _is_autoscaled(found: Mapping[str, Any]) -> bool:
+    """Whether an autoscaler sets the count; a pool of single VMs says so in its profile."""
+    profile = found.get("virtualMachinesProfile") or {}
+    return bool(found.get("enableAutoScaling") or (profile.get("scale") or {}).get("autoscale"))
 
 
 def _wanted(found: Mapping[str, Any]) -> int | None:
@@ -388,15 +400,23 @@ def _number(count: object) -> int:
 
 
 def _with_count(document: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Return the pool to send: as it was read, with another count and without read-only fields."""
-    found = {key: value for key, value in document["properties"].items() if key not in _READ_ONLY}
+    """Return the body that changes the pool's count, and nothing else.
+
+    AKS keeps what an update leaves out (github.com/Azure/azure-rest-api-specs/pull/7746), and
+    cluster-autoscaler sends only the type, the mode and the profile (cloudprovider/azure/azure_vms_pool.go).
+    A field that is sent back could be one that this version of the API does not know, one that AKS no longer
+    accepts, or one that needs another permission, such as the subnet.
+    """
+    found = document["properties"]
+    sent = {key: found[key] for key in ("type", "mode") if found.get(key)}
+    sent |= {key: found[key] for key, default in _DEFAULTS.items() if found.get(key) not in (None, default)}
     if found.get("type") == "VirtualMachines":
         profile = found["virtualMachinesProfile"]
         manual = [{**profile["scale"]["manual"][0], "count": count}]
-        found["virtualMachinesProfile"] = {**profile, "scale": {**profile["scale"], "manual": manual}}
+        sent["virtualMachinesProfile"] = {**profile, "scale": {**profile["scale"], "manual": manual}}
     else:
-        found["count"] = count
-    return {"properties": found}
+        sent["count"] = count
+    return {"properties": sent}
 
 
 def _refuse_busy(pool: Pool) -> None:

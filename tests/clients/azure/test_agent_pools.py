@@ -220,21 +220,53 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
 # Asking for one more.
 
 
-def test_a_pool_is_raised_by_one_and_all_else_stays_as_it_is(
-    azure: FakeAgentPools, pools: AgentPools
+@pytest.mark.parametrize(
+    ("properties", "sent"),
+    [
+        pytest.param(
+            {"nodeTaints": ["a=b:NoSchedule"], "tags": {"x": "y"}, "vnetSubnetID": "/subnets/1"},
+            {},
+            id="known",
+        ),
+        pytest.param({"osSKU": "Ubuntu2604", "sinceNextYear": {"a": 1}}, {}, id="not known to this version"),
+        pytest.param({"osType": "Linux", "scaleSetPriority": "Regular"}, {}, id="the API's defaults"),
+        pytest.param({"osType": "Windows"}, {"osType": "Windows"}, id="Windows"),
+        pytest.param({"scaleSetPriority": "Spot"}, {"scaleSetPriority": "Spot"}, id="spot"),
+    ],
+)
+def test_only_the_count_of_a_pool_is_sent(
+    azure: FakeAgentPools, pools: AgentPools, properties: dict[str, object], sent: dict[str, object]
 ) -> None:
-    first, *_ = azure.pool("np", 3, nodeTaints=["a=b:NoSchedule"], tags={"x": "y"})
+    first, *_ = azure.pool("np", 3, **properties)
     added: list[str] = []
     azure.added = added.append
+    before = dict(azure.pools["np"].properties)
 
     pools.scale_up(ScaleUp(first, seen(pools, first), 4))
 
-    assert azure.count() == 4
-    (sent,) = azure.pools["np"].written
-    assert set(sent) == {"properties"}
-    assert sent["properties"]["nodeTaints"] == ["a=b:NoSchedule"]
-    assert sent["properties"]["tags"] == {"x": "y"}
+    (written,) = azure.pools["np"].written
+    minimal = {"type": "VirtualMachineScaleSets", "mode": "User", "count": 4}
+    assert written == {"properties": {**minimal, **sent}}
+    assert azure.pools["np"].properties == {**before, "count": 4}
     assert len(added) == 1
+
+
+def test_a_pool_without_an_etag_is_not_changed(azure: FakeAgentPools, pools: AgentPools) -> None:
+    azure.etags = False
+    first, *_ = azure.pool("np", 3)
+
+    with pytest.raises(Conflict, match="agent pool np has no eTag"):
+        pools.scale_up(ScaleUp(first, seen(pools, first), 4))
+    assert azure.writes == []
+
+
+def test_a_pool_of_single_vms_with_an_autoscaler_is_not_ours_to_raise(
+    azure: FakeAgentPools, pools: AgentPools
+) -> None:
+    scale = {"manual": [{"size": "Standard_D2_v2", "count": 2}], "autoscale": {"minCount": 1, "maxCount": 5}}
+    first, *_ = azure.pool("vms", 2, type="VirtualMachines", virtualMachinesProfile={"scale": scale})
+
+    assert not pool_of(seen(pools, first, "vms")).scales
 
 
 def test_a_pool_of_single_vms_is_raised_in_its_profile(azure: FakeAgentPools, pools: AgentPools) -> None:

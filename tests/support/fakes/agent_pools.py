@@ -65,9 +65,9 @@ class FakeAgentPools(Loopback):
     """Serves the pools it is given.
 
     `takes` is for how many reads an operation lasts. `page` is the length of a page of machines, `elsewhere`
-    the address at which the next one is, by default its own. `added` and `deleted` are called with a
-    machine's name, outside of any lock, once AKS has it or has it no more: there a test makes or deletes the
-    node.
+    the address at which the next one is, by default its own. `etags` is whether pools have ETags. `added` and
+    `deleted` are called with a machine's name, outside of any lock, once AKS has it or has it no more: there
+    a test makes or deletes the node.
     `requests` are the methods and paths so far. `violations` is what Azure would have refused or we promised
     not to do: every test should find it empty.
     """
@@ -75,6 +75,7 @@ class FakeAgentPools(Loopback):
     def __init__(self, *, takes: int = 0) -> None:
         self.takes = takes
         self.page = PAGE
+        self.etags = True
         self.elsewhere = ""
         self.added: Callable[[str], None] = lambda _: None
         self.deleted: Callable[[str], None] = lambda _: None
@@ -183,7 +184,7 @@ class FakeAgentPools(Loopback):
         return _refused(405, "MethodNotAllowed", method), []
 
     def _read(self, pool: FakePool) -> Answer:
-        answer = 200, self._document(pool), {"ETag": f'"{pool.etag}"'}
+        answer = 200, self._document(pool), {"ETag": f'"{pool.etag}"'} if self.etags else {}
         if pool.busy:
             pool.busy -= 1
             if not pool.busy:
@@ -223,12 +224,17 @@ class FakeAgentPools(Loopback):
         if headers.get("if-match") not in (str(pool.etag), None):
             return _refused(412, "PreconditionFailed", "The eTag does not match."), []
         sent = body.get("properties", {})
-        shown = {"eTag", "provisioningState", "currentOrchestratorVersion", "nodeImageVersion"}
-        if lost := set(pool.properties) - set(sent) - shown:
-            self.violations.append(f"PUT {pool.name}: would reset {sorted(lost)}")
-        if more := set(sent) & shown:
-            self.violations.append(f"PUT {pool.name}: sends what is only shown, {sorted(more)}")
+        if more := set(sent) - {
+            "type",
+            "mode",
+            "osType",
+            "scaleSetPriority",
+            "count",
+            "virtualMachinesProfile",
+        }:
+            self.violations.append(f"PUT {pool.name}: sends back what it does not change, {sorted(more)}")
         pool.written.append(body)
+        # What is left out stays as it is.
         pool.properties.update(sent)
         self._begin(pool, "Scaling")
         reported: list[Callable[[], None]] = []
@@ -267,7 +273,7 @@ class FakeAgentPools(Loopback):
 
     def _document(self, pool: FakePool) -> Object:
         place = f"{CLUSTER}/agentPools/{pool.name}"
-        properties = {**pool.properties, "eTag": str(pool.etag)}
+        properties = {**pool.properties, **({"eTag": str(pool.etag)} if self.etags else {})}
         return {"id": place, "name": pool.name, "type": "agentPools", "properties": properties}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
