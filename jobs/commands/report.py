@@ -44,7 +44,7 @@ def command(config: Path, target: Target, form: str, out: Path | None) -> int:
 
 def report(config: Path, target: Target, *, form: str, out: Path | None) -> int:
     """Write the report to `out`, or to stdout; the cluster is only read."""
-    settings = load_settings(config)
+    settings = load_settings(config, datetime.now(UTC))
     connection = Connection(target.kubeconfig, target.context)
     try:
         outside = Wiring(connection, target).to_read(settings)

@@ -17,16 +17,19 @@ from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
 from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
+from jobs.runtime.settings_file import Look, SettingsFile
+from jobs.runtime.settings_warning import SettingsWarning
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.supervised import Ending
-from jobs.runtime.watching import FileWatcher, NodeWatcher, digest
+from jobs.runtime.watching import FileWatcher, NodeWatcher
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, LockHeld, LockLost
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.notifiers.own_pod import OwnPodEvents
 from reconciler.observe import wanted
 from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
-from reconciler.settings.schema import Mode
+from reconciler.settings.schema import Mode, Settings
 
 # Seconds: pauses after the lock was lost, and as a standby or after an error of the API server.
 _SOON = 0.2
@@ -85,13 +88,14 @@ class Serving:
         self, connection: Connection, target: Target, config: Path, every: timedelta, ending: Ending
     ) -> None:
         """Prepare the loop. `every` is the longest time between two passes."""
-        self._connection, self._target, self._config = connection, target, config
+        self._connection, self._target = connection, target
         self._ending = ending
         self._clock = SystemClock()
-        self._settings = load_settings(config)
-        self._digest = digest(config)
+        self._file = SettingsFile(config, self._clock.now)
         self._acting: Acting | None = None
         self._only_looking = Wiring(connection, target)
+        own_pod = OwnPodEvents(connection, self._only_looking.itself)
+        self._warning = SettingsWarning(own_pod.notify)
         self._log = PassLog()
         self._loop = PassLoop(self._run, every.total_seconds(), self._log.unexpected, ending)
         self._files = FileWatcher(config, self._loop.wake, ending)
@@ -99,6 +103,7 @@ class Serving:
 
     def __enter__(self) -> Serving:
         """Start, with the first pass at once."""
+        PassLog.settings_loaded(self._settings)
         self._files.__enter__()
         self._nodes.__enter__()
         self._loop.__enter__()
@@ -116,6 +121,11 @@ class Serving:
         """Leave the watch that there is by then: the last pass may have loaded settings, and made another."""
         self._nodes.__exit__()
 
+    @property
+    def _settings(self) -> Settings:
+        """The settings in force."""
+        return self._file.settings
+
     def _node_watcher(self) -> NodeWatcher:
         """Return a watch of the node fields that the current settings need."""
         return NodeWatcher(self._connection, wanted(self._settings), self._loop.wake, self._ending)
@@ -126,13 +136,26 @@ class Serving:
 
     def unready(self) -> str:
         """Return why the process is not ready, or an empty text."""
-        reasons = (self._loop.unready(), self._nodes.trouble(), self._files.trouble())
+        reasons = (
+            self._loop.unready(),
+            self._nodes.trouble(),
+            self._files.trouble(),
+            self._file.mistake(),
+        )
         return "; ".join(reason for reason in reasons if reason)
 
     def _run(self) -> float | None:
+        """Run one pass. Return in how many seconds to run the next one, None for the schedule."""
+        self._reload()
+        try:
+            wishes = (self._try_pass(), self._file.again())
+        finally:
+            self._warning.report(self._file.mistake())
+        return min((seconds for seconds in wishes if seconds is not None), default=None)
+
+    def _try_pass(self) -> float | None:
         """Run one pass. Return in how many seconds the plan changes next, None for the schedule."""
         try:
-            self._reload()
             change = self._pass()
         except LockHeld as held:
             self._log.standby(held.holder)
@@ -152,16 +175,16 @@ class Serving:
 
     def _reload(self) -> None:
         """Load the settings again if the file has changed. Invalid settings are reported, and not used."""
-        now = digest(self._config)
-        if now == self._digest:
+        found = self._file.look()
+        if found is Look.SAME:
             return
-        self._digest = now
-        try:
-            self._settings = load_settings(self._config)
-        except Exception as error:  # noqa: BLE001 - whatever is in the file, the previous settings apply
-            self._log.rejected(error)
+        if found is Look.REJECTED:
+            because = self._file.rejection.because if self._file.rejection is not None else ""
+            PassLog.settings_rejected(because, self._settings)
             return
-        PassLog.write("settings loaded", mode=self._settings.mode.value)
+        PassLog.settings_loaded(self._settings)
+        if found is Look.RESTORED:
+            return
         self._nodes.__exit__()
         self._nodes = self._node_watcher()
         self._nodes.__enter__()

@@ -59,7 +59,7 @@ def sweep(config: Path, target: Target, *, dry_run: bool, patience: timedelta, o
 
     In mode Observe, and in a dry run, nothing is written and no lock is taken.
     """
-    settings = load_settings(config)
+    settings = load_settings(config, SystemClock().now())
     connection = Connection(target.kubeconfig, target.context)
     try:
         if dry_run or settings.mode is Mode.OBSERVE:

@@ -20,12 +20,13 @@ class Target:
 
 
 def itself() -> Self:
-    """Return the node and pod in which we run, from NODE_NAME, POD_NAMESPACE and POD_NAME."""
+    """Return the node and pod in which we run, from NODE_NAME, POD_NAMESPACE, POD_NAME and POD_UID."""
     name = os.environ.get("POD_NAME")
     namespace = os.environ.get("POD_NAMESPACE")
     return Self(
         node=os.environ.get("NODE_NAME") or None,
         pod=f"{namespace}/{name}" if name and namespace else None,
+        pod_uid=os.environ.get("POD_UID", ""),
     )
 
 

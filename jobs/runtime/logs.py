@@ -13,7 +13,10 @@ from jobs.runtime.log_line import LARGEST_TRACEBACK, to_line, write_utf8
 from reconciler.model.moments import to_micro_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.settings_version import SettingsVersion
 from reconciler.report.columns import FOR_PEOPLE
+from reconciler.report.values import settings_value
+from reconciler.settings.schema import Settings
 
 
 class _JsonLines(logging.Formatter):
@@ -88,9 +91,20 @@ class PassLog:
         because = f"{type(error).__name__}: {error}"
         PassLog.write("probe failed", level="error", because=because, traceback=_traceback(error))
 
-    def rejected(self, error: Exception) -> None:
-        """Log that changed settings are invalid, once while the error stays the same."""
-        self._failed("settings rejected; previous ones still apply", error)
+    @staticmethod
+    def settings_loaded(settings: Settings) -> None:
+        """Log which settings apply from now on."""
+        PassLog.write("settings loaded", mode=settings.mode.value, settings=_version(settings.version))
+
+    @staticmethod
+    def settings_rejected(because: str, in_force: Settings) -> None:
+        """Log that changed settings are invalid, and which ones still apply."""
+        PassLog.write(
+            "settings rejected; previous ones still apply",
+            level="error",
+            because=because,
+            settings=_version(in_force.version),
+        )
 
     def _failed(self, event: str, error: Exception) -> None:
         text = f"{type(error).__name__}: {error}"
@@ -106,7 +120,11 @@ class PassLog:
             fields = _columns(node)
             lines[node.node] = json.dumps(fields, sort_keys=True)
             if self._last_lines.get(node.node) != lines[node.node]:
-                self.write("node", dryRun=rehearsed, node=node.node, **fields)
+                start: dict[str, Any] = {}
+                # A person who has just written a freeze must be able to see whether this start knew of it.
+                if node.starts:
+                    start["settings"] = settings_value(plan.settings, plan.now)
+                self.write("node", dryRun=rehearsed, node=node.node, **fields, **start)
         for name in self._last_lines.keys() - lines.keys():
             self.write("node", dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
         self._last_lines = lines
@@ -116,6 +134,10 @@ class PassLog:
                 self.write(
                     one.result.value, level=level, node=one.node, action=one.action, because=one.detail
                 )
+
+
+def _version(version: SettingsVersion | None) -> dict[str, Any] | None:
+    return settings_value(version, datetime.now(UTC))
 
 
 def _columns(node: NodePlan) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from jobs.runtime.supervised import Ending, Supervised
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.node_watch import watch_nodes
 from reconciler.model.node import Wanted
+from reconciler.settings.load import read_settings
 
 Wake = Callable[[Cause], None]
 SETTINGS = Cause("settings", urgent=True)
@@ -108,6 +109,6 @@ class FileWatcher:
 def digest(file: Path) -> bytes:
     """Return a digest of the file's content, empty if the file can't be read."""
     try:
-        return hashlib.sha256(file.read_bytes()).digest()
+        return hashlib.sha256(read_settings(file)).digest()
     except OSError:
         return b""

@@ -139,6 +139,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             default=None,
         ),
         publications=shown.writes,
+        settings=settings.version,
+        time_zone=settings.time_zone.key,
     )
 
 

@@ -44,6 +44,9 @@ EVENTS = 100
 COUNT = 1_000_000
 """Attempts, machines and the like."""
 
+LARGEST_SETTINGS = 1 << 20
+"""Bytes of a settings file; a ConfigMap holds no more."""
+
 _FIRST_SECOND, _LAST_SECOND = EARLIEST.timestamp(), LATEST.timestamp()
 _DIGITS = 18
 _MOMENT = 64

@@ -18,13 +18,14 @@ from reconciler.model.ports import (
 
 @dataclass(frozen=True, slots=True)
 class Self:
-    """Where the program runs: the names of its node and of its pod (`namespace/name`).
+    """Where the program runs: the names of its node and of its pod (`namespace/name`), and the pod's UID.
 
-    Both are None outside a cluster. Our own node is drained last.
+    The names are None outside a cluster, the UID is empty if it is not known. Our own node is drained last.
     """
 
     node: str | None = None
     pod: str | None = None
+    pod_uid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import Condition
 from reconciler.model.publication import Publication
 from reconciler.model.record import CaseRecord, State
+from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Ledger
 
 if TYPE_CHECKING:
@@ -263,7 +264,9 @@ class Plan:
     """The decisions of a pass, with the nodes in the order in which the pass handles them.
 
     `next_change` is the earliest moment at which the plan changes if the cluster stays the same (UTC).
-    `publications` show the whole plan to other tools. `managed` is the number of managed nodes.
+    `publications` show the whole plan to other tools. `managed` is the number of managed nodes. `settings`
+    says which settings the plan follows, None if they are not from a file. `time_zone` is the IANA name of
+    the zone in which people read moments.
     """
 
     now: datetime
@@ -275,3 +278,5 @@ class Plan:
     notes: tuple[str, ...] = ()
     next_change: datetime | None = None
     publications: tuple[Publication, ...] = ()
+    settings: SettingsVersion | None = None
+    time_zone: str = "UTC"

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "node-maintenance-reconciler"
 # core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
-_LONGEST_MESSAGE = 1024
+LONGEST_MESSAGE = 1024
 _LONGEST_REASON = 128
 
 
@@ -54,7 +54,7 @@ class KubernetesEvents:
             "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": notification.uid},
             "type": notice.type.value,
             "reason": notice.reason[:_LONGEST_REASON],
-            "message": safe.line(notice.message)[:_LONGEST_MESSAGE],
+            "message": safe.line(notice.message)[:LONGEST_MESSAGE],
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "firstTimestamp": now,

@@ -13,7 +13,7 @@ from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.problems import internal
 from reconciler.report import safe
 from reconciler.report.columns import COLUMNS
-from reconciler.report.values import Document, moment_value
+from reconciler.report.values import Document, moment_value, settings_value
 
 
 def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool) -> Document:
@@ -24,6 +24,8 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
         "program": __version__,
         "at": to_text(plan.now),
         "mode": plan.mode,
+        "settings": settings_value(plan.settings, plan.now),
+        "timeZone": plan.time_zone,
         "dryRun": rehearsed,
         "lookedAfter": plan.managed,
         "budget": {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 
+from reconciler.calendar.values import format_duration
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE
 from reconciler.report.values import Document
@@ -30,7 +32,17 @@ def headline(document: Document) -> str:
     mode = f"mode {document['mode']}"
     if document["dryRun"]:
         mode += ", dry run: nothing is written"
-    return f"{document['at']} · {document['lookedAfter']} nodes managed · {mode}"
+    return f"{document['at']} · {document['lookedAfter']} nodes managed · {mode}{_settings(document)}"
+
+
+def _settings(document: Document) -> str:
+    """Return which settings are in force, and since when."""
+    found = document["settings"]
+    if found is None:
+        return ""
+    age = found["ageSeconds"]
+    loaded = "" if age is None else f", loaded {format_duration(timedelta(seconds=age))} ago"
+    return f" · settings {found['hash']}{loaded}"
 
 
 def budget_line(document: Document) -> str:

@@ -9,6 +9,7 @@ from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, Preview, Transition
+from reconciler.model.settings_version import SettingsVersion
 
 Document = dict[str, Any]
 
@@ -103,6 +104,18 @@ def preview_value(preview: Preview | None) -> Document | None:
 def blocker_value(blocker: Blocker) -> Document:
     """Return one pod that stays, and why."""
     return {"pod": blocker.pod, "because": blocker.because, "budget": blocker.budget or None}
+
+
+def settings_value(version: SettingsVersion | None, now: datetime) -> Document | None:
+    """Return which settings are in force `now`, None where they are not from a file."""
+    if version is None:
+        return None
+    age = version.age(now)
+    return {
+        "hash": version.hash,
+        "loadedAt": moment_value(version.loaded),
+        "ageSeconds": None if age is None else int(age.total_seconds()),
+    }
 
 
 def moment_value(moment: datetime | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from pydantic import ValidationError
 
 from reconciler.calendar.values import literal, near
 from reconciler.errors import SettingsError
+from reconciler.model.limits import LARGEST_SETTINGS
+from reconciler.model.settings_version import SettingsVersion, short_hash
 from reconciler.settings.mistakes import Mistake, Mistakes, Path
 from reconciler.settings.schema import Settings
 from reconciler.settings.tree import keys_at
@@ -19,19 +22,38 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-def load_settings(path: FilePath) -> Settings:
-    """Return the settings in a file. Raises SettingsError with every mistake, or if it can't be read."""
+def load_settings(path: FilePath, now: datetime | None = None) -> Settings:
+    """Return the settings in a file, with their version: loaded `now` (aware; None: not known).
+
+    Raises SettingsError with every mistake, or if the file can't be read.
+    """
     try:
-        data = path.read_bytes()
+        data = read_settings(path)
     except OSError as error:
         raise SettingsError((f"{path}:1:1: can't be read: {error.strerror or error}",)) from error
+    return parse_content(data, str(path), now)
+
+
+def read_settings(path: FilePath) -> bytes:
+    """Return the content of a settings file, cut one byte above the limit. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(LARGEST_SETTINGS + 1)
+
+
+def parse_content(data: bytes, name: str, now: datetime | None = None) -> Settings:
+    """Return the settings in the content of the file `name`, with their version, loaded `now` (aware).
+
+    Raises SettingsError with every mistake.
+    """
+    if len(data) > LARGEST_SETTINGS:
+        raise SettingsError((f"{name}:1:1: is larger than {LARGEST_SETTINGS} bytes",))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise SettingsError((f"{path}:{line}:{column}: is not UTF-8 text",)) from error
-    return parse_settings(text, str(path))
+        raise SettingsError((f"{name}:{line}:{column}: is not UTF-8 text",)) from error
+    return parse_settings(text, name).with_version(SettingsVersion(short_hash(data), now))
 
 
 def parse_settings(text: str, name: str) -> Settings:

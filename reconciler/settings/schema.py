@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.lifecycle import LIFECYCLE
 from reconciler.model.selector import EVERYTHING
+from reconciler.model.settings_version import SettingsVersion
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
 from reconciler.settings.sections.budget import Budget
@@ -143,6 +144,8 @@ class Settings(Section):
         description="Different settings for some nodes. Later entries win, key by key. Default: none.",
     )
 
+    _version: SettingsVersion | None = PrivateAttr(default=None)
+
     @model_validator(mode="after")
     def _conditions_not_our_own(self) -> Settings:
         if Sign.NODE_CONDITIONS in self.publish and (ours := self.condition_types() & {*LIFECYCLE}):
@@ -182,6 +185,17 @@ class Settings(Section):
         """Copy without the cached calendar, because `model_copy(update=…)` may change its windows."""
         copy = super().__copy__()
         copy.__dict__.pop("calendar", None)
+        return copy
+
+    @property
+    def version(self) -> SettingsVersion | None:
+        """Which file these settings are from, None for settings that were not loaded from a file."""
+        return self._version
+
+    def with_version(self, version: SettingsVersion) -> Settings:
+        """Return the same settings, as loaded from this version of their file."""
+        copy = self.model_copy()
+        copy._version = version
         return copy
 
     def in_fleet(self, labels: Mapping[str, str]) -> bool:

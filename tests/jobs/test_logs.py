@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 
 from jobs.runtime.log_line import LARGEST_LINE, to_line
 from jobs.runtime.logs import PassLog, log_as_json
+from reconciler.model.plan import NodePlan, Plan, Transition
+from reconciler.model.record import State
+from reconciler.model.settings_version import SettingsVersion
+from tests.support.builders import NOW, minutes
 
 # With surrogates and control characters, unlike the default.
 TEXTS = st.text(st.characters(), max_size=50)
@@ -120,3 +124,18 @@ def test_an_error_without_a_traceback_is_a_line_too(capsys: pytest.CaptureFixtur
     finally:
         logging.basicConfig(force=True)
     assert (found["event"], "traceback" in found) == ("the watch failed", False)
+
+
+def test_the_line_of_a_start_names_the_settings_in_force(capsys: pytest.CaptureFixture[str]) -> None:
+    starting = Transition("default", State.REQUIRED, State.IN_MAINTENANCE, "the window night is open")
+    begins = NodePlan(
+        "a", "", "", State.REQUIRED, State.IN_MAINTENANCE, transitions=(starting,), unschedulable=True
+    )
+    waits = NodePlan("b", "", "", State.OPERATIONAL, State.REQUIRED)
+    version = SettingsVersion("0123456789ab", NOW - minutes(5))
+    PassLog().write_pass(Plan(NOW, "Enforce", (begins, waits), settings=version), (), rehearsed=False)
+
+    first, second = (strict(line) for line in capsys.readouterr().out.splitlines())
+    loaded = {"hash": "0123456789ab", "loadedAt": "2026-11-21T11:55:00Z", "ageSeconds": 300}
+    assert first["settings"] == loaded
+    assert "settings" not in second

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,14 +51,21 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Iterator[Target]:
-    """A server that forbids everything, also the watch of nodes."""
-    server = Stub(refuse)
-    yield Target(str(server.write_kubeconfig(tmp_path / "kubeconfig")), None, "node-maintenance")
-    server.close()
+def server() -> Iterator[Stub]:
+    """A server that forbids everything, also the watch of nodes, but takes Events."""
+    stub = Stub(refuse)
+    yield stub
+    stub.close()
+
+
+@pytest.fixture
+def target(server: Stub, tmp_path: Path) -> Target:
+    return Target(str(server.write_kubeconfig(tmp_path / "kubeconfig")), None, "node-maintenance")
 
 
 def refuse(asked: Asked) -> Answer:
+    if asked.method == "POST":
+        return Answer(status=201)
     return status(403, "Forbidden", f"no {asked.path}")
 
 
@@ -117,10 +125,22 @@ def test_what_no_repetition_helps_ends_the_process(run: Run, script: Script, err
     "content", [b"mode: \xff\xfe", b"mode: " + b"[" * 100_000, b"\x00", b"mode: Enforced\n"]
 )
 def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
-    run: Run, script: Script, config: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+    run: Run,
+    script: Script,
+    config: Path,
+    content: bytes,
+    server: Stub,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    server, _ = run()
-    wait_for("a good pass", lambda: "pass" not in server.unready())
+    for name, value in {"NAME": "reconciler-0", "NAMESPACE": "node-maintenance", "UID": "uid-0"}.items():
+        monkeypatch.setenv(f"POD_{name}", value)
+
+    def events() -> list[dict[str, Any]]:
+        return [json.loads(one.body) for one in server.asked if one.method == "POST"]
+
+    running, _ = run()
+    wait_for("a good pass", lambda: "pass" not in running.unready())
     fresh = config.with_name("fresh")
     fresh.write_bytes(content)
     fresh.rename(config)
@@ -131,4 +151,22 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
         return "settings rejected; previous ones still apply" in "".join(said)
 
     wait_for("the rejection", rejected)
-    wait_for("a good pass", lambda: "pass" not in server.unready())
+    assert "settings rejected at " in running.unready()
+    assert f" still apply: {config}:1:" in running.unready()
+    assert running.stuck() == "", "a restart would lose the last good settings"
+    wait_for("the Event", events)
+    (event,) = events()
+    assert (event["reason"], event["type"]) == ("SettingsRejected", "Warning")
+    assert event["message"].startswith("settings rejected at ")
+    assert f" still apply: {config}:1:" in event["message"]
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "node-maintenance",
+        "name": "reconciler-0",
+        "uid": "uid-0",
+    }
+
+    fresh.write_text("mode: Observe\n", encoding="utf-8")
+    fresh.rename(config)
+    wait_for("the repair", lambda: "settings rejected" not in running.unready())

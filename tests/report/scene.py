@@ -10,6 +10,7 @@ from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan, PodVerdict, Preview
 from reconciler.model.record import DrainRecord
+from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.report.document import to_document
 from reconciler.report.values import Document
@@ -72,7 +73,7 @@ def plan() -> Plan:
         remediator=Remediator(config_found=True),
     )
     chosen = builders.settings(SETTINGS.replace("maxUnavailable: 2", "maxUnavailable: 5"))
-    return builders.planned(seen, chosen)
+    return builders.planned(seen, chosen.with_version(SettingsVersion("0123456789ab", NOW - minutes(5))))
 
 
 def document(*, rehearsed: bool = False) -> Document:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -44,7 +44,7 @@ class Done:
 class Running:
     """A process that runs; its output is read as it comes."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], pod: Mapping[str, str] | None = None) -> None:
         environment = {
             key: value
             for key, value in os.environ.items()
@@ -58,7 +58,7 @@ class Running:
             cwd=ROOT,
             # It must not outlive a test run that was interrupted on the terminal, nor be interrupted by it.
             start_new_session=True,
-            env={**environment, "PYTHONUNBUFFERED": "1"},
+            env={**environment, **(pod or {}), "PYTHONUNBUFFERED": "1"},
         )
         self._lines: dict[str, list[str]] = {"out": [], "err": []}
         self._readers = [
@@ -164,13 +164,22 @@ class Programs:
         fresh.write_text(text, encoding="utf-8")
         return fresh.rename(self.config)
 
-    def start(self, *arguments: str, kubeconfig: Path | None = None, config: Path | None = None) -> Running:
-        """Start a command; sweep, serve and report are given settings and cluster."""
+    def start(
+        self,
+        *arguments: str,
+        kubeconfig: Path | None = None,
+        config: Path | None = None,
+        pod: Mapping[str, str] | None = None,
+    ) -> Running:
+        """Start a command; sweep, serve and report are given settings and cluster.
+
+        `pod` is the part of the environment that the downward API would set.
+        """
         command = [sys.executable, "-m", "jobs", *arguments]
         if arguments[0] in ("sweep", "serve", "report"):
             command += ["--config", str(config or self.config)]
         command += ["--kubeconfig", str(kubeconfig or self.kubeconfig)]
-        process = Running(command)
+        process = Running(command, pod)
         with self._lock:
             self._running.append(process)
         return process

@@ -14,7 +14,7 @@ from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import cover
-from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.api import Api, ApiError, Object
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget, deployment
@@ -115,6 +115,11 @@ def compare(scene: Scene, added: str, *folders: str) -> None:
     assert [one for one in entries if one.code in (401, 403)] == []
 
 
+def rejected(scene: Scene) -> list[Object]:
+    """The Events about rejected settings."""
+    return [one for one in scene.api.list("events", NAMESPACE) if one["reason"] == "SettingsRejected"]
+
+
 @pytest.mark.parametrize("way", ["cronjob", "deployment"])
 def test_the_base_grants_what_passes_ask_and_nothing_else(scene: Scene, programs: Programs, way: str) -> None:
     began = datetime.now(UTC)
@@ -131,7 +136,8 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(scene: Scene, programs
         scene.condition_silent(first)
         # The ledger is there now, and the second start changes it.
         scene.condition_tells(second)
-        serving = programs.start("serve", "--every", "1h", kubeconfig=kubeconfig)
+        pod = {"POD_NAME": "ours", "POD_NAMESPACE": NAMESPACE} if way == "deployment" else {}
+        serving = programs.start("serve", "--every", "1h", kubeconfig=kubeconfig, pod=pod)
         serving.wait_for("leading")
         wait_for("the second start", lambda: scene.cordoned(second), seconds=60)
         # While its budget holds the pod, the drainer watches the budgets.
@@ -145,6 +151,9 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(scene: Scene, programs
         assert programs.run("sweep", kubeconfig=kubeconfig).code == 0
         scene.condition_silent(second)
         wait_for("the end of both", lambda: scene.is_untouched(first) and scene.is_untouched(second))
+        if pod:
+            programs.configure("mode: Enforced\n")
+            wait_for("an Event", lambda: rejected(scene))
         assert serving.terminate().code == 0
 
         compare(scene, way)

@@ -1,0 +1,66 @@
+"""Writes notices about this process as Kubernetes Events on the Pod in which it runs."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.paths import core
+from reconciler.errors import ClusterError
+from reconciler.model.moments import to_text
+from reconciler.model.outside import Self
+from reconciler.model.plan import Notice
+from reconciler.notifiers.kubernetes_events import COMPONENT, LONGEST_MESSAGE
+from reconciler.report import safe
+
+log = logging.getLogger(__name__)
+
+_PATIENCE = 5.0
+"""Seconds for the whole request: the next pass waits for it."""
+
+
+class OwnPodEvents:
+    """Writes core/v1 Events on our own Pod. It needs no lock: no other process writes about this Pod."""
+
+    def __init__(self, connection: Connection, itself: Self, wall: Callable[[], float] = time.time) -> None:
+        """Use this connection; `itself` names the Pod. `wall` (Unix time, seconds) gives the Event's time."""
+        self._connection, self._itself, self._wall = connection, itself, wall
+
+    def notify(self, notice: Notice) -> bool:
+        """Write the Event once, and return whether it was written; a failure is logged.
+
+        Outside a cluster there is no Pod: nothing is written, and nothing is left to write.
+        """
+        if self._itself.pod is None:
+            return True
+        namespace, _, name = self._itself.pod.partition("/")
+        now = to_text(datetime.fromtimestamp(self._wall(), UTC))
+        pod = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name}
+        if self._itself.pod_uid:
+            # `kubectl describe pod` shows only the Events with this UID.
+            pod["uid"] = self._itself.pod_uid
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{name}.", "namespace": namespace},
+            "involvedObject": pod,
+            "type": notice.type.value,
+            "reason": notice.reason,
+            "message": safe.line(notice.message)[:LONGEST_MESSAGE],
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            path = core(namespace) / "events"
+            request = Request("POST", path, body=body, read_timeout=_PATIENCE, total=_PATIENCE)
+            self._connection.send(request)
+        except ClusterError as error:
+            log.warning("an event was not written: pod=%s reason=%s error=%s", name, notice.reason, error)
+            return False
+        return True
