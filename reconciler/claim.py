@@ -24,19 +24,19 @@ def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Claim
     """Return the patch that cordons and claims the node, None where that is done already, or a refusal.
 
     The person claims the node's cordon and drain. Refused while another person claims them, or while a pass
-    has the node in maintenance.
+    has the node in maintenance. The claim of a person whose cordon was removed has ended.
     """
     undo = f"reconciler release {node.name} removes it"
     keys = OwnKeys(prefix)
     before = record_of(node, prefix)
     if isinstance(before, Unreadable):
         return ClaimRefused(f"its record is not changed: {before.because}; {undo} with --reset")
-    record = before or Record(node.uid)
+    record = (before or Record(node.uid)).in_force(cordoned=node.unschedulable)
     if record.claimed_by and record.claimed_by != who:
         return ClaimRefused(f"{record.claimed_by} is draining it by hand; {undo}")
     if not record.claimed_by and record.in_maintenance:
         return ClaimRefused(f"a pass is draining it; {undo}")
-    if record.claimed_by and node.unschedulable:
+    if record.claimed_by:
         return None
     person = Claim(ClaimKind.PERSON, who)
     record = record.cordoned(_whose(node, record), person, now)

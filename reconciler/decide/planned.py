@@ -95,7 +95,7 @@ def node_patch(
     annotations: dict[str, str | None] = dict(signs)
     recorded = node.annotations.get(keys.record)
     # A record that says the same stays as it is written, in an older version of the format too.
-    text = None if record.empty else recorded if record == one.record else to_annotation(record)
+    text = None if record.empty else recorded if record == one.written else to_annotation(record)
     if text != recorded:
         annotations[keys.record] = text
     unschedulable = walked.effects.unschedulable

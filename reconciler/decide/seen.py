@@ -29,7 +29,8 @@ DEFAULT = "default"
 class Seen:
     """One node with everything that the pass knows about it before it decides.
 
-    `problem` is set if an error in this program kept the node from being judged.
+    `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
+    with the cordon. `problem` is set if an error in this program kept the node from being judged.
     """
 
     node: Node
@@ -39,13 +40,16 @@ class Seen:
     unreadable: str = ""
     profile: str = DEFAULT
     problem: str = ""
+    written: Record | None = field(init=False)
     case: CaseRecord = field(init=False)
     """The profile's data about the node, and its claims."""
 
     def __post_init__(self) -> None:
         """Take the profile's view of the record, which is read many times in a pass."""
-        case = self.record.case(self.profile) if self.record is not None else CaseRecord()
-        object.__setattr__(self, "case", case)
+        record = self.record.in_force(cordoned=self.node.unschedulable) if self.record is not None else None
+        object.__setattr__(self, "written", self.record)
+        object.__setattr__(self, "record", record)
+        object.__setattr__(self, "case", record.case(self.profile) if record is not None else CaseRecord())
 
     @property
     def state(self) -> State:

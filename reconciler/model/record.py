@@ -309,6 +309,20 @@ class Record:
         left = _without(before.claims, claim) if before else ()
         return replace(self, drain=replace(before, claims=left) if before and left else None)
 
+    def in_force(self, *, cordoned: bool) -> Record:
+        """Return the record as it applies to the node now; `cordoned` is whether the node is unschedulable.
+
+        The claims of people end with the cordon: whoever uncordons a node that is drained by hand ends that
+        drain. The claims of profiles stay, because a pass closes their cases.
+        """
+        if cordoned:
+            return self
+        people = {one for one in self._claims if one.kind is ClaimKind.PERSON}
+        record = self
+        for one in people:
+            record = record.uncordoned(one).undrained(one)
+        return record
+
     @property
     def in_maintenance(self) -> tuple[str, ...]:
         """The profiles for which the node is in maintenance."""
@@ -330,8 +344,11 @@ class Record:
     @property
     def claimed_by(self) -> str:
         """The person who drains the node by hand, empty if there is none."""
-        claims = (*(self.cordon.claims if self.cordon else ()), *(self.drain.claims if self.drain else ()))
-        return ", ".join(sorted({one.name for one in claims if one.kind is ClaimKind.PERSON}))
+        return ", ".join(sorted({one.name for one in self._claims if one.kind is ClaimKind.PERSON}))
+
+    @property
+    def _claims(self) -> tuple[Claim, ...]:
+        return (*(self.cordon.claims if self.cordon else ()), *(self.drain.claims if self.drain else ()))
 
     @property
     def worst(self) -> State:

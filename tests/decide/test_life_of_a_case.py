@@ -7,13 +7,15 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.claim import ClaimRefused, claim
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, Node
-from reconciler.model.plan import NodePlan
-from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
-from reconciler.model.record_text import from_annotation
+from reconciler.model.plan import NodePlan, NodeWrite
+from reconciler.model.record import CaseRecord, Claim, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.record_text import from_annotation, record_of
 from reconciler.model.snapshot import Ledger, Remediator
+from reconciler.release import release
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.laws.histories import History, patches
 from tests.support import builders
@@ -564,3 +566,93 @@ def test_while_a_drain_goes_on_another_event_that_starts_no_drain_is_no_hold() -
     assert plan.todo.write is None
     assert plan.todo.drain is not None
     assert plan.holds == ()
+
+
+def _by_hand(history: History, who: str = "alice") -> NodeWrite | ClaimRefused | None:
+    """What `reconciler drain` writes."""
+    asked = claim(history.cluster.nodes["a"], builders.PREFIX, who, history.now)
+    if isinstance(asked, NodeWrite):
+        history.api.patch_node(asked)
+    return asked
+
+
+def _by_hand_and_uncordoned(*more: Node, text: str = "") -> History:
+    history = _history(node(), *more, text=text)
+    _by_hand(history)
+    history.until_still()
+    history.cluster.cordon("a", on=False)
+    return history
+
+
+def test_a_drain_by_hand_ends_with_its_cordon_and_the_node_is_protected_again() -> None:
+    history = _by_hand_and_uncordoned(node("b"), text="budget: {maxUnavailable: 1}")
+    history.until_still()
+    opened = history.cluster.nodes["a"]
+    assert (opened.annotations, STATE in opened.labels) == ({}, False)
+
+    history.cluster.annotate("a", REQUEST, DRAIN_NOW)
+    history.until_still()
+    assert history.cluster.nodes["a"].unschedulable
+    assert _kept(history.cluster).cordon is Cordon.OURS
+
+
+def test_in_the_pass_that_sees_it_an_open_node_holds_no_place_for_a_person() -> None:
+    history = _by_hand_and_uncordoned(
+        node("b", annotations={REQUEST: DRAIN_NOW}), text="budget: {maxUnavailable: 1}"
+    )
+    plan, _ = history.look()
+
+    assert plan_of(plan, "b").starts
+
+
+def test_after_somebodys_uncordon_another_cordon_is_somebody_elses() -> None:
+    history = _by_hand_and_uncordoned(node("b"))
+    history.until_still()
+    history.cluster.cordon("a")
+    history.until_still()
+
+    assert release(history.cluster.nodes["a"], builders.PREFIX, reset=False) is None
+    assert history.cluster.nodes["a"].unschedulable
+
+
+@pytest.mark.parametrize("who", ["alice", "bob"])
+def test_after_somebodys_uncordon_a_person_may_drain_it_again_before_any_pass(who: str) -> None:
+    history = _by_hand_and_uncordoned(node("b"))
+
+    assert isinstance(_by_hand(history, who), NodeWrite)
+    held = record_of(history.cluster.nodes["a"], builders.PREFIX)
+    assert isinstance(held, Record)
+    assert held.claimed_by == who
+    assert history.cluster.nodes["a"].unschedulable
+
+
+def test_a_record_of_a_drain_by_hand_without_a_cordon_ends_on_an_open_node() -> None:
+    bare = Record("uid-a").drained(DrainRecord(NOW), Claim(ClaimKind.PERSON, "alice"))
+    plan = plan_of(planned(snapshot(held_node(bare, unschedulable=False))))
+
+    assert plan.todo.write is not None
+    assert plan.todo.write.annotations == {RECORD: None}
+    assert plan.todo.write.labels == {STATE: None}
+
+
+def test_the_claim_of_a_profile_beside_a_persons_ends_as_after_any_uncordon() -> None:
+    both = held_node(record(events=(known(ids=("A1",)),)), claimed_by="alice", unschedulable=False)
+    plan = plan_of(planned(snapshot(both, readings={"a": reported(signal(event_id="A1"))})))
+
+    assert plan.todo.write is not None
+    text = plan.todo.write.annotations[RECORD]
+    assert text is not None
+    left = from_annotation(text, "uid-a")
+    assert left is not None
+    assert (left.claimed_by, left.cordon, left.drain) == ("", None, None)
+    assert [one.ids for one in left.case("default").dismissed] == [("A1",)]
+
+
+def test_while_it_is_cordoned_the_claim_of_a_person_stays() -> None:
+    history = _history(node(annotations={REQUEST: DRAIN_NOW}), node("b"))
+    history.cluster.cordon("a")
+    assert isinstance(_by_hand(history), NodeWrite)
+    plan = history.until_still()
+
+    assert codes(plan_of(plan)) == {"notClaimed"}
+    assert isinstance(_by_hand(history, "bob"), ClaimRefused)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from hypothesis import strategies as st
 
+from reconciler.claim import claim
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodeWrite, Plan
@@ -18,7 +19,7 @@ from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.world import World
 from reconciler.sources import imds
 from tests.support import builders, strategies
-from tests.support.builders import IMDS, REQUEST
+from tests.support.builders import IMDS, RECORD, REQUEST, STATE
 from tests.support.worlds import carry_on, look, world_of
 
 MAIN = "VMEventScheduled"
@@ -92,6 +93,21 @@ def _cordon(history: History, name: str) -> None:
 
 def _uncordon(history: History, name: str) -> None:
     history.cluster.cordon(name, on=False)
+
+
+def _by_hand(history: History, name: str) -> None:
+    """A person drains the node by hand, as `reconciler drain` claims it."""
+    asked = claim(history.cluster.nodes[name], builders.PREFIX, "ann", history.now)
+    if isinstance(asked, NodeWrite):
+        history.cluster.annotate(name, RECORD, asked.annotations[RECORD])
+        history.cluster.label(name, STATE, asked.labels[STATE])
+        history.cluster.cordon(name)
+
+
+def _by_hand_and_open(history: History, name: str) -> None:
+    """A person drains the node by hand, and it is uncordoned before a pass sees it."""
+    _by_hand(history, name)
+    _uncordon(history, name)
 
 
 def _request(history: History, name: str) -> None:
@@ -182,6 +198,7 @@ platform_steps: st.SearchStrategy[Step] = st.one_of(
 second_reasons: st.SearchStrategy[Step] = st.one_of(_on(_request), _on(_withdraw))
 agent_steps: st.SearchStrategy[Step] = st.one_of(_on(_blind), _on(_sighted))
 people_steps: st.SearchStrategy[Step] = st.one_of(_on(_cordon), _on(_uncordon), _on(_recreate))
+hand_steps: st.SearchStrategy[Step] = st.one_of(_on(_by_hand), _on(_by_hand_and_open), _on(_uncordon))
 waits = st.sampled_from((0, 1, 1, 2, 3, 5, 20)).map(lambda count: timedelta(minutes=count))
 
 

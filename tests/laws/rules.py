@@ -798,6 +798,14 @@ RULES = (
     ),
     Mutant(
         0,
+        "a person's claim ends with the cordon",
+        "reconciler/model/record.py",
+        "        if cordoned:\n            return self\n        people",
+        "        if True:\n            return self\n        people",
+        "tests/decide/test_life_of_a_case.py",
+    ),
+    Mutant(
+        0,
         "no address becomes a link",
         "reconciler/report/safe.py",
         '    text = _LINK.sub(" ", line(text).strip())\n',

@@ -6,6 +6,7 @@ A pass decides for one profile today, `default`. The tests put a second one into
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import event, given, settings
@@ -18,7 +19,9 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, Claim, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.record_text import from_annotation, record_of
 from reconciler.release import release
-from tests.support import strategies
+from tests.laws.histories import History, Step, hand_steps, platform_steps, small_world, waits
+from tests.laws.hits import Hits
+from tests.support import builders, strategies
 from tests.support.builders import (
     NOW,
     PREFIX,
@@ -203,3 +206,33 @@ def test_a_pass_leaves_a_record_with_another_profile_alone_where_nothing_happens
 
     assert isinstance(record_of(on, PREFIX), Record)
     assert planned(snapshot(on)).nodes == ()
+
+
+ENDED = Hits()
+_half_by_hand = st.booleans().flatmap(lambda by_hand: hand_steps if by_hand else platform_steps)
+
+
+@ENDED.at_least(20)
+@settings(max_examples=40)
+@given(st.lists(st.tuples(_half_by_hand, waits), min_size=3, max_size=8))
+def test_over_any_history_a_persons_claim_ends_with_the_cordon(steps: list[tuple[Step, timedelta]]) -> None:
+    history = History(small_world(), builders.settings())
+    for happen, wait in steps:
+        happen(history)
+        history.wait(wait)
+        ENDED.count(sum(not one.unschedulable for one in _claimed(history).values()))
+        plan = history.until_still()
+
+        held = {name for name, why in plan.budget.holders if why.startswith("drained by hand")}
+        assert held == set(_claimed(history))
+        assert all(one.unschedulable for one in _claimed(history).values())
+
+
+def _claimed(history: History) -> dict[str, Node]:
+    """The nodes with a claim of a person in their records."""
+    found = {name: record_of(one, PREFIX) for name, one in history.cluster.nodes.items()}
+    return {
+        name: history.cluster.nodes[name]
+        for name, kept in found.items()
+        if isinstance(kept, Record) and kept.claimed_by
+    }
