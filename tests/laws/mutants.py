@@ -790,7 +790,7 @@ MUTANTS = (
         0,
         "a version alone is no change",
         "reconciler/decide/planned.py",
-        "recorded if record == one.record else to_annotation(record)",
+        "recorded if record == one.written else to_annotation(record)",
         "to_annotation(record)",
         "tests/simulation/test_record_versions.py",
     ),
