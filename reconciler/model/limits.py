@@ -149,15 +149,18 @@ def loads(value: str, most: int = ANNOTATION) -> Any:
     if len(value) > most:
         raise ValueError(f"it is longer than {most} characters")
     try:
-        document = json.loads(value, parse_int=_json_number)
+        document = json.loads(value, parse_int=json_number)
         return _whole_document(document) if "\\u" in value or not value.isascii() else document
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
 
 
-def _json_number(digits: str) -> int | float:
-    # As a float it has the same sign and size, and each reader has its own limit for it.
-    return int(digits) if len(digits) <= _DIGITS else float(digits)
+def json_number(text: str) -> int | float:
+    """Return the number that JSON writes like this, a float where it has more digits than any we use.
+
+    As a float it has the same sign and size, and each reader has its own limit for it.
+    """
+    return int(text) if len(text.lstrip("-")) <= _DIGITS else float(text)
 
 
 def _whole_document(value: Any) -> Any:

@@ -47,7 +47,8 @@ def vm_name(provider_id: str) -> str | None:
 def document(body: bytes | str) -> dict[str, object]:
     """Read the body of an answer of IMDS; SourceError if it is not a document of scheduled events."""
     try:
-        value = json.loads(body)
+        # As `from_annotation` reads numbers: both must give the same description.
+        value = json.loads(body, parse_int=limits.json_number)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"scheduled events are not JSON: {error}") from error
     _events(value)

@@ -385,11 +385,14 @@ EVENTS = st.fixed_dictionaries({}, optional={name: values | JSON for name, value
 
 
 @given(documents=st.fixed_dictionaries({"Events": st.lists(JSON | EVENTS, max_size=4)}))
+@example(documents={"Events": [-(10**17)]})
+@example(documents={"Events": [10**40]})
 def test_no_document_breaks_the_parser_and_publishing_changes_nothing_that_it_says(
     documents: dict[str, Any],
 ) -> None:
-    said = imds.signals(documents, VM)
-    published = imds.from_annotation(imds.to_annotation(documents, VM))
+    document = imds.document(json.dumps(documents))
+    said = imds.signals(document, VM)
+    published = imds.from_annotation(imds.to_annotation(document, VM))
 
     assert sorted(map(repr, published)) == sorted(map(repr, said))
 
