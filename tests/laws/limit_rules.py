@@ -121,8 +121,8 @@ LIMIT_RULES = (
         16,
         "a number has a limit of digits",
         "reconciler/model/limits.py",
-        "int(digits) if len(digits) <= _DIGITS else float(digits)",
-        "int(digits)",
+        'int(text) if len(text.lstrip("-")) <= _DIGITS else float(text)',
+        "int(text)",
         "tests/model/test_limits.py",
     ),
     Mutant(
