@@ -41,8 +41,9 @@ class SettingsError(ReconcilerError):
 class ClusterError(ReconcilerError):
     """The API server's answer to one request was an error.
 
-    `status` is the HTTP status (0 for none), `retry_after` the server's Retry-After in seconds, and `details`
-    the names that a Status body gives as causes.
+    `status` is the HTTP status (0 for none), `retry_after` the server's Retry-After in seconds, `causes` the
+    messages that a Status body gives as causes, and `needs` the permission that a 403 misses, such as `get
+    configmaps in kube-system`.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class ClusterError(ReconcilerError):
         retry_after: float | None = None,
         reason: str = "",
         causes: tuple[str, ...] = (),
+        needs: str = "",
     ) -> None:
         """Create it with the server's message, HTTP status, `Status.reason` and `Status.details.causes`."""
         super().__init__(message)
@@ -60,6 +62,7 @@ class ClusterError(ReconcilerError):
         self.retry_after = retry_after
         self.reason = reason
         self.causes = causes
+        self.needs = needs
 
 
 class Unreachable(ClusterError):

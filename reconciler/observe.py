@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.machines import registry as machine_providers
@@ -23,11 +23,16 @@ from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.snapshot import Agents, Ledger, Problems, Remediator, Snapshot
+from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS, Gaps
 from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
 from reconciler.sources.polled import PolledSource
 from reconciler.sources.source import SourceContext, Wants
+
+Value = TypeVar("Value")
+
+_RULES = "drain.rules that select namespaces by label are not applied"
 
 _UNREACHABLE_AT_MOST = 3
 """Pod lists without an answer after which a pass asks for no more: each takes the whole time for retries."""
@@ -40,10 +45,12 @@ def observe(
     *,
     drains: Mapping[str, DrainProgress] | None = None,
     capacity: bool = False,
+    rehearsed: bool = False,
 ) -> Snapshot:
     """Return the snapshot of one pass; raises ClusterError if the nodes or the ledger can't be read.
 
-    Whatever is wrong with one node, or with another read, is a problem in the snapshot.
+    Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
+    needs permissions on nodes only; what else it may not read is in the problems.
 
     Pods are read for the nodes that are being drained, with one request each; there are no other requests per
     node. `capacity` keeps what a preview needs to find room on other nodes. Polled sources query their
@@ -51,14 +58,15 @@ def observe(
     providers are queried only for nodes that may be replaced.
     """
     reader = outside.reader
+    gaps = Gaps(rehearsed)
     needed = sources.wants(settings)
     nodes = reader.nodes(_wanted(needed, settings, capacity=capacity))
-    agents = _agents(reader) if needed.agents else Agents()
-    remediator = _remediator(reader) if needed.remediator else Remediator()
+    agents = _agents(reader, gaps) if needed.agents else Agents()
+    remediator = _remediator(reader, gaps) if needed.remediator else Remediator()
     records, node_problems = _records(nodes, settings.keys.prefix)
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
-    objects, problems = publishers.read_objects(reader, settings)
-    ledger = reader.ledger()
+    objects, problems = publishers.read_objects(reader, settings, gaps)
+    ledger = _ledger(reader, settings, gaps)
     memories, unpolled = _poll(outside, nodes, ledger, readable, settings, now)
     context = SourceContext(settings, now, agents, memories)
     on = sources.switched_on(settings)
@@ -69,8 +77,8 @@ def observe(
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             readings[node.name] = ()
             node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
-    pods, unread_pods = _pods(reader, [name for name, one in readable.items() if one.being_drained])
-    namespaces, namespaces_problem = _namespaces(reader, settings)
+    pods, unread_pods = _pods(reader, [name for name, one in readable.items() if one.being_drained], gaps)
+    namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     return Snapshot(
         nodes=nodes,
         readings=readings,
@@ -86,7 +94,13 @@ def observe(
         own_node=outside.itself.node,
         own_pod=outside.itself.pod,
         published=objects,
-        problems=Problems((*problems, *unpolled), node_problems, unread_pods, namespaces_problem),
+        problems=Problems(
+            (*problems, *unpolled),
+            node_problems,
+            unread_pods,
+            namespaces_problem,
+            tuple(gaps.unseen.values()),
+        ),
         machines=_machines(outside.machines, nodes, readings, readable, settings),
     )
 
@@ -114,42 +128,83 @@ def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
 def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
     """Return the snapshot with everything that a preview of these nodes' drains needs.
 
-    The pods of the whole cluster are read once, with what decides where else they could run.
+    The pods of the whole cluster are read once, with what decides where else they could run. What we may not
+    read is in the problems.
     """
     chosen = set(names)
     if not chosen:
         return snapshot
+    gaps = Gaps(rehearsed=True, unseen={one.what: one for one in snapshot.problems.unseen})
     pods: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
-    for pod in reader.pods(placement=True):
+    listed = _allowed(partial(reader.pods, placement=True), PODS, "no drain has a preview", gaps)
+    for pod in listed or ():
         pods.setdefault(pod.node, []).append(pod)
+    budgets = _allowed(reader.budgets, BUDGETS, "the evictions that they refuse are not known", gaps)
+    namespaces = _allowed(reader.namespaces, NAMESPACES, _RULES, gaps)
     return replace(
         snapshot,
-        pods={name: tuple(found) for name, found in pods.items()},
-        budgets=reader.budgets(),
-        namespaces=reader.namespaces(),
+        pods={name: tuple(found) for name, found in pods.items()} if listed is not None else snapshot.pods,
+        budgets=budgets or (),
+        namespaces=namespaces or {},
+        problems=replace(snapshot.problems, unseen=tuple(gaps.unseen.values())),
     )
 
 
-def _agents(reader: ClusterReader) -> Agents:
+def _allowed(read: Callable[[], Value], what: str, follows: str, gaps: Gaps) -> Value | None:
+    """Return what was read, or None if a rehearsed pass may not read it; raises ClusterError."""
     try:
-        return reader.agents()
-    except Unauthorized:
-        raise
+        return read()
     except ClusterError as error:
-        return Agents(installed=True, problem=str(error))
+        if not gaps.tolerates(error):
+            raise
+        gaps.note(what, error, follows)
+        return None
+
+
+def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
+    what = "the ledger"
+    follows = "the last start and earlier answers of polled sources are not known"
+    found = _allowed(reader.ledger, what, follows, gaps)
+    if found is not None:
+        return found
+    if settings.budget.spacing <= timedelta():
+        return Ledger()
+    # Nobody knows when the last drain started, so no drain may start now.
+    return Ledger(unread=f"needs {gaps.unseen[what].needs}")
+
+
+def _agents(reader: ClusterReader, gaps: Gaps) -> Agents:
+    try:
+        found = reader.agents()
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        found = Agents(installed=True, problem=str(error), needs=error.needs)
+    except ClusterError as error:
+        found = Agents(installed=True, problem=str(error), needs=error.needs)
     except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
         return Agents(installed=True, problem=internal("the node agents can't be read", error))
+    if not found.needs:
+        return found
+    gaps.missing("the node agents", found.needs, "their events are unknown on every node", found.problem)
+    return replace(found, problem=f"needs {found.needs}")
 
 
-def _remediator(reader: ClusterReader) -> Remediator:
+def _remediator(reader: ClusterReader, gaps: Gaps) -> Remediator:
     try:
-        return reader.remediator()
-    except Unauthorized:
-        raise
+        found = reader.remediator()
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        found = Remediator(problem=str(error), needs=error.needs)
     except ClusterError as error:
-        return Remediator(problem=str(error))
+        found = Remediator(problem=str(error), needs=error.needs)
     except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
         return Remediator(problem=internal("AKS's remediator-config can't be read", error))
+    if found.needs:
+        follows = "whether AKS drains nodes for Freeze itself is not known"
+        gaps.missing("AKS's remediator-config", found.needs, follows, found.problem)
+    return found
 
 
 def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:
@@ -167,7 +222,9 @@ def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unr
     return records, problems
 
 
-def _pods(reader: ClusterReader, names: Iterable[str]) -> tuple[dict[str, tuple[Pod, ...]], dict[str, str]]:
+def _pods(
+    reader: ClusterReader, names: Iterable[str], gaps: Gaps
+) -> tuple[dict[str, tuple[Pod, ...]], dict[str, str]]:
     """Return the pods of each node, and in words whose pods can't be read; raises only Unauthorized."""
     pods: dict[str, tuple[Pod, ...]] = {}
     problems: dict[str, str] = {}
@@ -178,8 +235,10 @@ def _pods(reader: ClusterReader, names: Iterable[str]) -> tuple[dict[str, tuple[
             continue
         try:
             pods[name] = reader.pods(name)
-        except Unauthorized:
-            raise
+        except Unauthorized as error:
+            if not gaps.tolerates(error):
+                raise
+            problems[name] = gaps.note(PODS, error, "no drain has a preview")
         except ClusterError as error:
             problems[name] = str(error)
             silent += isinstance(error, Unreachable)
@@ -188,13 +247,17 @@ def _pods(reader: ClusterReader, names: Iterable[str]) -> tuple[dict[str, tuple[
     return pods, problems
 
 
-def _namespaces(reader: ClusterReader, settings: Settings) -> tuple[Mapping[str, Mapping[str, str]], str]:
+def _namespaces(
+    reader: ClusterReader, settings: Settings, gaps: Gaps
+) -> tuple[Mapping[str, Mapping[str, str]], str]:
     if not _asks_for_namespaces(settings):
         return {}, ""
     try:
         return reader.namespaces(), ""
-    except Unauthorized:
-        raise
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        return {}, gaps.note(NAMESPACES, error, _RULES)
     except ClusterError as error:
         return {}, str(error)
     except Exception as error:  # noqa: BLE001 - one namespace's data holds the drains that depend on it

@@ -9,13 +9,20 @@ from reconciler.eviction import preview as eviction
 from reconciler.model.plan import NodePlan, Plan, Preview
 from reconciler.model.problems import internal
 from reconciler.model.snapshot import Snapshot
+from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS
 
 
 def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
     """Return the plan with a preview (pods, blockers and room) for every node that will be drained.
 
     `snapshot` has the pods of the whole cluster, the budgets, and what decides where else a pod may run.
+    Without the pods there is no preview, and the plan says so.
     """
+    unseen = {one.what: one for one in snapshot.problems.unseen}
+    plan = replace(plan, unseen=snapshot.problems.unseen)
+    if PODS in unseen:
+        return plan
+    unknown = tuple(unseen[what] for what in (BUDGETS, NAMESPACES) if what in unseen)
     going = {node.node for node in plan.nodes if node.todo.drain is not None}
     if not going:
         return plan
@@ -30,6 +37,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
         order = replace(node.todo.drain, namespaces=snapshot.namespaces)
         try:
             seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
+            seen = replace(seen, unknown=unknown)
         except Exception as error:  # noqa: BLE001 - one node's pods harm that node's preview only
             problem = internal(f"the preview of node {node.node} failed", error)
             seen = Preview(room=(f"unknown, because of an error in this program: {problem}",))

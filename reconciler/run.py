@@ -26,9 +26,10 @@ def run_pass(outside: WritableOutside, settings: Settings, now: datetime) -> tup
 def rehearse(outside: Outside, settings: Settings, now: datetime, *, with_preview: bool = False) -> Plan:
     """Observe, assess and decide, and write nothing; `now` is aware.
 
-    With a preview, the plan says for each drain what would happen to each pod.
+    With a preview, the plan says for each drain what would happen to each pod. Read permissions on nodes are
+    enough: the plan says what could not be seen.
     """
-    snapshot = observe(outside, settings, now, capacity=with_preview)
+    snapshot = observe(outside, settings, now, capacity=with_preview, rehearsed=True)
     plan = _planned(snapshot, settings, now)
     if not with_preview:
         return plan

@@ -141,6 +141,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         publications=shown.writes,
         settings=settings.version,
         time_zone=settings.time_zone.key,
+        unseen=snapshot.problems.unseen,
     )
 
 

@@ -81,7 +81,8 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
             f"AKS's remediator is active: it drains for Redeploy and Preempt by default, {freeze}, "
             f"and has tainted {tainted} nodes (coexist.aksRemediator: {coexist.aks_remediator})"
         )
-    if remediator.problem:
+    # A missing permission is in the list of what was not seen.
+    if remediator.problem and not remediator.needs:
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
     karpenter = _count(fleet, lambda node: node.is_karpenter)
     if karpenter:

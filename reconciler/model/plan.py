@@ -20,6 +20,7 @@ from reconciler.model.publication import Publication
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Ledger
+from reconciler.model.unseen import Unseen
 
 if TYPE_CHECKING:
     from reconciler.model.ports import ClusterWriter
@@ -179,11 +180,12 @@ class PodVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What draining a node would do, before anything moves."""
+    """What draining a node would do, before anything moves. `unknown` is what we may not read."""
 
     pods: tuple[PodVerdict, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     room: tuple[str, ...] = ()
+    unknown: tuple[Unseen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +268,7 @@ class Plan:
     `next_change` is the earliest moment at which the plan changes if the cluster stays the same (UTC).
     `publications` show the whole plan to other tools. `managed` is the number of managed nodes. `settings`
     says which settings the plan follows, None if they are not from a file. `time_zone` is the IANA name of
-    the zone in which people read moments.
+    the zone in which people read moments. `unseen` is what could not be read because a permission is missing.
     """
 
     now: datetime
@@ -280,3 +282,4 @@ class Plan:
     publications: tuple[Publication, ...] = ()
     settings: SettingsVersion | None = None
     time_zone: str = "UTC"
+    unseen: tuple[Unseen, ...] = ()

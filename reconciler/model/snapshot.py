@@ -14,6 +14,7 @@ from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
 from reconciler.model.record import Record, Unreadable
+from reconciler.model.unseen import Unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,15 @@ class Agents:
     """Whether the node agent is installed, and on which nodes its pod is not ready.
 
     `covered` names the nodes with an agent's pod, None if no pod is missing. `problem` is set if the
-    DaemonSet or its pods could not be read: the state of every agent is then unknown.
+    DaemonSet or its pods could not be read: the state of every agent is then unknown. `needs` is the
+    permission that is missing for it, if that is the reason.
     """
 
     installed: bool = False
     not_ready: frozenset[str] = frozenset()
     covered: frozenset[str] | None = None
     problem: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,13 @@ class Remediator:
     """AKS's own node remediator, from the ConfigMap kube-system/remediator-config.
 
     `on_freeze` is its preview that takes Freeze and live migration (node-auto-drain-evict-on-freeze.md).
+    `problem` and `needs` are as those of Agents.
     """
 
     config_found: bool = False
     on_freeze: bool = False
     problem: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +84,14 @@ class Problems:
 
     `cluster` concerns no node in particular. `nodes` are those of which something can't be read because of an
     error in this program, `pods` the nodes whose pods can't be read; both by node name. `namespaces` is why
-    the namespaces can't be read, empty where they can.
+    the namespaces can't be read, empty where they can. `unseen` is what we may not read.
     """
 
     cluster: tuple[str, ...] = ()
     nodes: Mapping[str, str] = field(default_factory=dict)
     pods: Mapping[str, str] = field(default_factory=dict)
     namespaces: str = ""
+    unseen: tuple[Unseen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from reconciler.model.node import Node
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import guarded, internal
 from reconciler.model.publication import Publication
+from reconciler.model.unseen import Gaps
 from reconciler.publishing.drainsafe import DrainsafeAnnotations
 from reconciler.publishing.node_conditions import LifecycleConditions
 from reconciler.publishing.node_maintenances import NodeMaintenances
@@ -57,11 +58,12 @@ def removed_signs(node: Node, prefix: str) -> NodeSigns:
 
 
 def read_objects(
-    reader: ClusterReader, settings: Settings
+    reader: ClusterReader, settings: Settings, gaps: Gaps | None = None
 ) -> tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]:
     """Return the published objects by sign, and a message for each kind that can't be read.
 
-    They only show something, so no pass fails because of them.
+    They only show something, so no pass fails because of them. With `gaps`, a missing permission is noted
+    there instead of in a message.
     """
     found: dict[str, Sequence[Any]] = {}
     problems: list[str] = []
@@ -71,6 +73,9 @@ def read_objects(
         try:
             objects = one.read(reader, settings.keys.prefix)
         except ClusterError as error:
+            if gaps is not None and error.needs:
+                gaps.note(one.objects, error, "they are left as they are")
+                continue
             problems.append(f"{one.objects} can't be read, and are left as they are: {error}")
             continue
         except Exception as error:  # noqa: BLE001 - a publisher's error harms that publisher only

@@ -21,6 +21,7 @@ from reconciler.report.values import (
     preview_value,
     progress_value,
     transition_value,
+    unseen_line,
 )
 
 FIRST, LAST = -1, 1
@@ -156,12 +157,14 @@ def _preview_rows(preview: Document | None, _: bool) -> Iterator[Row]:
         yield "blocked", f"{one['pod']}: {one['because']}"
     for text in preview["room"]:
         yield "room", text
+    for one in preview["unknown"]:
+        yield "unknown", unseen_line(one)
 
 
 def _preview_points(preview: Document | None) -> Iterator[Point]:
     # Markdown is for a ticket or a chat: it names no pod that just goes.
     shown = _preview_rows(preview, True)
-    return (Point(f"{label}: {text}") for label, text in shown if label in ("blocked", "room"))
+    return (Point(f"{label}: {text}") for label, text in shown if label in ("blocked", "room", "unknown"))
 
 
 COLUMNS = (

@@ -13,7 +13,7 @@ from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.problems import internal
 from reconciler.report import safe
 from reconciler.report.columns import COLUMNS
-from reconciler.report.values import Document, moment_value, settings_value
+from reconciler.report.values import Document, moment_value, settings_value, unseen_value
 
 
 def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool) -> Document:
@@ -34,6 +34,7 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
             "holders": [{"node": node, "because": because} for node, because in plan.budget.holders],
         },
         "notes": list(plan.notes),
+        "unseen": [unseen_value(one) for one in plan.unseen],
         "nextChange": moment_value(plan.next_change),
         "nodes": [_row(node) for node in plan.nodes],
         "outcomes": [

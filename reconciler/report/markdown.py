@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Point
 from reconciler.report.text import budget_line, headline, outcome_lines
-from reconciler.report.values import Document
+from reconciler.report.values import Document, unseen_line
 
 _CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
 
@@ -21,6 +21,7 @@ def as_markdown(document: Document) -> str:
         "",
     ]
     lines += [f"> {safe.markdown(note)}" for note in document["notes"]]
+    lines += [f"> Could not see: {safe.markdown(unseen_line(one))}" for one in document["unseen"]]
     if document["nodes"]:
         lines += ["", f"| {' | '.join(cell.header for cell in _CELLS)} |", f"|{'---|' * len(_CELLS)}"]
         lines += [_row(node) for node in document["nodes"]]

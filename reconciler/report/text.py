@@ -8,13 +8,14 @@ from datetime import timedelta
 from reconciler.calendar.values import format_duration
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE
-from reconciler.report.values import Document
+from reconciler.report.values import Document, unseen_line
 
 
 def as_text(document: Document) -> str:
     """Return the document as text; every hold and every unknown is in it."""
     lines = [headline(document), budget_line(document)]
     lines += [f"note: {note}" for note in document["notes"]]
+    lines += [f"could not see: {unseen_line(one)}" for one in document["unseen"]]
     listed = [node for node in document["nodes"] if not _only_unknown(node)]
     for node in listed:
         lines += ["", *_node(node, would=document["dryRun"])]

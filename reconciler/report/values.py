@@ -10,6 +10,7 @@ from reconciler.model.event import PlatformPlan
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, Preview, Transition
 from reconciler.model.settings_version import SettingsVersion
+from reconciler.model.unseen import Unseen
 
 Document = dict[str, Any]
 
@@ -98,7 +99,24 @@ def preview_value(preview: Preview | None) -> Document | None:
         ],
         "blockers": [blocker_value(blocker) for blocker in preview.blockers],
         "room": list(preview.room),
+        "unknown": [unseen_value(one) for one in preview.unknown],
     }
+
+
+def unseen_value(one: Unseen) -> Document:
+    """Return what could not be read, the permission that it needs, and what is therefore not known."""
+    return {
+        "what": one.what,
+        "needs": one.needs or None,
+        "follows": one.follows,
+        "because": one.because,
+    }
+
+
+def unseen_line(one: Document) -> str:
+    """Return the value of `unseen_value` in one line for people."""
+    reason = f"needs {one['needs']}" if one["needs"] else one["because"]
+    return f"{one['what']} ({reason}): {one['follows']}"
 
 
 def blocker_value(blocker: Blocker) -> Document:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from reconciler.clients.kubernetes.rights import right
 from reconciler.clients.kubernetes.wire import messages
 from reconciler.clients.retry_after import retry_after
 from reconciler.errors import ClusterError, Rejected, error_for
@@ -14,6 +15,7 @@ from reconciler.errors import ClusterError, Rejected, error_for
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 JSON = "application/json"
 MAGIC = b"k8s\x00"
+FORBIDDEN = 403
 GONE = 410
 
 # Causes that are more specific than the reason of the Status (k8s.io/api: core/v1 and policy/v1).
@@ -76,6 +78,7 @@ def to_error(method: str, path: str, status: int, headers: Mapping[str, str], bo
         retry_after=retry_after(headers.get("Retry-After")) or refusal.retry_after,
         reason=reason,
         causes=tuple(message for _, message in refusal.causes),
+        needs=right(method, path) if status == FORBIDDEN else "",
     )
 
 

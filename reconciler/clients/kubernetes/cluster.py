@@ -113,7 +113,7 @@ class Cluster:
         except NotFound:
             return Agents(installed=False)
         except (Forbidden, Rejected) as error:
-            return Agents(installed=True, problem=str(error))
+            return Agents(installed=True, problem=str(error), needs=error.needs)
         if status.numberReady >= status.desiredNumberScheduled:
             return Agents(installed=True)
         return self._agents_by_pod(status.desiredNumberScheduled)
@@ -128,7 +128,7 @@ class Cluster:
         except NotFound:
             return Remediator()
         except (Forbidden, Rejected) as error:
-            return Remediator(config_found=False, problem=str(error))
+            return Remediator(config_found=False, problem=str(error), needs=error.needs)
         text = (found.data or {}).get("appConfig", "{}")
         try:
             enabled = json.loads(text).get("Cluster", {}).get("OnFreeze", {}).get("Enabled", False)
@@ -188,7 +188,7 @@ class Cluster:
                 self._connection, place, pod_format(), labels=f"app.kubernetes.io/name={self._agent}"
             ).items
         except (Forbidden, NotFound, Rejected) as error:
-            return Agents(installed=True, problem=str(error))
+            return Agents(installed=True, problem=str(error), needs=error.needs)
         # During a rollout of the DaemonSet a node may have two pods: one that is ready is enough.
         ready = {pod.node for pod in pods if pod.ready}
         covered = frozenset(pod.node for pod in pods if pod.node)
@@ -234,4 +234,4 @@ def _for_the_pass() -> Iterator[None]:
     try:
         yield
     except Forbidden as error:
-        raise Unauthorized(str(error), status=error.status, reason=error.reason) from error
+        raise Unauthorized(str(error), status=error.status, reason=error.reason, needs=error.needs) from error

@@ -1,0 +1,53 @@
+"""What a pass could not see because a permission is missing, and what follows from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reconciler.errors import ClusterError
+
+PODS = "the pods"
+BUDGETS = "PodDisruptionBudgets"
+NAMESPACES = "the namespaces"
+"""What a preview needs, as `Unseen.what`."""
+
+_FORBIDDEN = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """One read that the API server refused.
+
+    `what` was not seen, `needs` is the missing permission as `kubectl auth can-i` takes it (empty if the
+    reason is another one), and `follows` says what is therefore not known. `because` is the server's answer.
+    """
+
+    what: str
+    needs: str
+    follows: str
+    because: str = ""
+
+
+@dataclass(slots=True)
+class Gaps:
+    """Collects what a pass could not see.
+
+    Only a rehearsal goes on without a read that every pass needs: it writes nothing, so it can say what it
+    does not know. A pass that acts needs all its permissions.
+    """
+
+    rehearsed: bool = False
+    unseen: dict[str, Unseen] = field(default_factory=dict)
+
+    def tolerates(self, error: ClusterError) -> bool:
+        """Whether the pass goes on without what the API server refused with this error."""
+        return self.rehearsed and error.status == _FORBIDDEN
+
+    def note(self, what: str, error: ClusterError, follows: str) -> str:
+        """Note a read that was refused; return why in one line, without the server's long answer."""
+        self.missing(what, error.needs, follows, str(error))
+        return f"needs {error.needs}" if error.needs else str(error)
+
+    def missing(self, what: str, needs: str, follows: str, because: str) -> None:
+        """Note what was not seen, once."""
+        self.unseen.setdefault(what, Unseen(what, needs, follows, because))
