@@ -7,6 +7,22 @@ from tests.laws.mutant import Mutant
 LIMIT_RULES = (
     Mutant(
         16,
+        "a rehearsal goes on without a permission that only a pass needs",
+        "reconciler/model/unseen.py",
+        "return self.rehearsed and error.status == _FORBIDDEN",
+        "return False",
+        "tests/stages/test_what_a_rehearsal_may_not_see.py",
+    ),
+    Mutant(
+        16,
+        "a pass that acts needs all its permissions",
+        "reconciler/model/unseen.py",
+        "return self.rehearsed and error.status == _FORBIDDEN",
+        "return error.status == _FORBIDDEN",
+        "tests/stages/test_what_a_rehearsal_may_not_see.py",
+    ),
+    Mutant(
+        16,
         "a budget with texts that are no UTF-8 is read",
         "reconciler/clients/kubernetes/wire/reducing.py",
         "_mended_budget = _mending(_budget)",

@@ -311,7 +311,7 @@ MUTANTS = (
         10,
         "looking is not writing",
         "reconciler/observe.py",
-        "ledger = reader.ledger()",
+        "ledger = _ledger(reader, settings, gaps)",
         "ledger = reader.write_ledger(reader.ledger()) or reader.ledger()  # type: ignore",
     ),
     Mutant(
