@@ -13,6 +13,7 @@ import click
 
 from jobs.runtime.environment import Target
 from reconciler.calendar.values import parse_duration
+from reconciler.model.config_map import ConfigMapName, parse_config_map
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.selector import LabelSelector
 from reconciler.model.selector_text import parse_selector_text
@@ -74,6 +75,27 @@ class _Selector(click.ParamType[LabelSelector | None]):
             raise _refused(error, param) from error
 
 
+SOURCE_NAME = "FILE|configmap/NAMESPACE/NAME"
+
+
+class _SettingsSource(click.ParamType[Path | ConfigMapName]):
+    """A settings file, or a ConfigMap with the settings."""
+
+    name = "settings"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path | ConfigMapName:
+        """Return the path or the ConfigMap. A broken name of a ConfigMap, or a folder, is a usage error."""
+        if isinstance(value, Path | ConfigMapName):
+            return value
+        try:
+            named = parse_config_map(str(value))
+        except ValueError as error:
+            raise _refused(error, param) from error
+        return named if named is not None else Path(SETTINGS_FILE.convert(value, param, ctx))
+
+
 class _Address(click.ParamType[tuple[str, int]]):
     """An address to listen on: a port, or host and port."""
 
@@ -92,18 +114,28 @@ class _Address(click.ParamType[tuple[str, int]]):
 
 
 def _refused(error: ValueError, param: click.Parameter | None) -> click.BadParameter:
-    return click.BadParameter(str(error), param_hint=param.opts[-1] if param is not None else None)
+    named = param.opts[-1] if isinstance(param, click.Option) else None
+    return click.BadParameter(str(error), param=param, param_hint=named)
 
 
 DURATION = _Duration()
 SELECTOR = _Selector()
 ADDRESS = _Address()
+SETTINGS_SOURCE = _SettingsSource()
 
 config = click.option(
     "--config",
     type=SETTINGS_FILE,
     required=True,
     help="The settings file. `reconciler check-config FILE` explains it.",
+)
+
+config_source = click.option(
+    "--config",
+    type=SETTINGS_SOURCE,
+    metavar=SOURCE_NAME,
+    required=True,
+    help="The settings: a file, or configmap/NAMESPACE/NAME. `reconciler check-config` explains them.",
 )
 
 output = click.option(
@@ -118,14 +150,25 @@ prefix = click.option(
     "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The keys.prefix of the settings."
 )
 
+_kubeconfig = click.option(
+    "--kubeconfig",
+    help="The kubeconfig file.  [default: $KUBECONFIG, in-cluster, ~/.kube/config]",
+)
+_context = click.option("--context", help="The context in the kubeconfig.  [default: the current one]")
+
+
+def _for_settings(kubeconfig: str | None, context: str | None) -> Target:
+    return Target(kubeconfig, context)
+
+
+access = as_one("target", _for_settings, _kubeconfig, _context)
+"""The options for the API server, as the argument `target`, for a command that only reads settings there."""
+
 cluster = as_one(
     "target",
     Target,
-    click.option(
-        "--kubeconfig",
-        help="The kubeconfig file.  [default: $KUBECONFIG, in-cluster, ~/.kube/config]",
-    ),
-    click.option("--context", help="The context in the kubeconfig.  [default: the current one]"),
+    _kubeconfig,
+    _context,
     click.option(
         "--namespace",
         default="node-maintenance",

@@ -2,6 +2,7 @@
 
 ReconcilerError
 ├── SettingsError          2  the settings file is wrong; carries every mistake at once
+├── OutputError            2  the file for the output can't be written
 ├── ClusterError              a request to the API server failed
 │   ├── Unreachable        3  no answer: refused, reset, timed out, or 5xx until the retries ended
 │   ├── Unauthorized       3  401, 403 for the pass as a whole, or no usable credentials
@@ -36,6 +37,12 @@ class SettingsError(ReconcilerError):
         """Create it with the mistakes, each a whole line `file:line:column: key: what to change`."""
         super().__init__("\n".join(mistakes))
         self.mistakes = mistakes
+
+
+class OutputError(ReconcilerError):
+    """The file that an argument names for the output can't be written."""
+
+    exit_code = 2
 
 
 class ClusterError(ReconcilerError):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from datetime import UTC, datetime
 
 import click
 
-from jobs.options import SETTINGS_FILE
+from jobs import options
+from jobs.runtime.environment import Target
+from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
 from reconciler.settings.explain import explain_settings
-from reconciler.settings.load import load_settings
 
 
 @click.command("check-config")
-@click.argument("file", type=SETTINGS_FILE)
-def command(file: Path) -> int:
+@click.argument("config", metavar=options.SOURCE_NAME, type=options.SETTINGS_SOURCE)
+@options.access
+def command(config: SettingsSource, target: Target) -> int:
     """Print all mistakes in a settings file, or what happens to each kind of event."""
-    echo(explain_settings(load_settings(file), str(file)), nl=False)
+    echo(explain_settings(settings_from(config, target, datetime.now(UTC)), str(config)), nl=False)
     return 0

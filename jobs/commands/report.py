@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,20 +10,31 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
+from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
+from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.run import rehearse
-from reconciler.settings.load import load_settings
+from reconciler.settings.load import parse_settings
 
+_DEFAULTS = (
+    "these are the default settings, because --config is not given; "
+    "--config configmap/NAMESPACE/NAME uses those of the cluster"
+)
 _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 
 
 @click.command("report")
-@options.config
+@click.option(
+    "--config",
+    type=options.SETTINGS_SOURCE,
+    metavar=options.SOURCE_NAME,
+    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
+)
 @options.cluster
 @click.option(
     "--format",
@@ -37,23 +49,30 @@ _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report to this file.  [default: stdout]",
 )
-def command(config: Path, target: Target, form: str, out: Path | None) -> int:
+def command(config: SettingsSource | None, target: Target, form: str, out: Path | None) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster."""
     return report(config, target, form=form, out=out)
 
 
-def report(config: Path, target: Target, *, form: str, out: Path | None) -> int:
-    """Write the report to `out`, or to stdout; the cluster is only read."""
-    settings = load_settings(config, datetime.now(UTC))
+def report(config: SettingsSource | None, target: Target, *, form: str, out: Path | None) -> int:
+    """Write the report to `out`, or to stdout; the cluster is only read.
+
+    Without settings, the defaults apply, and the report says so.
+    """
+    if out is not None:
+        check_output(out)
+    settings = parse_settings("", "") if config is None else settings_from(config, target, datetime.now(UTC))
     connection = Connection(target.kubeconfig, target.context)
     try:
         outside = Wiring(connection, target).to_read(settings)
         plan = rehearse(outside, settings, datetime.now(UTC), with_preview=True)
     finally:
         connection.close()
+    if config is None:
+        plan = replace(plan, notes=(_DEFAULTS, *plan.notes))
     text = _FORMS[form](to_document(plan, rehearsed=True))
     if out is None:
         echo(text, nl=False)
     else:
-        out.write_text(text, encoding="utf-8")
+        write_output(out, text)
     return 0

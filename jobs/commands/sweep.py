@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import click
 
@@ -15,6 +14,7 @@ from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.outside import Wiring
+from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.connection import Connection
@@ -27,7 +27,6 @@ from reconciler.model.plan import Plan
 from reconciler.report.document import as_json, to_document
 from reconciler.report.text import as_text
 from reconciler.run import rehearse
-from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode, Settings
 
 # While drains run, the cluster is read again at this interval, because an event may be cancelled.
@@ -37,7 +36,7 @@ GLANCE = timedelta(seconds=0.5)
 
 
 @click.command("sweep")
-@options.config
+@options.config_source
 @options.cluster
 @click.option("--dry-run", is_flag=True, help="Write nothing, take no lock, and print what a pass would do.")
 @click.option(
@@ -49,17 +48,17 @@ GLANCE = timedelta(seconds=0.5)
     help="How long drains may continue before the pass ends. The next pass resumes them.",
 )
 @options.output
-def command(config: Path, target: Target, dry_run: bool, for_: timedelta, output: str) -> int:
+def command(config: SettingsSource, target: Target, dry_run: bool, for_: timedelta, output: str) -> int:
     """Run one pass over all nodes, for a CronJob."""
     return sweep(config, target, dry_run=dry_run, patience=for_, output=output)
 
 
-def sweep(config: Path, target: Target, *, dry_run: bool, patience: timedelta, output: str) -> int:
+def sweep(config: SettingsSource, target: Target, *, dry_run: bool, patience: timedelta, output: str) -> int:
     """Run a pass and its drains for at most `patience`. Return the exit code.
 
     In mode Observe, and in a dry run, nothing is written and no lock is taken.
     """
-    settings = load_settings(config, SystemClock().now())
+    settings = settings_from(config, target, SystemClock().now())
     connection = Connection(target.kubeconfig, target.context)
     try:
         if dry_run or settings.mode is Mode.OBSERVE:

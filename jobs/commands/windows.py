@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
 from jobs import options
+from jobs.runtime.environment import Target
+from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
 from reconciler.errors import SettingsError
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
-from reconciler.settings.load import load_settings
+from reconciler.settings.schema import Settings
 
 
 @click.command("windows")
-@click.argument("file", type=options.SETTINGS_FILE)
+@click.argument("config", metavar=options.SOURCE_NAME, type=options.SETTINGS_SOURCE)
 @click.option(
     "--at", help="A moment. Without an offset, it is in the time zone of the settings.  [default: now]"
 )
 @click.option(
     "--label", "labels", multiple=True, help="A label of the node, as key=value. Repeat it for more labels."
 )
+@options.access
 @options.output
-def command(file: Path, at: str | None, labels: tuple[str, ...], output: str) -> int:
+def command(
+    config: SettingsSource, target: Target, at: str | None, labels: tuple[str, ...], output: str
+) -> int:
     """Print whether a drain may start at a moment, why, and the next openings."""
-    return windows(file, at=at, labels=labels, output=output)
+    return windows(settings_from(config, target, datetime.now(UTC)), at=at, labels=labels, output=output)
 
 
-def windows(file: Path, *, at: str | None, labels: tuple[str, ...], output: str) -> int:
+def windows(settings: Settings, *, at: str | None, labels: tuple[str, ...], output: str) -> int:
     """Print whether a drain may start at a moment on a node with these labels, and the next openings."""
-    settings = load_settings(file)
     try:
         moment = parse_at(at, settings) if at else datetime.now(UTC)
     except ValueError as error:
