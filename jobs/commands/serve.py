@@ -95,7 +95,7 @@ class Serving:
         self._acting: Acting | None = None
         self._only_looking = Wiring(connection, target)
         own_pod = OwnPodEvents(connection, self._only_looking.itself)
-        self._warning = SettingsWarning(own_pod.notify)
+        self._warning = SettingsWarning(lambda notice: own_pod.notify(notice, self._settings.time_zone))
         self._log = PassLog()
         self._loop = PassLoop(self._run, every.total_seconds(), self._log.unexpected, ending)
         self._files = FileWatcher(config, self._loop.wake, ending)

@@ -1,8 +1,17 @@
-"""Formats moments for people: weekday, date, time, and the name of the zone."""
+"""Formats moments for people: weekday, date, time, and the name of the zone.
+
+Sentences of a plan have their moments in RFC 3339 and UTC, because machines read them too. A view for people
+rewrites each line with `in_zone`.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+
+_MOMENT = re.compile(
+    r"(?<![\w.:+-])\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)(?![\w:+-])"
+)
 
 
 def format_local(moment: datetime, zone: tzinfo = UTC) -> str:
@@ -11,9 +20,37 @@ def format_local(moment: datetime, zone: tzinfo = UTC) -> str:
     The abbreviation says which 02:30 is meant in the night in which it comes twice.
     """
     local = moment.astimezone(zone)
+    name, short = str(getattr(zone, "key", "UTC")), local.tzname() or ""
+    where = name if short in (name, "") else f"{short} ({name})"
+    return f"{_clock(local)} {where}"
+
+
+def in_zone(line: str, zone: tzinfo = UTC) -> str:
+    """Return a line for people with its RFC 3339 moments in `zone`, which is named at the first one.
+
+    A later moment has the abbreviation of its own offset if that differs, as in a night in which the clocks
+    change. What is not a moment stays as it is.
+    """
+    named: list[timedelta | None] = []
+
+    def rewritten(found: re.Match[str]) -> str:
+        try:
+            local = datetime.fromisoformat(found[0].upper()).astimezone(zone)
+            offset = local.utcoffset()
+            if not named:
+                text = format_local(local, zone)
+            else:
+                text = _clock(local) + ("" if offset == named[0] else f" {local.tzname()}")
+        except (ValueError, OverflowError):
+            return found[0]
+        named.append(offset)
+        return text
+
+    return _MOMENT.sub(rewritten, line)
+
+
+def _clock(local: datetime) -> str:
     # Not %a: a report doesn't change its language with the machine's locale.
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[local.weekday()]
     clock = local.strftime("%H:%M:%S" if local.second else "%H:%M")
-    name, short = str(getattr(zone, "key", "UTC")), local.tzname() or ""
-    where = name if short in (name, "") else f"{short} ({name})"
-    return f"{day} {local.date().isoformat()} {clock} {where}"
+    return f"{day} {local.date().isoformat()} {clock}"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from threading import Lock
 
-from reconciler.calendar.formatting import format_local
 from reconciler.calendar.intervals import Span, subtract, union
 from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Run, Times
+from reconciler.model.moments import to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
 
 ANY_TIME = "any time"
@@ -124,13 +124,10 @@ class _State:
 class Calendar:
     """Answers whether drains may start on nodes with given labels. Thread-safe; reads no clock."""
 
-    def __init__(
-        self, windows: Iterable[Window] = (), not_allowed: Iterable[NotAllowed] = (), zone: tzinfo = UTC
-    ) -> None:
-        """Keep the rules in the order of the settings. `zone` is for the times in sentences."""
+    def __init__(self, windows: Iterable[Window] = (), not_allowed: Iterable[NotAllowed] = ()) -> None:
+        """Keep the rules in the order of the settings."""
         self.windows = tuple(windows)
         self.not_allowed = tuple(not_allowed)
-        self.zone = zone
         self._window_lines = tuple(_Timeline(window.times) for window in self.windows)
         self._freeze_lines = tuple(_Timeline(freeze.times) for freeze in self.not_allowed)
         self._answers: tuple[datetime, dict[object, Openness]] = (BEGINNING, {})
@@ -283,10 +280,10 @@ class Calendar:
                 text = "there are no windows" if not self.windows else "no window selects the node"
                 text += ", so a drain may start at any time"
             end = opening.end if opening is not None else None
-            return f"{text} until {format_local(end, self.zone)}" if end else text
+            return f"{text} until {to_text(end)}" if end else text
         if opening is None:
             return f"no maintenance window is open, and none opens within {HORIZON.days} days"
-        start = format_local(opening.start, self.zone)
+        start = to_text(opening.start)
         return f"no maintenance window is open; {opening.window} opens next, at {start}"
 
     def _because_not_allowed(self, now: datetime, state: _State) -> str:
@@ -295,7 +292,7 @@ class Calendar:
             freeze, run = self.not_allowed[index], self._freeze_lines[index].at(now)
             text = freeze.name + (f" ({freeze.reason})" if freeze.reason else "")
             if run is not None and run.end != FOREVER:
-                text += f" until {format_local(run.end, self.zone)}"
+                text += f" until {to_text(run.end)}"
             parts.append(text + (", even at a deadline" if freeze.absolute else ""))
         return f"not allowed: {'; '.join(parts)}"
 

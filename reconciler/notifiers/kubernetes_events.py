@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
+from reconciler.calendar.formatting import in_zone
 from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import core
@@ -31,14 +32,17 @@ class KubernetesEvents:
         connection: Connection,
         *,
         guard: Guard | None = None,
+        zone: tzinfo = UTC,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Use this connection; `guard` raises LockLost if the lock is not ours.
 
-        Without a guard nothing can be written. `wall` (Unix time, seconds) gives the Event's time.
+        Without a guard nothing can be written. Messages are for people, so their moments are in `zone`.
+        `wall` (Unix time, seconds) gives the Event's time.
         """
         self._connection = connection
         self._guard = guard or read_only
+        self._zone = zone
         self._wall = wall
 
     def notify(self, notification: Notification) -> None:
@@ -54,7 +58,7 @@ class KubernetesEvents:
             "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": notification.uid},
             "type": notice.type.value,
             "reason": notice.reason[:_LONGEST_REASON],
-            "message": safe.line(notice.message)[:LONGEST_MESSAGE],
+            "message": safe.line(in_zone(notice.message, self._zone))[:LONGEST_MESSAGE],
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "firstTimestamp": now,

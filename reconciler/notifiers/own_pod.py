@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
+from reconciler.calendar.formatting import in_zone
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import core
 from reconciler.errors import ClusterError
@@ -29,8 +30,10 @@ class OwnPodEvents:
         """Use this connection; `itself` names the Pod. `wall` (Unix time, seconds) gives the Event's time."""
         self._connection, self._itself, self._wall = connection, itself, wall
 
-    def notify(self, notice: Notice) -> bool:
+    def notify(self, notice: Notice, zone: tzinfo = UTC) -> bool:
         """Write the Event once, and return whether it was written; a failure is logged.
+
+        The moments of the message are written in `zone`.
 
         Outside a cluster there is no Pod: nothing is written, and nothing is left to write.
         """
@@ -49,7 +52,7 @@ class OwnPodEvents:
             "involvedObject": pod,
             "type": notice.type.value,
             "reason": notice.reason,
-            "message": safe.line(notice.message)[:LONGEST_MESSAGE],
+            "message": safe.line(in_zone(notice.message, zone))[:LONGEST_MESSAGE],
             "source": {"component": COMPONENT},
             "reportingComponent": COMPONENT,
             "firstTimestamp": now,

@@ -20,8 +20,7 @@ NotifierFactory = Callable[[Connection, Settings, Guard | None], Notifier | None
 
 
 def _kubernetes_events(connection: Connection, settings: Settings, guard: Guard | None) -> Notifier:
-    del settings  # Events are always on.
-    return KubernetesEvents(connection, guard=guard)
+    return KubernetesEvents(connection, guard=guard, zone=settings.time_zone)
 
 
 NOTIFIERS: Mapping[str, NotifierFactory] = {

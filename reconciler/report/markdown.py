@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from reconciler.calendar.formatting import in_zone
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Point
-from reconciler.report.text import budget_line, headline, outcome_lines
+from reconciler.report.text import budget_line, headline, outcome_lines, zone_of
 from reconciler.report.values import Document, unseen_line
 
 _CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
@@ -30,7 +31,9 @@ def as_markdown(document: Document) -> str:
     else:
         lines.append("No node has an event; none cordoned or draining by us.")
     lines += [f"- {safe.markdown(line)}" for line in outcome_lines(document)]
-    return "\n".join(lines).rstrip() + "\n"
+    # Nothing that makes text safe changes a moment.
+    zone = zone_of(document)
+    return "\n".join(in_zone(line, zone) for line in lines).rstrip() + "\n"
 
 
 def _row(node: Document) -> str:

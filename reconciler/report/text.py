@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
+from reconciler.calendar.formatting import in_zone
 from reconciler.calendar.values import format_duration
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE
@@ -25,7 +27,13 @@ def as_text(document: Document) -> str:
     failed = outcome_lines(document)
     if failed:
         lines += ["", *failed]
-    return "".join(f"{safe.line(line)}\n" for line in lines)
+    zone = zone_of(document)
+    return "".join(f"{safe.line(in_zone(line, zone))}\n" for line in lines)
+
+
+def zone_of(document: Document) -> ZoneInfo:
+    """Return the zone in which people read the moments of the document."""
+    return ZoneInfo(document["timeZone"])
 
 
 def headline(document: Document) -> str:

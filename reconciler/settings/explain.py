@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TypedDict
 
-from reconciler.calendar.formatting import format_local
+from reconciler.calendar.formatting import format_local, in_zone
 from reconciler.calendar.values import Limit, format_duration, parse_moment, to_utc
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
@@ -237,7 +237,10 @@ def windows_as_text(
     """Return the same as text, with times in the time zone of the settings."""
     zone = settings.time_zone
     openness = settings.calendar.at(now, labels)
-    lines = [f"{format_local(now, zone)}: {'open' if openness.open else 'closed'}", f"  {openness.because}"]
+    lines = [
+        f"{format_local(now, zone)}: {'open' if openness.open else 'closed'}",
+        f"  {in_zone(openness.because, zone)}",
+    ]
     openings = settings.calendar.openings(now, labels, count=count)
     lines.append("Openings" if openings else "No opening in the next 400 days")
     for opening in openings:

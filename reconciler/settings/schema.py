@@ -96,7 +96,8 @@ class Settings(Section):
     )
     time_zone: Zone = Field(
         default=ZoneInfo("UTC"),
-        description="The IANA time zone of reports, and of all times without a time zone of their own.",
+        description="The IANA time zone of reports and Events, and of all times without a time zone of their "
+        "own.",
     )
     sources: Sources = Field(default=Sources(), description="Where the reconciler learns of maintenance.")
     events: Events = Field(default=Events(), description="What the reconciler does about each kind of event.")
@@ -286,5 +287,4 @@ class Settings(Section):
                 )
                 for each in self.not_allowed
             ],
-            zone,
         )

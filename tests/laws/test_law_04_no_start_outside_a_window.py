@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.calendar.formatting import in_zone
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
@@ -47,7 +48,12 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
         overruling = [one for one in asking if checked.deadline_lets(one, seen, policy, now)]
         OVERRULED.count()
         assert overruling
-        assert any(one.overruled and f"which overrules: {one.overruled}" in text for one in overruling)
+        said = [step.because for step in node.transitions if in_zone(step.because, policy.time_zone) in text]
+        assert any(
+            one.overruled and f"which overrules: {one.overruled}" in because
+            for one in overruling
+            for because in said
+        )
 
 
 FORBIDDEN = Hits()

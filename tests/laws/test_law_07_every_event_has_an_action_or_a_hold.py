@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.assess import assess
+from reconciler.calendar.formatting import in_zone
 from reconciler.decide import decide
 from reconciler.engine.judging import judge
 from reconciler.model.event import Kind
@@ -57,5 +58,5 @@ def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_
         for hold in one.holds:
             assert hold.node == one.node
             assert hold.reason
-            assert hold.reason in text
+            assert in_zone(hold.reason, policy.time_zone) in text
             assert f"(`{hold.code}`)" in markdown

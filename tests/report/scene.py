@@ -29,8 +29,8 @@ OUTCOMES = (
 )
 
 
-def plan() -> Plan:
-    """The pass."""
+def plan(zone: str = "UTC") -> Plan:
+    """The pass, under settings with this time zone."""
     draining = builders.held_node(
         record(drain=DrainRecord(NOW - minutes(5)), events=(known(ids=("A1",)),)),
         "draining",
@@ -73,13 +73,14 @@ def plan() -> Plan:
         agents=Agents(installed=True),
         remediator=Remediator(config_found=True),
     )
-    chosen = builders.settings(SETTINGS.replace("maxUnavailable: 2", "maxUnavailable: 5"))
+    text = SETTINGS.replace("maxUnavailable: 2", "maxUnavailable: 5")
+    chosen = builders.settings(f"timeZone: {zone}\n{text}")
     return builders.planned(seen, chosen.with_version(SettingsVersion("0123456789ab", NOW - minutes(5))))
 
 
-def document(*, rehearsed: bool = False) -> Document:
+def document(*, rehearsed: bool = False, zone: str = "UTC") -> Document:
     """The pass as a document; a rehearsed one has previews and no outcomes."""
-    planned = plan()
+    planned = plan(zone)
     if not rehearsed:
         return to_document(planned, OUTCOMES, rehearsed=False)
     preview = Preview(
