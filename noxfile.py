@@ -88,6 +88,12 @@ def hostile(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def explore(session: nox.Session) -> None:
+    """Play random histories on the simulation and check every law; `-- --days 10000 --seed N --jobs 2`."""
+    session.run(PYTHON, "-m", "tests.explore", *session.posargs)
+
+
+@nox.session(default=False)
 def mutants(session: nox.Session) -> None:
     """Remove each law's rule from the code and check that its test fails."""
     session.run(PYTHON, "-m", "tests.laws.mutants", *session.posargs)

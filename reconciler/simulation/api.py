@@ -86,13 +86,19 @@ class SimulatedApi:
         self.pod_requests: list[PodRequest] = []
         self.silent_since: dict[str, datetime] = {}
         """When each node's detector stopped writing heartbeats, by node."""
+        self.stale: Mapping[str, Node] | None = None
+        """The nodes that a list shows in place of those that there are, as if it was read earlier."""
+        self.listed: tuple[Node, ...] = ()
+        """What the last list of nodes showed."""
 
     # ClusterReader
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Every node with the wanted fields, sorted by name."""
         self._read("nodes")
-        return tuple(self._shown(node, wanted) for _, node in sorted(self.cluster.nodes.items()))
+        nodes = self.cluster.nodes if self.stale is None else self.stale
+        self.listed = tuple(self._shown(node, wanted) for _, node in sorted(nodes.items()))
+        return self.listed
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of a node, or of all."""

@@ -57,3 +57,38 @@ class VirtualClock:
             self.advance(self._now + timedelta(seconds=timeout))
         elif (moment := self.next()) is not None:
             self.advance(moment)
+
+
+class SkewedClock(VirtualClock):
+    """The clock of a process, which is `ahead` of another one (behind it, if negative), and moves with it."""
+
+    def __init__(self, true: VirtualClock) -> None:
+        """Show the time of this clock."""
+        super().__init__(true.now())
+        self._true = true
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        """Return the time as the process believes it."""
+        return self._true.now() + self.ahead
+
+    def at(self, moment: datetime, action: Callable[[], None]) -> None:
+        """Run an action at what is this moment by the clock as it is now."""
+        self._true.at(moment - self.ahead, action)
+
+    def next(self) -> datetime | None:
+        """Return the time of the next action by this clock, None if there is none."""
+        found = self._true.next()
+        return found + self.ahead if found is not None else None
+
+    def step(self) -> None:
+        """Advance the other clock to its next action, and run it."""
+        self._true.step()
+
+    def advance(self, until: datetime) -> None:
+        """Advance the other clock up to what is this moment by this clock."""
+        self._true.advance(until - self.ahead)
+
+    def after(self, pause: timedelta, action: Callable[[], None]) -> None:
+        """Run an action after a delay."""
+        self._true.after(pause, action)

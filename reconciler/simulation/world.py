@@ -11,7 +11,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.outside import WritableOutside
 from reconciler.model.ports import SourceClient
 from reconciler.simulation.api import SimulatedApi
-from reconciler.simulation.clock import VirtualClock
+from reconciler.simulation.clock import SkewedClock, VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.drains import SteppedDrainer
 from reconciler.simulation.log import Log
@@ -33,6 +33,8 @@ class World:
     ) -> None:
         """Start at this moment (aware, UTC); `latency` is the delay of each request of the drainer."""
         self.clock = VirtualClock(start)
+        self.ours = SkewedClock(self.clock)
+        """The clock of the process."""
         self.log = Log()
         self.cluster = SimulatedCluster(self.clock, self.log)
         self.platform = SimulatedPlatform(self.cluster, prefix=prefix)
@@ -67,6 +69,11 @@ class World:
         """Advance the clock."""
         self.clock.advance(self.now + pause)
 
+    def skew(self, ahead: timedelta) -> None:
+        """Set the clock of the process ahead of the API server's, or behind it if negative."""
+        self.ours.ahead = ahead
+        self.cluster.skew = ahead
+
     def restart(self) -> None:
         """Kill the process and start another one, which has nothing in memory."""
         self.drainer.kill()
@@ -75,7 +82,7 @@ class World:
     def _new_drainer(self) -> SteppedDrainer:
         return SteppedDrainer(
             self.api,
-            self.clock,
+            self.ours,
             limits=self._limits,
             latency=self._latency,
             on_progress=self._on_progress,

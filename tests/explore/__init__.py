@@ -1,0 +1,1 @@
+"""Random histories through whole passes and the drainer, on the simulation; every law is checked."""

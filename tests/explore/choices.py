@@ -1,0 +1,94 @@
+"""What settings and scenes are drawn from, the simplest choice first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "mode": ("mode: Enforce", "mode: Finish", "mode: Observe"),
+    "windows": (
+        "windows: []",
+        'windows: [{name: night, start: "22:00", end: "05:00"}]',
+        'windows: [{name: noon, start: "11:00", end: "14:00"}]',
+        'windows: [{name: zone-1, start: "01:00", end: "03:00", nodeSelector: {zone: one}}]',
+    ),
+    "notAllowed": (
+        "notAllowed: []",
+        "notAllowed: [{name: sale, start: 2026-11-21T13:00, end: 2026-11-22, reason: sale}]",
+        "notAllowed: [{name: sale, start: 2026-11-21, end: 2026-11-22T06:00, absolute: true}]",
+    ),
+    "budget": (
+        "budget: {maxUnavailable: 1}",
+        "budget: {maxUnavailable: 100%}",
+        "budget: {maxUnavailable: 50%}",
+        "budget: {maxUnavailable: 2, perZone: 1}",
+        "budget: {maxUnavailable: 100%, perPool: 1, exempt: []}",
+        "budget: {maxUnavailable: 2, spacing: 10m}",
+        "budget: {maxUnavailable: 0}",
+    ),
+    "events": (
+        "events: {}",
+        "events: {Freeze: {drain: true}, LiveMigration: {drain: true, outsideWindow: AtDeadline}}",
+        "events: {Reboot: {outsideWindow: Never}, userInitiated: Drain}",
+        "events: {Redeploy: {outsideWindow: Immediately}, Unknown: {drain: true}}",
+        "events: {Reboot: {acknowledge: true}, Redeploy: {acknowledge: true}}",
+        "events: {Reboot: {replace: true}, Redeploy: {replace: true}, Terminate: {replace: true}}",
+        "events: {Reboot: {minDuration: 1m, leadTime: 4h}, Rebalance: {drain: true}}",
+    ),
+    "conditions": (
+        "conditions: {}",
+        "conditions: {KernelDeadlock: {}}",
+        "conditions: {KernelDeadlock: {for: 5m, replace: true}}",
+    ),
+    "drain": (
+        "drain: {}",
+        "drain: {maxConcurrentNodes: 1}",
+        "drain: {timeout: 5m}",
+    ),
+    "uncordon": ("uncordon: {}", "uncordon: {settle: 0s}", "uncordon: {settle: 10m}"),
+    "publish": (
+        "publish: []",
+        "publish: [drainsafe]",
+        "publish: [nodemaintenances, node-conditions]",
+        "publish: [drainsafe, node-conditions, nodemaintenances]",
+    ),
+    "adopt": ("adopt: []", "adopt: [mechanic]"),
+    "coexist": ("coexist: {}", "coexist: {aksRemediator: Leave}"),
+    "replace": ("replace: {}", "replace: {surge: true}"),
+    "sources": (
+        "sources: {arm: {enabled: true, every: 30m}, aws: {enabled: true, every: 30m}}",
+        "sources: {}",
+        "sources: {arm: {enabled: true, every: 30m, selfService: true}, aws: {enabled: true, every: 30m}}",
+        "sources: {imds: {enabled: false}, arm: {enabled: true, every: 30m}}",
+        "sources: {nodeConditions: {enabled: false}, aws: {enabled: true, every: 30m}}",
+        "sources: {requests: {enabled: false}, arm: {enabled: true, every: 30m, ahead: 4d}}",
+    ),
+}
+"""The lines of a settings file, by their key."""
+
+LINES = tuple(line for lines in SETTINGS.values() for line in lines)
+
+NODES = (1, 2, 3, 4, 5)
+CLOUDS = ("azure", "azure", "azure", "aws")
+PROVIDERS = ("", "", "", "openshift", "aks", "karpenter")
+PODS = ("scratch", "bare", "budget", "slow")
+"""Pods besides the Deployment: with an emptyDir, without a controller, under a tight budget, slow to end."""
+
+WAITS = (0, 0, 0, 1, 1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 600)
+"""Minutes."""
+
+
+@lru_cache(maxsize=4096)
+def parsed(lines: tuple[str, ...]) -> Settings:
+    """Return the settings of a file with these lines."""
+    return parse_settings("\n".join(lines), "explore.yaml")
+
+
+def changed(lines: Iterable[str], line: str) -> tuple[str, ...]:
+    """Return the lines with this one in place of that with its key."""
+    key = line.partition(":")[0]
+    return tuple(sorted((*(one for one in lines if one.partition(":")[0] != key), line)))

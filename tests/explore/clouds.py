@@ -1,0 +1,77 @@
+"""The APIs of Azure and AWS over the nodes of a simulated cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from reconciler.errors import CloudError
+from reconciler.model.aws import InstanceEvent
+from reconciler.model.azure import PerformMaintenance, Planned, Scope, vm_of
+from reconciler.model.polling import Listing
+from reconciler.simulation.cluster import SimulatedCluster
+from reconciler.simulation.log import Actor
+from reconciler.sources import aws
+from tests.support.fakes.listed_vms import ListedVms
+
+DOWN = timedelta(minutes=4)
+"""How long a VM is away in a maintenance that we start."""
+
+
+@dataclass(slots=True)
+class SimulatedArm:
+    """ARM: a SourceClient and MaintenanceStarter. `plans` are statuses of VMs, by node; `problem` refuses."""
+
+    cluster: SimulatedCluster
+    plans: dict[str, dict[str, object]] = field(default_factory=dict)
+    problem: str = ""
+
+    def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
+        """List the VMs of these scopes."""
+        statuses: dict[str, dict[str, dict[str, object]]] = {}
+        for name, node in self.cluster.nodes.items():
+            vm = vm_of(node.provider_id)
+            if vm is not None:
+                statuses.setdefault(vm.scope.scale_set, {})[vm.name] = self.plans.get(name, {})
+        problems = dict.fromkeys(statuses, self.problem) if self.problem else {}
+        return ListedVms(statuses, problems).ask(scopes)
+
+    def perform_maintenance(self, action: PerformMaintenance) -> None:
+        """Restart the VM on another host, which ends its plan."""
+        if self.problem or action.node not in self.plans:
+            raise CloudError("409 OperationNotAllowed")
+        cluster, name = self.cluster, action.node
+        cluster.note(Actor.US, "performs maintenance", name)
+        uid = cluster.nodes[name].uid
+        cluster.node_down(name, "self-service maintenance")
+
+        def back() -> None:
+            self.plans.pop(name, None)
+            if name in cluster.nodes and cluster.nodes[name].uid == uid:
+                cluster.node_up(name)
+
+        cluster.clock.after(DOWN, back)
+
+
+@dataclass(slots=True)
+class SimulatedEc2:
+    """DescribeInstanceStatus: `events` of each instance, by node; `problem` refuses."""
+
+    cluster: SimulatedCluster
+    events: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    problem: str = ""
+
+    def ask(self, scopes: Sequence[str]) -> tuple[Listing[str, InstanceEvent], ...]:
+        """List the events of these regions."""
+        if self.problem:
+            return tuple(Listing(scope, problem=self.problem) for scope in scopes)
+        return tuple(aws.listing(scope, self._statuses(scope)) for scope in scopes)
+
+    def _statuses(self, region: str) -> list[dict[str, object]]:
+        statuses: list[dict[str, object]] = []
+        for name, node in self.cluster.nodes.items():
+            place = aws.instance_of(node.provider_id)
+            if place is not None and place[0] == region and self.events.get(name):
+                statuses.append({"InstanceId": place[1], "Events": list(self.events[name])})
+        return statuses

@@ -1,0 +1,73 @@
+"""The end of a history: everything that is wrong is put right, and every event goes away."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.node import MECHANIC_LABEL, Condition
+from reconciler.model.record import Record, Unreadable
+from reconciler.model.record_text import record_of
+from reconciler.model.snapshot import Agents, Remediator
+from reconciler.simulation.aks import no_event
+from reconciler.simulation.platform import VmEvent
+from reconciler.simulation.watch import at_once
+from reconciler.sources.node_condition import MAIN
+from tests.explore.laws import KEYS
+
+if TYPE_CHECKING:
+    from tests.explore.play import Play
+
+
+def end(play: Play) -> None:
+    """Let events end, sources be known, faults cease, and people take their hands off."""
+    cluster = play.cluster
+    play.faults.end()
+    play.world.skew(timedelta())
+    play.world.api.stale = None
+    play.world.api.silent_since.clear()
+    cluster.delivery = at_once
+    cluster.agents = Agents(installed=True)
+    cluster.remediator = Remediator()
+    play.arm.problem = play.ec2.problem = ""
+    play.arm.plans.clear()
+    play.ec2.events.clear()
+    if play.world.machines is not None:
+        play.world.machines.refuse = False
+        play.world.machines.out_of_order = ""
+    if "budget" in play.scene.pods:
+        play.tighten(3)
+    for name in sorted(cluster.nodes):
+        _let_go(play, name)
+    if play.settings.mode.value == "Observe":
+        play.set_line("mode: Enforce")
+    play.wake()
+
+
+def _let_go(play: Play, name: str) -> None:
+    cluster = play.cluster
+    for event in play.world.platform.reported(name):
+        _over(play, event)
+    cluster.annotate(name, KEYS.request, None)
+    cluster.annotate(name, KEYS.imds, None)
+    cluster.taint(name, ())
+    cluster.label(name, KEYS.ignore, None)
+    cluster.label(name, MECHANIC_LABEL, None)
+    if cluster.nodes[name].condition("KernelDeadlock") is not None:
+        cluster.set_condition(name, Condition("KernelDeadlock", "False"))
+    if cluster.nodes[name].condition(MAIN) is not None and not play.world.platform.reported(name):
+        cluster.set_condition(name, no_event())
+    if not cluster.nodes[name].ready and not play.world.platform.reported(name):
+        cluster.node_up(name)
+    node = cluster.nodes[name]
+    record = record_of(node, DEFAULT_PREFIX)
+    if isinstance(record, Unreadable):
+        play.release(name, reset=True)
+    elif isinstance(record, Record) and record.claimed_by and node.unschedulable:
+        play.release(name)
+
+
+def _over(play: Play, event: VmEvent) -> None:
+    """Cancel an event that has not begun; one that has ends by itself."""
+    play.world.platform.cancel(event)

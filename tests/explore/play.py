@@ -1,0 +1,396 @@
+"""Plays a history: steps, and whole passes with their drains between them, on the simulation."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from random import Random
+
+from reconciler.claim import claim
+from reconciler.errors import ClusterError, LockLost
+from reconciler.machines import aks, karpenter, openshift
+from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.node import ZONE_LABEL, Node
+from reconciler.model.outside import Self
+from reconciler.model.plan import NodeWrite
+from reconciler.model.record import Unreadable
+from reconciler.model.record_text import record_of
+from reconciler.model.selector import LabelSelector
+from reconciler.release import publications_off, release
+from reconciler.run import rehearse, run_pass
+from reconciler.settings.schema import Mode, Settings
+from reconciler.simulation.aks import no_event
+from reconciler.simulation.api import Killed
+from reconciler.simulation.cluster import SimulatedCluster
+from reconciler.simulation.log import Happening
+from reconciler.simulation.machines import MachinePool, SimulatedMachines
+from reconciler.simulation.workloads import BudgetSpec, Workload
+from reconciler.simulation.world import World
+from reconciler.sources.node_condition import MAIN
+from tests.explore.choices import changed, parsed
+from tests.explore.clouds import SimulatedArm, SimulatedEc2
+from tests.explore.ending import end
+from tests.explore.faults import Faults
+from tests.explore.history import History, Scene, Step
+from tests.explore.laws import Broken, Laws
+from tests.explore.moves import MOVES
+from tests.support import builders
+
+MOST_PASSES = 30
+"""Passes at one moment until nothing is written any more; more of them do not converge."""
+
+_SECOND = timedelta(seconds=1)
+_PROVIDERS = {"openshift": openshift.NAME, "aks": aks.NAME, "karpenter": karpenter.NAME}
+_JOINS_AFTER = timedelta(minutes=5)
+_MACHINES_TAKE = timedelta(minutes=2)
+_IDLE = timedelta(hours=1)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a history came to."""
+
+    passes: int = 0
+    writes: int = 0
+    lasted: timedelta = timedelta()
+    moves: Counter[tuple[str, str]] | None = None
+
+
+class _Internal(logging.Handler):
+    """Collects what the program logs as an internal error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(record.getMessage())
+
+
+class Play:
+    """One history in the making."""
+
+    def __init__(self, history: History) -> None:
+        """Build its scene."""
+        scene = history.scene
+        self.scene = scene
+        self.history = history
+        self.random = Random(f"play {history.seed}")
+        """Decides what becomes of each message of a watch."""
+        self.lines = scene.settings
+        self.world = World(builders.NOW, latency=timedelta(), on_progress=self._progressed)
+        self.laws = Laws(self.world)
+        self.faults = Faults(self.world, self.laws)
+        self.counts = Counts(moves=Counter())
+        self.arm = SimulatedArm(self.cluster)
+        self.ec2 = SimulatedEc2(self.cluster)
+        self.world.clients = {"arm": self.arm, "aws": self.ec2}
+        self.own_node: str | None = None
+        self.before: Mapping[str, Node] = {}
+        """The nodes at the beginning of the last step."""
+        self._dirty = True
+        self._next_change: datetime | None = None
+        self._made = 0
+        self._repairing = False
+        self._pool: MachinePool | None = None
+        self._build(scene)
+        self.cluster.node_listeners.append(lambda _: self.wake())
+        self.world.log.listeners.append(self._heard)
+
+    @property
+    def cluster(self) -> SimulatedCluster:
+        """The objects, for everyone but the program."""
+        return self.world.cluster
+
+    @property
+    def now(self) -> datetime:
+        """The true time."""
+        return self.world.now
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return parsed(self.lines)
+
+    def wake(self) -> None:
+        """Ask for a pass, as a watch does."""
+        self._dirty = True
+
+    # The whole history.
+
+    def run(self) -> Counts:
+        """Play every step, let it become calm, and return what it came to; raises Broken."""
+        heard = _Internal()
+        logger = logging.getLogger("reconciler")
+        logger.addHandler(heard)
+        propagates, logger.propagate = logger.propagate, False
+        began = self.now
+        try:
+            self.settle()
+            for step in self.history.steps:
+                self._step(step)
+                self._no_internal(heard)
+            self.counts.lasted = self.now - began
+            self._calm()
+            self._no_internal(heard)
+        finally:
+            logger.removeHandler(heard)
+            logger.propagate = propagates
+        self.counts.writes = len(self.world.api.done)
+        return self.counts
+
+    def _no_internal(self, heard: _Internal) -> None:
+        if heard.found:
+            raise Broken("16", heard.found[0])
+
+    def _step(self, step: Step) -> None:
+        before = dict(self.cluster.nodes)
+        found = MOVES[step.what]
+        names = sorted(self.cluster.nodes)
+        name = names[step.on % len(names)] if names else ""
+        if name or not found.on_node:
+            found.change(self, name, step.value)
+            if self.counts.moves is not None:
+                self.counts.moves[found.family, f"{step.what} {step.value}".strip()] += 1
+        self.settle()
+        self.wait(timedelta(minutes=step.then))
+        self.before = before
+
+    def _calm(self) -> None:
+        """Let all events end, take all hands off, and demand that every node is back."""
+        end(self)
+        self.settle()
+        self.wait(timedelta(hours=8))
+        self.laws.calm()
+        self._rest()
+
+    def _rest(self) -> None:
+        """Demand that passes write nothing any more."""
+        done = len(self.world.api.done)
+        for _ in range(4):
+            self.wait(_IDLE)
+            self.wake()
+            self.settle()
+        written = [f"{one.what} {one.node}" for one in self.world.api.done[done:]]
+        # What was heard of the clouds is remembered anew with every answer.
+        written = [one for one in written if not one.startswith("write_ledger")]
+        if written:
+            raise Broken("8", f"after all is over, passes write {written[:3]}")
+
+    # Passes.
+
+    def wait(self, time: timedelta) -> None:
+        """Let time pass, with a pass whenever something has changed or the plan says so."""
+        until = self.now + time
+        while True:
+            moments = [until, self.world.clock.next() or until]
+            if self._next_change is not None:
+                moments.append(max(self._next_change, self.now + _SECOND))
+            due = min(moments)
+            self._advance(due)
+            planned = self._next_change is not None and self.now >= self._next_change
+            if self._dirty or planned:
+                self.settle()
+            if self.now >= until:
+                return
+
+    def settle(self) -> None:
+        """Run passes at this moment until one of them asks for no write."""
+        for _ in range(MOST_PASSES):
+            self._dirty = False
+            quiet = self._pass()
+            self._advance(self.now)
+            if quiet and not self._dirty:
+                enforced = self.settings.mode is not Mode.OBSERVE
+                self.laws.still(self.settings, writes=enforced)
+                return
+        last = [f"{one.what} {one.node}" for one in self.world.api.done[-3:]]
+        raise Broken("8", f"still writing after {MOST_PASSES} passes: {last}")
+
+    def _pass(self) -> bool:
+        """Run one pass; return whether it asked for no write, and nothing failed."""
+        api, writes = self.world.api, self.world.api.writes
+        outside = replace(self.world.outside, itself=Self(self.own_node))
+        stale = api.stale is not None
+        self.counts.passes += 1
+        self.faults.begin()
+        try:
+            plan, outcomes = run_pass(outside, self.settings, self.world.ours.now())
+        except Killed:
+            self._restart()
+            return False
+        except LockLost:
+            self._restart()
+            return False
+        except ClusterError as error:
+            if not self.faults.struck:
+                raise Broken("13", f"a pass ended with {error!r}") from error
+            return False
+        except Exception as error:
+            raise Broken("13", f"a pass ended with {error!r}") from error
+        finally:
+            api.stale = None
+        if self.faults.one_pass:
+            # The process that lost its lock has had its last pass.
+            self._restart()
+            return False
+        struck = self.faults.struck
+        self.laws.planned(plan, outcomes, self.settings, faulty=struck, stale=stale)
+        change = plan.next_change
+        self._next_change = None if change is None else change - self.world.ours.ahead
+        self._mend_machines()
+        return api.writes == writes and not struck and not stale
+
+    def rehearse(self) -> None:
+        """Make a dry run twice: it writes nothing (law 10), and both plans are the same (law 11)."""
+        api, writes = self.world.api, self.world.api.writes
+        self.laws.checked["10"] += 1
+        self.laws.checked["11"] += 1
+        outside = replace(self.world.outside, itself=Self(self.own_node))
+        try:
+            plans = [rehearse(outside, self.settings, self.world.ours.now()) for _ in range(2)]
+        except ClusterError:
+            return
+        if api.writes != writes:
+            raise Broken("10", "a dry run wrote something")
+        if plans[0] != plans[1]:
+            raise Broken("11", "two dry runs of one moment differ")
+
+    def _advance(self, until: datetime) -> None:
+        try:
+            self.world.clock.advance(until)
+        except Killed:
+            self._restart()
+        self.laws.evicted()
+
+    def _restart(self) -> None:
+        self.faults.one_pass = False
+        self.world.restart()
+        self.wake()
+
+    def _progressed(self, progress: DrainProgress) -> None:
+        if progress.phase is not Phase.RUNNING:
+            self.wake()
+
+    # What hands do that need more than the cluster.
+
+    def claim(self, name: str, who: str) -> None:
+        """Drain a node by hand, as `reconciler drain` begins it."""
+        node = self.cluster.nodes[name]
+        write = claim(node, DEFAULT_PREFIX, who, self.world.ours.now())
+        if isinstance(write, NodeWrite):
+            self._by_hand(write)
+
+    def release(self, name: str, *, reset: bool = False) -> None:
+        """Run `reconciler release`."""
+        node = self.cluster.nodes[name]
+        write = release(node, DEFAULT_PREFIX, reset=reset)
+        if isinstance(record_of(node, DEFAULT_PREFIX), Unreadable):
+            self.laws.record_lost(node)
+        if write is not None:
+            self._by_hand(write)
+        with self.faults.off():
+            for one in publications_off(node, DEFAULT_PREFIX):
+                one.send(self.world.api)
+
+    def _by_hand(self, write: NodeWrite) -> None:
+        with self.faults.off():
+            self.world.api.patch_node(write)
+
+    # The scene.
+
+    def _build(self, scene: Scene) -> None:
+        if scene.provider:
+            self._pool = MachinePool("np", scene.nodes, [], _PROVIDERS[scene.provider])
+            self.world.machines = SimulatedMachines(self.world.api, [self._pool], slow=True)
+        for _ in range(scene.nodes):
+            self._join()
+        for workload in _workloads(scene):
+            self.cluster.add_workload(workload)
+        if "budget" in scene.pods:
+            self.tighten(1)
+        self.world.advance(timedelta(minutes=1))
+
+    def tighten(self, allowed: int) -> None:
+        """Let the budget of the pods under one allow so many disruptions."""
+        guarded = LabelSelector.of({"app": "guarded"})
+        self.cluster.add_budget(BudgetSpec("shop", "guarded", guarded, max_unavailable=allowed))
+
+    def _join(self) -> None:
+        number = self._made
+        self._made += 1
+        name = f"n{number}"
+        zone = ("one", "two")[number % 2]
+        if self._pool is not None:
+            node = self._pool.node(name, since=self.now)
+            self._pool.members.append(name)
+        else:
+            node = Node(name, uid="", resource_version="", labels={"agentpool": "np"})
+        if self.scene.cloud == "aws":
+            node = replace(node, provider_id=f"aws:///eu-west-1a/i-{number:017x}")
+        elif self.scene.provider != "aks":
+            node = builders.on_vm(node, number)
+        labels = {**node.labels, ZONE_LABEL: zone, "zone": zone}
+        detector = (no_event(),) if self.scene.cloud == "azure" else ()
+        conditions = (*node.conditions, *detector)
+        self.cluster.add_node(replace(node, labels=labels, conditions=conditions))
+
+    def _heard(self, happening: Happening) -> None:
+        """Let what was lost come back: an autoscaler, or the provider of machines, brings another node."""
+        if happening.what == "node joined":
+            self.wake()
+            name = happening.node
+            if self.scene.cloud == "azure" and self.cluster.nodes[name].condition(MAIN) is None:
+                self.cluster.set_condition(name, no_event())
+        elif happening.what == "node gone":
+            self.wake()
+            if self._pool is None:
+                self.world.clock.after(_JOINS_AFTER, self._fill)
+            else:
+                if happening.node in self._pool.members:
+                    self._pool.members.remove(happening.node)
+                self._mend_soon()
+
+    def _fill(self) -> None:
+        if len(self.cluster.nodes) < self.scene.nodes:
+            self._join()
+
+    def _mend_machines(self) -> None:
+        machines, pool = self.world.machines, self._pool
+        if machines is not None and pool is not None:
+            waits = machines.deleting or set(machines.marked) & set(pool.members)
+            if waits or len(pool.members) != pool.wanted:
+                self._mend_soon()
+
+    def _mend_soon(self) -> None:
+        if not self._repairing:
+            self._repairing = True
+            self.world.clock.after(_MACHINES_TAKE, self._mend)
+
+    def _mend(self) -> None:
+        self._repairing = False
+        if self.world.machines is not None:
+            self.world.machines.step()
+        self._mend_machines()
+
+    def set_line(self, line: str) -> None:
+        """Change the settings file, with one line in place of that with its key."""
+        self.lines = changed(self.lines, line)
+        self.wake()
+
+
+def _workloads(scene: Scene) -> list[Workload]:
+    found = [Workload("shop", "web", replicas=scene.nodes, labels={"app": "web"})]
+    if "scratch" in scene.pods:
+        found.append(Workload("shop", "scratch", replicas=2, empty_dir=True))
+    if "bare" in scene.pods:
+        found.append(Workload("shop", "bare", kind="", replicas=2))
+    if "budget" in scene.pods:
+        found.append(Workload("shop", "guarded", replicas=3))
+    if "slow" in scene.pods:
+        found.append(Workload("shop", "slow", replicas=1, grace=600, stops_after=timedelta(minutes=9)))
+    return found
