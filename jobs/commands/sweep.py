@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import click
 
@@ -24,8 +24,11 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
-from reconciler.report.document import as_json, to_document
+from reconciler.model.ports import Clock
+from reconciler.report.document import as_json, outcome_values, to_document
+from reconciler.report.summed import summed
 from reconciler.report.text import as_text
+from reconciler.report.values import Document
 from reconciler.run import rehearse
 from reconciler.settings.schema import Mode, Settings
 
@@ -64,7 +67,7 @@ def sweep(config: SettingsSource, target: Target, *, dry_run: bool, patience: ti
         if dry_run or settings.mode is Mode.OBSERVE:
             outside = Wiring(connection, target).to_read(settings)
             plan = rehearse(outside, settings, SystemClock().now())
-            _print(plan, (), output, rehearsed=True)
+            _print(to_document(plan, rehearsed=True), output)
             return 1 if _broken(plan) else 0
         return _act(connection, target, settings, patience, output)
     except LockHeld as held:
@@ -75,31 +78,75 @@ def sweep(config: SettingsSource, target: Target, *, dry_run: bool, patience: ti
 
 
 def _act(connection: Connection, target: Target, settings: Settings, patience: timedelta, output: str) -> int:
-    clock, stop = SystemClock(), threading.Event()
+    clock, stop, story = SystemClock(), threading.Event(), Story()
     until = clock.now() + patience
-    with ended_by_signals(stop), Acting(connection, target, settings, clock) as acting:
+    acting = Acting(connection, target, settings, clock)
+    try:
+        with ended_by_signals(stop), acting:
+            try:
+                _passes(acting, clock, until, stop, story)
+            finally:
+                # Leaving ends the drains.
+                story.drains = dict(acting.drainer.progress())
+    finally:
+        # Also after an error: what was done before it has to be known.
+        if story.document is not None:
+            _print(story.told(), output)
+    return 1 if story.failed else 0
+
+
+def _passes(acting: Acting, clock: Clock, until: datetime, stop: threading.Event, story: Story) -> None:
+    """Run passes while drains run, until the time is up or `stop` is set; raises what a pass raises."""
+    seen = acting.drainer.progress()
+    story.add(*acting.run_pass())
+    looked = clock.now()
+    while not stop.is_set():
+        over = clock.now() >= until
+        if acting.drains_run() and not over:
+            ended = acting.drainer.wait(GLANCE.total_seconds())
+            if not ended and clock.now() - looked < LOOK_AGAIN:
+                continue
+        elif acting.drainer.progress() == seen:
+            return
+        # Also when the time is up: record the drains that have ended, and report what blocks the others.
         seen = acting.drainer.progress()
-        plan, outcomes = acting.run_pass()
+        story.add(*acting.run_pass())
         looked = clock.now()
-        while not stop.is_set():
-            over = clock.now() >= until
-            if acting.drains_run() and not over:
-                ended = acting.drainer.wait(GLANCE.total_seconds())
-                if not ended and clock.now() - looked < LOOK_AGAIN:
-                    continue
-            elif acting.drainer.progress() == seen:
-                break
-            # Also when the time is up: record the drains that have ended, and report what blocks the others.
-            seen = acting.drainer.progress()
-            plan, more = acting.run_pass()
-            outcomes, looked = _merged(outcomes, more), clock.now()
-            if over:
-                break
-        drains = acting.drainer.progress()
-    failed = any(one.phase is Phase.FAILED for one in drains.values())
-    outcomes = ended_drains(outcomes, drains)
-    _print(plan, outcomes, output, rehearsed=False)
-    return 1 if failed or _broken(plan) or any(one.result is Result.FAILED for one in outcomes) else 0
+        if over:
+            return
+
+
+class Story:
+    """What a sweep did in all of its passes."""
+
+    def __init__(self) -> None:
+        """Begin before the first pass."""
+        self.document: Document | None = None
+        self.drains: dict[str, DrainProgress] = {}
+        self._outcomes: dict[tuple[str, str], Outcome] = {}
+        self._broken = False
+
+    def add(self, plan: Plan, outcomes: Iterable[Outcome]) -> None:
+        """Add a pass. Each action is there once, with its last result: every pass orders each drain again."""
+        document = to_document(plan, rehearsed=False)
+        self.document = document if self.document is None else summed(self.document, document)
+        self._outcomes |= {(one.node, one.action): one for one in outcomes}
+        self._broken |= _broken(plan)
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Every action in the order of its first time, with what has become of it."""
+        return ended_drains(tuple(self._outcomes.values()), self.drains)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something failed for some node."""
+        drains = any(one.phase is Phase.FAILED for one in self.drains.values())
+        return drains or self._broken or any(one.result is Result.FAILED for one in self.outcomes)
+
+    def told(self) -> Document:
+        """Return the report."""
+        return {**(self.document or {}), "outcomes": outcome_values(self.outcomes)}
 
 
 def ended_drains(outcomes: tuple[Outcome, ...], drains: Mapping[str, DrainProgress]) -> tuple[Outcome, ...]:
@@ -127,13 +174,7 @@ def _broken(plan: Plan) -> bool:
     return any(hold.code == HoldCode.INTERNAL for node in plan.nodes for hold in node.holds)
 
 
-def _merged(before: tuple[Outcome, ...], more: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-    """Return each action once, with its last result: every pass orders each drain again."""
-    return tuple({(one.node, one.action): one for one in (*before, *more)}.values())
-
-
-def _print(plan: Plan, outcomes: tuple[Outcome, ...], output: str, *, rehearsed: bool) -> None:
-    document = to_document(plan, outcomes, rehearsed=rehearsed)
+def _print(document: Document, output: str) -> None:
     echo(as_json(document) if output == "json" else as_text(document), nl=False)
 
 

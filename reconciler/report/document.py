@@ -18,7 +18,6 @@ from reconciler.report.values import Document, moment_value, settings_value, uns
 
 def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool) -> Document:
     """Return the report of one pass; `rehearsed` says that nothing was written."""
-    outcomes = tuple(outcomes)
     return {
         "version": "v1",
         "program": __version__,
@@ -37,11 +36,16 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
         "unseen": [unseen_value(one) for one in plan.unseen],
         "nextChange": moment_value(plan.next_change),
         "nodes": [_row(node) for node in plan.nodes],
-        "outcomes": [
-            {"node": one.node, "action": one.action, "result": one.result.value, "detail": one.detail}
-            for one in outcomes
-        ],
+        "outcomes": outcome_values(outcomes),
     }
+
+
+def outcome_values(outcomes: Iterable[Outcome]) -> list[Document]:
+    """Return the results of actions, in order."""
+    return [
+        {"node": one.node, "action": one.action, "result": one.result.value, "detail": one.detail}
+        for one in outcomes
+    ]
 
 
 def _row(node: NodePlan) -> Document:

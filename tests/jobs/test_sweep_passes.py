@@ -1,0 +1,168 @@
+"""A sweep tells what it did in all of its passes, also if a later one fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from jobs.cli import main
+from jobs.commands import sweep
+from reconciler.errors import ReconcilerError, Unreachable
+from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.holds import HoldCode
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import Hold, NodePlan, Plan
+from reconciler.model.record import State
+from reconciler.run import run_pass
+from reconciler.simulation.world import World
+from tests.support import builders
+from tests.support.builders import NOW, REQUEST
+from tests.support.stub import kubeconfig
+from tests.support.worlds import world_of
+
+ASKING = '{"kind":"Reboot"}'
+SETTINGS = "mode: Enforce\nbudget: {maxUnavailable: 100%}\nuncordon: {settle: 0s}\n"
+
+Passes = list["tuple[Plan, tuple[Outcome, ...]] | ReconcilerError"]
+
+
+class _Drainer:
+    """A drain that goes on with each pass but the last one."""
+
+    def __init__(self, passes: Passes) -> None:
+        self._passes = passes
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        return {"x": DrainProgress("x", "uid-x", Phase.RUNNING, total=max(1, len(self._passes)))}
+
+    def wait(self, seconds: float) -> bool:
+        del seconds
+        return True
+
+
+class _Acting:
+    """What runs the passes of a sweep; an error is raised."""
+
+    def __init__(self, passes: Passes) -> None:
+        self._passes = passes
+        self.drainer = _Drainer(passes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is to end."""
+
+    def drains_run(self) -> bool:
+        return bool(self._passes)
+
+    def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
+        now = self._passes.pop(0)
+        if isinstance(now, ReconcilerError):
+            raise now
+        return now
+
+
+def swept(passes: Passes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    """Run a sweep of these passes; its exit code."""
+    (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig("http://127.0.0.1:1", {})), encoding="utf-8")
+    (tmp_path / "maintenance.yaml").write_text(SETTINGS, encoding="utf-8")
+    monkeypatch.setattr(sweep, "Acting", lambda *_: _Acting(passes))
+    where = ["--config", str(tmp_path / "maintenance.yaml"), "--kubeconfig", str(tmp_path / "kubeconfig")]
+    return main(["sweep", *where, *options])
+
+
+def a_whole_case() -> Passes:
+    """The passes over one node from its event to its end."""
+    world: World = world_of([builders.node("a", annotations={REQUEST: ASKING}), builders.node("b")])
+    chosen = builders.settings(SETTINGS)
+    done: Passes = [run_pass(world.outside, chosen, world.now)]
+    world.clock.advance(world.now)
+    done.append(run_pass(world.outside, chosen, world.now))
+    world.cluster.annotate("a", REQUEST, None)
+    done += [run_pass(world.outside, chosen, world.now) for _ in range(2)]
+    assert not world.cluster.nodes["a"].unschedulable
+    return done
+
+
+def test_the_actions_of_all_passes_are_told_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = swept(a_whole_case(), tmp_path, monkeypatch, "--output", "json")
+
+    document = json.loads(capsys.readouterr().out)
+    (node,) = [one for one in document["nodes"] if one["name"] == "a"]
+    assert code == 0
+    told = [one for one in node["actions"] if one in ("cordon", "drain", "uncordon")]
+    assert told == ["cordon", "drain", "uncordon"]
+    assert (node["stateBefore"], node["state"]) == ("operational", "operational")
+    assert [step["to"] for step in node["transitions"]][-1] == "operational"
+    assert [one["action"] for one in document["outcomes"] if one["action"] in told] == told
+
+
+def test_the_text_has_a_node_that_only_an_earlier_pass_acted_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept(a_whole_case(), tmp_path, monkeypatch)
+
+    text = capsys.readouterr().out
+    assert re.search(r"^a\b.*: operational$", text, re.MULTILINE)
+    assert re.search(r"does +cordon, drain, .*uncordon", text)
+
+
+def test_what_was_done_before_an_error_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = swept([a_whole_case()[0], Unreachable("no connection")], tmp_path, monkeypatch)
+
+    printed = capsys.readouterr()
+    assert code == 3
+    assert "cordon, drain" in printed.out
+    assert printed.err == "no connection\n"
+
+
+def plan(*nodes: NodePlan) -> tuple[Plan, tuple[Outcome, ...]]:
+    return Plan(NOW, "Enforce", nodes), ()
+
+
+HELD = NodePlan(
+    "a",
+    "",
+    "",
+    State.OPERATIONAL,
+    State.OPERATIONAL,
+    holds=(Hold("a", "budgetLeft", "maxUnavailable is 1"),),
+)
+
+
+def test_a_hold_of_an_earlier_pass_that_is_over_is_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept([plan(HELD), plan()], tmp_path, monkeypatch, "--output", "json")
+
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert document["nodes"] == []
+
+
+def test_an_error_of_this_program_in_an_earlier_pass_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = replace(HELD, holds=(Hold("a", HoldCode.INTERNAL, "an error"),))
+
+    assert swept([plan(broken), plan()], tmp_path, monkeypatch) == 1
+
+
+def test_a_failure_that_a_later_pass_made_good_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = Outcome("a", "cordon", Result.FAILED, "no")
+    first, _ = plan(HELD)
+    passes: Passes = [(first, (failed,)), (first, (replace(failed, result=Result.DONE),))]
+
+    assert swept(passes, tmp_path, monkeypatch) == 0
