@@ -1,4 +1,4 @@
-"""What tenants write into their objects costs no memory: 300 objects of 250 KiB each, read in a process."""
+"""What tenants write into their objects costs no memory: 110 objects of 250 KiB each, read in a process."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from reconciler.model.limits import NAME
 from reconciler.model.pod import Pod
 from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, json_answer
 
-COUNT = 300
+COUNT = 110
 SIZE = 250 << 10
 MOST_KIB = 20 << 10
 
