@@ -301,9 +301,12 @@ def _poll(
             client: SourceClient | None = client,
             every: timedelta = every,
         ) -> AnyMemory:
-            scopes = source.due(managed, memory, now, followed=followed)
-            listings = _ask(client, source.name, scopes) if client is not None and scopes else ()
-            return source.remembered(memory, listings, managed, every, now)
+            # Twice, because the answer of a list shows which VMs are queried alone.
+            for _ in range(2):
+                scopes = source.due(managed, memory, now, followed=followed)
+                if client is not None and scopes:
+                    memory = source.remembered(memory, _ask(client, source.name, scopes), managed, every, now)
+            return memory
 
         memories[source.name], found = guarded(f"{source.name} is not queried", polled, memory)
         problems += found

@@ -73,7 +73,9 @@ class Keeping:
     def ask(self, scopes: Sequence[Any], /) -> tuple[Listing[Any, Any], ...]:
         """Query the scopes without a kept answer."""
         now = self._clock()
-        kept = {scope: self._kept[scope][1] for scope in scopes if self._kept.get(scope, (now,))[0] > now}
+        # Names of scopes come from nodes, so what is over is not kept.
+        self._kept = {scope: one for scope, one in self._kept.items() if one[0] > now}
+        kept = {scope: self._kept[scope][1] for scope in scopes if scope in self._kept}
         asked = [scope for scope in scopes if scope not in kept]
         fresh = {one.scope: one for one in (self._client.ask(asked) if asked else ())}
         now = self._clock()

@@ -10,20 +10,23 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
-    """The VMs that one list of Azure covers: a uniform scale set, or all other VMs of a subscription.
+    """The VMs that one request to Azure covers: a scale set, all other VMs of a subscription, or one VM.
 
-    Everything is casefolded, because providerIDs and Azure's own answers spell names differently. An empty
-    `scale_set` means the subscription, and then `group` is empty too: its VMs are in many groups.
+    Everything is casefolded, because providerIDs and Azure's own answers spell names differently. Without
+    `scale_set` and `vm`, it is the subscription, and then `group` is empty too: its VMs are in many groups.
     """
 
     subscription: str
     group: str = ""
     scale_set: str = ""
+    vm: str = ""
 
     def __str__(self) -> str:
         """Return it in words."""
         if self.scale_set:
             return f"scale set {self.group}/{self.scale_set}"
+        if self.vm:
+            return f"VM {self.group}/{self.vm}"
         return f"VMs of subscription {self.subscription}"
 
 

@@ -27,7 +27,9 @@ class Listing(Generic[S, F]):
 
     `found` are the facts, each with the name of its VM. `seen` are all VMs in the answer, also those without
     facts. `problem` is set if there was no complete answer. `wait` is the pause that the service asks for, in
-    seconds. `asked` False: the request was not sent, because the service asked earlier ones to wait.
+    seconds. `asked` False: the request was not sent, because the service asked earlier ones to wait, or
+    because the pass has sent enough. `silent` are the VMs of which the answer has the name only; each is then
+    queried alone.
     """
 
     scope: S
@@ -36,13 +38,28 @@ class Listing(Generic[S, F]):
     problem: str = ""
     wait: float | None = None
     asked: bool = True
+    silent: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A VM that is queried alone: last at `asked`, next at `again` (UTC).
+
+    `asked` is None before the first answer. With a `problem` nothing is known about the VM.
+    """
+
+    name: str
+    again: datetime
+    asked: datetime | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeAnswer(Generic[S, F]):
     """The last answer for one scope. It was queried at `asked` and is valid until `again` (UTC).
 
-    `unseen` are VMs of managed nodes that are missing in the answer. With a `problem` nothing is known about
+    `unseen` are VMs of managed nodes that are missing in the answer. `alone` are those of which it has the
+    name only, sorted by name; `found` has what they said alone, too. With a `problem` nothing is known about
     any VM in the scope.
     """
 
@@ -52,6 +69,7 @@ class ScopeAnswer(Generic[S, F]):
     found: tuple[tuple[str, F], ...] = ()
     unseen: tuple[str, ...] = ()
     problem: str = ""
+    alone: tuple[Alone, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,26 +28,49 @@ from reconciler.sources.source import SourceContext
 SOURCE = "arm"
 
 _COMPLETED = "maintenancecompleted"
+_STATUS = "maintenanceRedeployStatus"
 
 
 def listing(scope: Scope, documents: Iterable[Mapping[str, object]]) -> Listing[Scope, Planned]:
-    """Return what a list of VMs says, each as ARM's JSON has it."""
+    """Return what a list of VMs says, each as ARM's JSON has it.
+
+    The list of a scale set has the instance view, in which a missing status means no maintenance. The list of
+    a subscription has the run-time status only, and no document of Azure says that the maintenance is a part
+    of it. So a VM there is `silent` unless it has the field.
+    """
     seen: set[str] = set()
+    silent: set[str] = set()
     planned: list[tuple[str, Planned]] = []
     for document in documents:
         name = _name(scope, document)
         view = _mapping(_mapping(document.get("properties")).get("instanceView"))
-        if not name or not view:
+        if not name:
+            continue
+        if not scope.scale_set and _STATUS not in view:
+            silent.add(name)
+            continue
+        if not view:
             continue
         try:
-            found = _planned(_mapping(view.get("maintenanceRedeployStatus")))
+            found = _planned(_mapping(view.get(_STATUS)))
         except ValueError:
             # Not in `seen`, because what can't be read is unknown.
             continue
         seen.add(name)
         if found is not None:
             planned.append((name, found))
-    return Listing(scope, tuple(sorted(planned, key=lambda pair: pair[0])), frozenset(seen))
+    found_here = tuple(sorted(planned, key=lambda pair: pair[0]))
+    return Listing(scope, found_here, frozenset(seen), silent=frozenset(silent - seen))
+
+
+def one_vm(scope: Scope, view: Mapping[str, object]) -> Listing[Scope, Planned]:
+    """Return what the instance view of one VM says, as ARM's JSON has it.
+
+    No status, null, or an empty one means no maintenance. Raises ValueError if the status is invalid.
+    """
+    name = f"{scope.group}/{scope.vm}"
+    found = _planned(_mapping(view.get(_STATUS)))
+    return Listing(scope, ((name, found),) if found is not None else (), frozenset({name}))
 
 
 def _name(scope: Scope, document: Mapping[str, object]) -> str:
@@ -91,7 +114,11 @@ def _moment(value: object) -> datetime | None:
 
 
 class ArmPlans(PolledSource[Scope, Planned]):
-    """Reboots that Azure plans weeks ahead; one list for each scale set, one for all other VMs."""
+    """Reboots that Azure plans weeks ahead.
+
+    There is one list for each scale set, and one for all other VMs, each of which is queried alone if the
+    list does not say whether it has maintenance.
+    """
 
     name = SOURCE
 
@@ -103,6 +130,11 @@ class ArmPlans(PolledSource[Scope, Planned]):
         """Return the list that contains the node's VM, or None for a node outside Azure."""
         vm = vm_of(node.provider_id)
         return None if vm is None else (vm.scope, vm.name)
+
+    def alone(self, scope: Scope, name: str) -> Scope:
+        """Return the scope of one VM; its name is `group/name`."""
+        group, _, vm = name.partition("/")
+        return Scope(scope.subscription, group, vm=vm)
 
     def signals(self, name: str, facts: Sequence[Planned], now: datetime) -> tuple[Signal, ...]:
         """Return the planned maintenance of a VM, unless its time is over and nothing is offered.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,7 +20,7 @@ from reconciler.model import limits
 from reconciler.model.event import Answer, Reading, Signal
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
-from reconciler.model.polling import F, Listing, Memory, S, ScopeAnswer
+from reconciler.model.polling import Alone, F, Listing, Memory, S, ScopeAnswer
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record
 from reconciler.settings.schema import Settings
@@ -114,6 +114,10 @@ class PolledSource(Source, Generic[S, F]):
         """Return the JSON of a memory in the current form, from the form of an earlier version."""
         return document
 
+    def alone(self, scope: S, name: str) -> S:
+        """Return the scope that answers for one VM of a scope alone. A source that lists `silent` has one."""
+        raise NotImplementedError(f"{self.name} has no scope for {name} of {scope} alone")
+
     # A source.
 
     def enabled(self, settings: Settings) -> bool:
@@ -134,15 +138,28 @@ class PolledSource(Source, Generic[S, F]):
     ) -> tuple[S, ...]:
         """Return the scopes to query now; `followed` are the names of nodes that it follows.
 
-        Those with the most nodes come first. With more than `most` scopes, the rest is never queried.
+        Those with the most nodes come first. With more than `most` scopes, the rest is never queried. After
+        them come the VMs that are queried alone, those that wait longest first.
         """
         nodes = tuple(nodes)
         if memory.not_before is not None and now < memory.not_before:
             return ()
         soon = self.scopes(node for node in nodes if node.name in followed)
-        return tuple(
-            scope for scope in self._largest(nodes) if self._is_due(memory.of(scope), now, scope in soon)
-        )
+        largest = self._largest(nodes)
+        lists = (scope for scope in largest if self._is_due(memory.of(scope), now, scope in soon))
+        waiting = [
+            (one.again, self.alone(scope, one.name))
+            for scope, names in largest.items()
+            if (answer := memory.of(scope)) is not None and not answer.problem
+            for one in answer.alone
+            if one.name in names and self._alone_is_due(one, now, one.name in soon.get(scope, ()))
+        ]
+        return (*lists, *(scope for _, scope in sorted(waiting, key=lambda pair: pair[0])))
+
+    def _alone_is_due(self, one: Alone, now: datetime, followed: bool) -> bool:
+        if now >= one.again or (one.asked is not None and one.asked > now + SPARE):
+            return True
+        return followed and not one.problem and one.asked is not None and now >= one.asked + self.follow
 
     def _is_due(self, answer: ScopeAnswer[S, F] | None, now: datetime, followed: bool) -> bool:
         if answer is None or now >= answer.again:
@@ -174,11 +191,50 @@ class PolledSource(Source, Generic[S, F]):
         answers = []
         for scope, names in sorted(self._largest(nodes).items(), key=lambda pair: pair[0]):
             before, listing = memory.of(scope), fresh.get(scope)
+            answer = before
             if listing is not None:
-                answers.append(self._answer(listing, before, names, every, now, not_before))
-            elif before is not None:
-                answers.append(before)
+                answer = self._answer(listing, before, names, every, now, not_before)
+            if answer is not None:
+                pause = max(now + min(every, self.retry), not_before or now)
+                answers.append(self._with_alone(answer, fresh, names, (now, now + every, pause)))
         return Memory(tuple(answers), not_before)
+
+    def _with_alone(
+        self,
+        answer: ScopeAnswer[S, F],
+        fresh: Mapping[S, Listing[S, F]],
+        names: Collection[str],
+        times: tuple[datetime, datetime, datetime],
+    ) -> ScopeAnswer[S, F]:
+        """Return the answer of a list with those about its silent VMs.
+
+        `times` are now, when to query a VM again after an answer, and when after a failure.
+        """
+        if not answer.alone:
+            return answer
+        now, later, pause = times
+        alone: list[Alone] = []
+        facts: dict[str, list[F]] = {}
+        for name, fact in answer.found:
+            facts.setdefault(name, []).append(fact)
+        for one in answer.alone:
+            if one.name not in names:
+                facts.pop(one.name, None)
+                continue
+            listing = fresh.get(self.alone(answer.scope, one.name))
+            if listing is None:
+                alone.append(one)
+            elif not listing.asked:
+                alone.append(replace(one, again=max(now + SPARE, pause if listing.problem else now)))
+            elif listing.problem or one.name not in listing.seen:
+                facts.pop(one.name, None)
+                problem = listing.problem or f"the answer of {self.describe(listing.scope)} can't be read"
+                alone.append(Alone(one.name, pause, now, problem))
+            else:
+                facts[one.name] = [fact for of, fact in listing.found if of == one.name]
+                alone.append(Alone(one.name, later, now))
+        found = self.in_order((name, fact) for name, of_it in facts.items() for fact in of_it)
+        return replace(answer, found=found, alone=tuple(alone))
 
     def _answer(
         self,
@@ -190,17 +246,25 @@ class PolledSource(Source, Generic[S, F]):
         not_before: datetime | None,
     ) -> ScopeAnswer[S, F]:
         scope = listing.scope
+        known = before.alone if before is not None else ()
+        of_known = {one.name for one in known}
+        said = tuple(pair for pair in (before.found if before is not None else ()) if pair[0] in of_known)
         if listing.problem:
             again = max(now + min(every, self.retry), not_before or now)
-            return ScopeAnswer(scope, now, again, problem=listing.problem)
+            # What VMs said alone counts again once the list can be read, if it is not too old by then.
+            return ScopeAnswer(scope, now, again, said, problem=listing.problem, alone=known)
         if not listing.asked:
             if before is not None and not before.problem:
-                return ScopeAnswer(scope, before.asked, now + SPARE, before.found, before.unseen)
+                return replace(before, again=now + SPARE)
             problem = "few calls are left: it is asked a minute later"
-            return ScopeAnswer(scope, now, now + SPARE, problem=problem)
-        ours = self.in_order(pair for pair in listing.found if pair[0] in names)
-        unseen = tuple(sorted(set(names) - listing.seen)) if self.complete else ()
-        return ScopeAnswer(scope, now, now + every, ours, unseen)
+            return ScopeAnswer(scope, now, now + SPARE, said, problem=problem, alone=known)
+        silent = set(names) & listing.silent
+        alone = {**{name: Alone(name, now) for name in silent}, **{one.name: one for one in known}}
+        said = tuple(pair for pair in said if pair[0] in silent)
+        ours = self.in_order((*(pair for pair in listing.found if pair[0] in names), *said))
+        unseen = tuple(sorted(set(names) - listing.seen - silent)) if self.complete else ()
+        turns = tuple(alone[name] for name in sorted(silent))
+        return ScopeAnswer(scope, now, now + every, ours, unseen, alone=turns)
 
     def scopes(self, nodes: Iterable[Node]) -> dict[S, set[str]]:
         """Return the scopes of these nodes, sorted, each with the names of their VMs."""
@@ -239,8 +303,23 @@ class PolledSource(Source, Generic[S, F]):
             return self._unknown(f"{last}{patience}")
         if name in answer.unseen:
             return self._unknown(f"the list of {self.describe(scope)} does not contain {name}")
+        alone = next((one for one in answer.alone if one.name == name), None)
+        if alone is not None and (why := self._not_known(scope, alone, now)):
+            return self._unknown(why)
         signals = self.signals(name, [fact for vm, fact in answer.found if vm == name], now)
         return Reading(self.name, Answer.EVENT, signals) if signals else Reading(self.name, Answer.NO_EVENT)
+
+    def _not_known(self, scope: S, alone: Alone, now: datetime) -> str:
+        """Return why nothing is known about a VM that is queried alone, empty if it is."""
+        if alone.problem:
+            return alone.problem
+        one = self.describe(self.alone(scope, alone.name))
+        if alone.asked is None:
+            return f"the list of {self.describe(scope)} does not say it; {one} has not been queried yet"
+        # A VM whose turn comes a little later is still known.
+        if now >= alone.again + self.retry:
+            return f"the last answer for {one} is from {to_text(alone.asked)}"
+        return ""
 
     def _unknown(self, because: str) -> Reading:
         return Reading(self.name, Answer.UNKNOWN, because=because)
@@ -249,6 +328,9 @@ class PolledSource(Source, Generic[S, F]):
         """Yield the moments after `now` at which its readings may change by time alone."""
         for answer in memory.answers:
             again = max(answer.again, memory.not_before or answer.again)
+            for one in answer.alone:
+                turn = max(one.again, memory.not_before or one.again)
+                yield from (moment for moment in (turn, one.again + self.retry) if moment > now)
             of_facts = (moment for _, fact in answer.found for moment in self.moments(fact))
             yield from (moment for moment in (again, *of_facts) if moment is not None and moment > now)
 
@@ -294,6 +376,14 @@ class PolledSource(Source, Generic[S, F]):
             out["unseen"] = list(answer.unseen)
         if answer.problem:
             out["problem"] = answer.problem
+        turns: dict[str, Json] = {}
+        for one in answer.alone:
+            turn: Json = {"again": to_text(one.again)}
+            turn |= {"asked": to_text(one.asked)} if one.asked is not None else {}
+            turn |= {"problem": one.problem} if one.problem else {}
+            turns.setdefault(_text(turn), {**turn, "of": []})["of"].append(one.name)
+        if turns:
+            out["alone"] = list(turns.values())
         return out
 
     def _answer_in(self, document: Json) -> ScopeAnswer[S, F]:
@@ -306,11 +396,23 @@ class PolledSource(Source, Generic[S, F]):
             ),
             unseen=tuple(str(name) for name in document.get("unseen", ())),
             problem=limits.text(str(document.get("problem", ""))),
+            alone=tuple(
+                sorted(
+                    (one for turn in document.get("alone", ()) for one in _alone_in(turn)),
+                    key=lambda one: one.name,
+                )
+            ),
         )
 
     def in_order(self, found: Iterable[tuple[str, F]]) -> tuple[tuple[str, F], ...]:
         """Return the facts in the order of a memory: by VM, then as text."""
         return tuple(sorted(found, key=lambda pair: (pair[0], _text(self.write_fact(pair[1])))))
+
+
+def _alone_in(turn: Json) -> Iterator[Alone]:
+    again, asked = from_text(turn["again"]), moment_in(turn, "asked")
+    problem = limits.text(str(turn.get("problem", "")))
+    yield from (Alone(str(name), again, asked, problem) for name in turn["of"])
 
 
 def _text(document: Json) -> str:

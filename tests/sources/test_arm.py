@@ -343,6 +343,127 @@ def test_a_vm_that_the_list_does_not_hold_is_unknown_and_one_without_a_plan_is_w
     assert [answer_of(memory, NOW, one) for one in nodes] == [Answer.EVENT, Answer.NO_EVENT, Answer.UNKNOWN]
 
 
+# VMs that are queried alone.
+
+
+def listed(*names: str, **status: object) -> Listing[Scope, Planned]:
+    """The list of a subscription, in which each VM has this status, or no word of one."""
+    view: dict[str, object] = {"statuses": [], **({_STATUS: status["said"]} if "said" in status else {})}
+    documents = [
+        {"id": f"{(SINGLE + name).removeprefix('azure://')}", "properties": {"instanceView": view}}
+        for name in names
+    ]
+    return arm.listing(SINGLES, documents)
+
+
+def viewed(name: str, status: dict[str, object] | None = None) -> Listing[Scope, Planned]:
+    return arm.one_vm(ARM.alone(SINGLES, f"mc_shop/{name}"), {_STATUS: status} if status is not None else {})
+
+
+_STATUS = "maintenanceRedeployStatus"
+VIEW_OF_X = ARM.alone(SINGLES, "mc_shop/x")
+X = node(SINGLE + "x")
+
+
+@pytest.mark.parametrize(
+    ("status", "silent"),
+    [
+        pytest.param({}, True, id="no word"),
+        pytest.param({"said": None}, False, id="null"),
+        pytest.param({"said": {}}, False, id="an empty one"),
+    ],
+)
+def test_a_vm_whose_list_has_no_status_is_queried_alone(status: dict[str, object], silent: bool) -> None:
+    memory = ARM.remembered(NONE, [listed("x", **status)], [X], EVERY, NOW)
+
+    assert ARM.due([X], memory, NOW) == ((VIEW_OF_X,) if silent else ())
+    assert answer_of(memory, NOW, SINGLE + "x") is (Answer.UNKNOWN if silent else Answer.NO_EVENT)
+
+
+def test_a_list_of_a_scale_set_has_each_status() -> None:
+    memory = ARM.remembered(NONE, [arm.listing(SET, [document("7")])], [node(UNIFORM + "7")], EVERY, NOW)
+
+    assert answer_of(memory) is Answer.NO_EVENT
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        pytest.param({"maintenanceWindowStartTime": WINDOW[0].isoformat()}, Answer.EVENT, id="planned"),
+        pytest.param({}, Answer.NO_EVENT, id="an empty one"),
+        pytest.param(None, Answer.NO_EVENT, id="none"),
+    ],
+)
+def test_what_a_vm_says_alone_is_in_force_until_its_next_turn(
+    status: dict[str, object] | None, answer: Answer
+) -> None:
+    memory = ARM.remembered(NONE, [listed("x"), viewed("x", status)], [X], EVERY, NOW)
+
+    assert answer_of(memory, NOW, SINGLE + "x") is answer
+    assert ARM.due([X], memory, NOW + EVERY - minutes(1)) == ()
+    assert ARM.due([X], memory, NOW + EVERY) == (SINGLES, VIEW_OF_X)
+    assert NOW + EVERY in ARM.changes(memory, NOW)
+    again = ARM.remembered(memory, [listed("x")], [X], EVERY, NOW + EVERY)
+    assert answer_of(again, NOW + EVERY, SINGLE + "x") is answer
+    assert answer_of(again, NOW + EVERY + ARM.retry, SINGLE + "x") is Answer.UNKNOWN
+
+
+def test_only_vms_of_our_nodes_that_the_list_names_are_queried_alone() -> None:
+    forged = node(SINGLE + "nowhere", "b")
+    memory = ARM.remembered(NONE, [listed("x", "stranger")], [X, forged], EVERY, NOW)
+
+    assert ARM.due([X, forged], memory, NOW) == (VIEW_OF_X,)
+    assert answer_of(memory, NOW, SINGLE + "nowhere") is Answer.UNKNOWN
+
+
+def test_a_vm_that_was_left_out_is_asked_a_minute_later_and_what_it_said_stays() -> None:
+    memory = ARM.remembered(NONE, [listed("x"), viewed("x", {})], [X], EVERY, NOW)
+    later = NOW + EVERY
+    left = ARM.remembered(memory, [listed("x"), Listing(VIEW_OF_X, asked=False)], [X], EVERY, later)
+
+    assert answer_of(left, later, SINGLE + "x") is Answer.NO_EVENT
+    assert ARM.due([X], left, later) == ()
+    assert ARM.due([X], left, later + SPARE) == (VIEW_OF_X,)
+
+
+def test_a_vm_that_fails_alone_is_unknown_and_harms_no_other() -> None:
+    nodes = [X, node(SINGLE + "y", "b")]
+    failed: Listing[Scope, Planned] = Listing(VIEW_OF_X, problem="404 ResourceNotFound")
+    memory = ARM.remembered(NONE, [listed("x", "y"), failed, viewed("y")], nodes, EVERY, NOW)
+
+    assert [answer_of(memory, NOW, SINGLE + name) for name in "xy"] == [Answer.UNKNOWN, Answer.NO_EVENT]
+    assert ARM.due(nodes, memory, NOW + ARM.retry) == (VIEW_OF_X,)
+
+
+def test_a_list_that_fails_for_a_while_forgets_nothing_that_vms_said_alone() -> None:
+    memory = ARM.remembered(
+        NONE, [listed("x"), viewed("x", {"isCustomerInitiatedMaintenanceAllowed": True})], [X], EVERY, NOW
+    )
+    failed = ARM.remembered(memory, [Listing(SINGLES, problem="500")], [X], EVERY, NOW + minutes(1))
+    back = ARM.remembered(failed, [listed("x")], [X], EVERY, NOW + minutes(6))
+
+    assert answer_of(failed, NOW + minutes(1), SINGLE + "x") is Answer.UNKNOWN
+    assert answer_of(back, NOW + minutes(6), SINGLE + "x") is Answer.EVENT
+
+
+def test_a_vm_of_a_running_maintenance_is_asked_alone_sooner() -> None:
+    memory = ARM.remembered(NONE, [listed("x"), viewed("x")], [X], EVERY, NOW)
+
+    assert ARM.due([X], memory, NOW + ARM.follow, followed={"a"}) == (SINGLES, VIEW_OF_X)
+
+
+def test_what_vms_said_alone_comes_back_and_takes_little_room() -> None:
+    nodes = [node(f"{SINGLE}vm{number:04}", f"n{number}") for number in range(1000)]
+    names = [f"vm{number:04}" for number in range(1000)]
+    memory = ARM.remembered(
+        NONE, [listed(*names), *(viewed(name) for name in names[:900])], nodes, EVERY, NOW
+    )
+    text = ARM.dump(memory)
+
+    assert ARM.load(text) == memory
+    assert len(text) < 50_000
+
+
 def test_vms_that_are_no_nodes_of_ours_are_not_kept() -> None:
     memory = ask(NONE, Listing(SET, (("1", PLANNED), ("7", PLANNED)), frozenset({"1", "7"})))
 

@@ -64,7 +64,8 @@ class ArmSource(Section):
     every: Duration = Field(
         default=timedelta(minutes=15),
         description="How often the reconciler queries ARM, at least 1m. Each query is one list per uniform "
-        "scale set, and one list for all other VMs of a subscription. A ConfigMap saves the answers, but not "
+        "scale set, and one list for all other VMs of a subscription. A VM whose maintenance is not in that "
+        "list is queried alone. A ConfigMap saves the answers, but not "
         "in mode Observe and in dry runs: there, each run queries ARM.",
     )
     cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,10 @@ from reconciler.clients.sources import Keeping
 from reconciler.errors import CloudError
 from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.polling import Listing
+from reconciler.run import rehearse
 from reconciler.sources import arm as source
+from tests.support import builders
+from tests.support.builders import NOW
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes import arm
 from tests.support.fakes.arm import (
@@ -31,6 +35,7 @@ from tests.support.fakes.arm import (
     FakeArm,
     Refusal,
 )
+from tests.support.worlds import look, world_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 WINDOW = (NOON, NOON + timedelta(days=7))
@@ -71,8 +76,86 @@ def test_single_vms_of_every_kind_are_one_list_of_the_subscription(azure: FakeAr
     (listing,) = asked(azure).ask([SINGLES])
 
     assert azure.lists == ["single VMs"]
-    assert len(listing.seen) == 3
+    assert len(listing.seen | listing.silent) == 3
     assert [name for name, _ in listing.found] == [f"{GROUP}/aks-default-pb9ls".casefold()]
+
+
+def single(name: str, group: str = GROUP) -> Scope:
+    return Scope(SUBSCRIPTION.casefold(), group.casefold(), vm=name)
+
+
+@pytest.mark.parametrize(
+    ("maintenance", "found"),
+    [
+        pytest.param(arm.status(offered=True, offer=OFFER, window=WINDOW), 1, id="planned"),
+        pytest.param(None, 0, id="none"),
+        pytest.param({}, 0, id="an empty one"),
+    ],
+)
+def test_the_view_of_one_vm_says_whether_it_has_maintenance(
+    azure: FakeArm, maintenance: dict[str, Any] | None, found: int
+) -> None:
+    azure.single("x")
+    azure.plan("x", maintenance)
+
+    (listing,) = asked(azure).ask([single("x")])
+
+    assert azure.views == ["x"]
+    assert listing.seen == {f"{GROUP}/x".casefold()}
+    assert len(listing.found) == found
+
+
+@pytest.mark.parametrize(
+    "refusal", [FORBIDDEN, BROKEN, Refusal(404, "ResourceNotFound", "gone")], ids=lambda one: str(one.status)
+)
+def test_one_vm_that_fails_leaves_the_others_alone(azure: FakeArm, refusal: arm.Refusal) -> None:
+    for name in ("x", "y"):
+        azure.single(name)
+    azure.refuse(refusal, "/x/instanceview")
+
+    first, second = asked(azure).ask([single("x"), single("y")])
+
+    assert str(refusal.status) in first.problem
+    assert second.problem == ""
+
+
+def test_a_pass_queries_a_limited_number_of_single_vms(
+    azure: FakeArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ALONE", 2)
+    azure.uniform(1)
+    for name in "abcd":
+        azure.single(name)
+
+    *views, ours = asked(azure).ask([*map(single, "abcd"), SET])
+
+    assert azure.views == ["a", "b"]
+    assert [(one.asked, one.problem) for one in views] == [(True, ""), (True, ""), (False, ""), (False, "")]
+    assert ours.seen == {"1"}
+
+
+def test_single_vms_have_a_limited_time(azure: FakeArm) -> None:
+    for name in "ab":
+        azure.single(name)
+    times = iter([0.0, 0.0, 0.0, *[client.ALONE_PATIENCE] * 20])
+
+    first, second = Arm(arm.compute(azure), clock=lambda: next(times)).ask([*map(single, "ab")])
+
+    assert (first.asked, second.asked) == (True, False)
+
+
+def test_every_request_names_the_version_that_we_know(azure: FakeArm) -> None:
+    azure.uniform(*range(150))
+    azure.single("x")
+    azure.plan(2, arm.status(offered=True))
+    azure.plan("x", arm.status(offered=True))
+
+    asking = asked(azure)
+    asking.ask([SET, SINGLES, single("x")])
+    asking.perform_maintenance(PerformMaintenance(Pool("np").node_name(2), Vm(SET, "2")))
+    asking.perform_maintenance(PerformMaintenance("x", Vm(SINGLES, f"{GROUP}/x".casefold())))
+
+    assert azure.versions == set(client.API_VERSIONS.values())
 
 
 def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_left(azure: FakeArm) -> None:
@@ -360,3 +443,37 @@ def test_an_incomplete_workload_identity_is_reported_and_nothing_is_raised(
     (listing,) = Arm(connect()).ask([SET])
 
     assert "tenant_id" in listing.problem
+
+
+# Whole passes, with the list of a subscription that does not say which VM has maintenance.
+
+
+@pytest.mark.parametrize("remembers", [True, False], ids=["the ledger", "no ledger, as in mode Observe"])
+def test_passes_find_a_plan_that_only_the_vm_itself_shows(
+    azure: FakeArm, monkeypatch: pytest.MonkeyPatch, remembers: bool
+) -> None:
+    monkeypatch.setattr(client, "ALONE", 2)
+    azure.complete = False
+    names = [f"aks-default-{number}" for number in range(5)]
+    for name in names:
+        azure.single(name)
+    azure.plan(names[-1], arm.status(window=(NOW + timedelta(hours=6), NOW + timedelta(days=7))))
+    world = world_of([replace(builders.node(name), provider_id=arm.provider_id(name)) for name in names])
+    seconds = {"now": 0.0}
+    asking = asked(azure)
+    world.clients["arm"] = asking if remembers else Keeping(asking, 900, clock=lambda: seconds["now"])
+    chosen = builders.settings("sources: {arm: {enabled: true}}", mode="Enforce" if remembers else "Observe")
+    unknown = []
+    for _ in range(4):
+        if remembers:
+            plan, _ = look(world, chosen)
+        else:
+            plan = rehearse(world.outside, chosen, world.now)
+        unknown.append(sum(1 for node in plan.nodes if any("arm" in one for one in node.unknowns)))
+        world.clock.advance(world.now + timedelta(minutes=1))
+        seconds["now"] += 60
+
+    assert unknown == [3, 1, 0, 0]
+    assert azure.lists == ["single VMs"]
+    assert sorted(azure.views) == names
+    assert [node.node for node in plan.nodes if node.events] == [names[-1]]

@@ -93,12 +93,17 @@ class FakeVm:
 class FakeArm(Loopback):
     """Serves the VMs it is given.
 
-    `lists` counts lists begun, `pages` their pages, `performed` what was started, by its path;
+    `lists` counts lists begun, `pages` their pages, `views` the VMs whose instance view was read alone,
+    `performed` what was started, by its path; `versions` are the api-versions of all requests. `complete` is
+    whether the list of the subscription has each VM's maintenance.
     `violations` is what Azure would have refused or we promised not to do: every test should find it empty.
     """
 
     def __init__(self, *, page: int = PAGE) -> None:
         self.lists: list[str] = []
+        self.views: list[str] = []
+        self.complete = True
+        self.versions: set[str] = set()
         self.pages = 0
         self.performed: list[str] = []
         self.violations: list[str] = []
@@ -143,7 +148,7 @@ class FakeArm(Loopback):
 
     def forget(self) -> None:
         """Reset the counts."""
-        self.lists, self.pages, self.performed = [], 0, []
+        self.lists, self.views, self.pages, self.performed = [], [], 0, []
 
     def _vm(self, vm: int | str, scale_set: str) -> FakeVm:
         if isinstance(vm, int):
@@ -163,6 +168,7 @@ class FakeArm(Loopback):
         self.user_agents.add(headers.get("user-agent", ""))
         if headers.get("authorization") != f"Bearer {TOKEN}" or "api-version" not in query:
             self.violations.append(f"{method} {target}: no token, or no api-version")
+        self.versions.add(query.get("api-version", ""))
         for part, waiting in self.refusals.items():
             if part in path and waiting:
                 refused = waiting.pop(0)
@@ -182,6 +188,17 @@ class FakeArm(Loopback):
                 if query.get("statusonly") != "true":
                     self.violations.append(f"{target}: a list without status")
                 return self._list(target, "single VMs", self.singles, int(query.get("skip", 0)))
+            view = re.fullmatch(
+                r"/subscriptions/[^/]+/resourcegroups/([^/]+)/providers/microsoft.compute"
+                r"/virtualmachines/([^/]+)/instanceview",
+                path,
+            )
+            if view:
+                self.views.append(view[2])
+                vm = self.singles.get(f"{view[1]}/{view[2]}") if path.startswith(begin) else None
+                if vm is not None:
+                    return 200, self._view(vm), self.headers
+                return 404, {"error": {"code": "ResourceNotFound", "message": path}}, {}
             one = re.fullmatch(
                 rf"{inside}/(?:virtualmachinescalesets/([^/]+)/)?virtualmachines/([^/]+)", path
             )
@@ -213,9 +230,9 @@ class FakeArm(Loopback):
         return 200, body, self.headers
 
     def _document(self, vm: FakeVm, scale_set: str) -> Object:
-        view: Object = {"statuses": [{"code": "PowerState/running", "displayStatus": "VM running"}]}
-        if vm.maintenance is not None:
-            view["maintenanceRedeployStatus"] = vm.maintenance
+        view = self._view(vm)
+        if not vm.instance and not self.complete:
+            view.pop("maintenanceRedeployStatus", None)
         properties: Object = {"provisioningState": "Succeeded", "osProfile": {"computerName": _host(vm)}}
         if not vm.silent:
             properties["instanceView"] = view
@@ -227,6 +244,12 @@ class FakeArm(Loopback):
         group, _, single = vm.name.partition("/")
         inside = f"{place}/virtualMachines/{single}".replace(GROUP.upper(), group.upper())
         return document | {"id": inside, "name": single}
+
+    def _view(self, vm: FakeVm) -> Object:
+        view: Object = {"statuses": [{"code": "PowerState/running", "displayStatus": "VM running"}]}
+        if vm.maintenance is not None:
+            view["maintenanceRedeployStatus"] = vm.maintenance
+        return view
 
     def _perform(self, path: str, inside: str) -> tuple[int, Object, dict[str, str]]:
         uniform = re.fullmatch(
