@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from reconciler.engine.exemption import exempt_from, is_exempt
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.holds import WaitsFor
 
 
-def is_exempt(situation: Situation) -> bool:
-    """Whether an event of the node never waits for a place, because the node is lost anyway."""
-    return any(one.event.kind in situation.settings.budget.exempt for one in situation.asking)
-
-
 @check("budgetLeft", waits_for=WaitsFor.TURN)
 def budget_left(situation: Situation) -> CheckResult:
-    """Pass when every limit has a free place, the node already holds one, or its event is exempt."""
+    """Pass when every limit has a free place, the node already holds one, or its event is exempt and due."""
     refusals = situation.places.refusals(situation.node)
     if not refusals:
         return passed()
     if is_exempt(situation):
         return passed(f"exempt from the budget: {'; '.join(refusals)}")
-    return failed("; ".join(refusals), situation.places.eases_at)
+    moments = (situation.places.eases_at, exempt_from(situation))
+    return failed("; ".join(refusals), min((one for one in moments if one), default=None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from reconciler.checks.budget_left import is_exempt
+from reconciler.engine.exemption import exempt_from, is_exempt
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.holds import WaitsFor
@@ -13,10 +13,10 @@ from reconciler.model.moments import to_text
 
 @check("spacingKept", waits_for=WaitsFor.TURN)
 def spacing_kept(situation: Situation) -> CheckResult:
-    """Pass when `budget.spacing` has passed since the last start. Exempt kinds never wait."""
+    """Pass when `budget.spacing` has passed since the last start, or an exempt event is due."""
     spacing, last = situation.settings.budget.spacing, situation.ledger.last_start
     if spacing <= timedelta() or last is None or is_exempt(situation) or situation.now >= last + spacing:
         return passed()
-    until = last + spacing
+    until = min(one for one in (last + spacing, exempt_from(situation)) if one)
     reason = f"the last start was at {to_text(last)}, and budget.spacing is {spacing}"
     return failed(reason, until)

@@ -19,7 +19,7 @@ from reconciler.decide.reporting import (
     notes,
     orphaned_drains,
 )
-from reconciler.decide.seen import Seen, broken, look_safely, queue_key, why_out_of_service
+from reconciler.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
 from reconciler.decide.twins import twins_of
 from reconciler.engine.budget import count_places, still_missing
 from reconciler.engine.situation import Acknowledgement
@@ -84,12 +84,12 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             one.node.name,
             "its place in the queue is not known",
             partial(queue_key, one, snapshot.own_node),
-            (False, True, "", "", one.node.name),
+            last_key(one.node.name),
         )
         for one in seen
     }
     for node in ours_or_theirs:
-        keys.setdefault(node.name, (False, True, "", "", node.name))
+        keys.setdefault(node.name, last_key(node.name))
     seen = _with_faults(seen, ours_or_theirs, faults, context)
     queue = sorted(seen, key=lambda one: keys[one.node.name])
     # Nodes in maintenance first: their places and slots are counted before another node needs one.

@@ -52,6 +52,7 @@ def node_plan(
         record=after.record,
         todo=todo,
         draining=draining,
+        urgency=one.urgency,
     )
 
 

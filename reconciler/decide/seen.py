@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from reconciler.checks.cordon_adopted import is_adoptable
 from reconciler.decide.context import PassContext
+from reconciler.engine import case as cases
 from reconciler.engine.judging import judge
+from reconciler.engine.urgency import urgency_of
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
-from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import (
     Hold,
@@ -19,6 +21,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
+from reconciler.model.urgency import LEAST_URGENT, Urgency
 from reconciler.publishing.registry import bears_signs
 from reconciler.settings.schema import Settings
 
@@ -30,7 +33,8 @@ class Seen:
     """One node with everything that the pass knows about it before it decides.
 
     `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
-    with the cordon. `problem` is set if an error in this program kept the node from being judged.
+    with the cordon. `problem` is set if an error in this program kept the node from being judged. `urgency`
+    is its place in the order of the nodes, None if no event requires a drain.
     """
 
     node: Node
@@ -40,6 +44,7 @@ class Seen:
     unreadable: str = ""
     profile: str = DEFAULT
     problem: str = ""
+    urgency: Urgency | None = None
     written: Record | None = field(init=False)
     case: CaseRecord = field(init=False)
     """The profile's data about the node, and its claims."""
@@ -97,7 +102,8 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
     record = snapshot.records.get(node.name)
     if isinstance(record, Unreadable):
         return Seen(node, assessment, judged, unreadable=record.because)
-    return Seen(node, assessment, judged, record)
+    seen = Seen(node, assessment, judged, record)
+    return replace(seen, record=record, urgency=_urgency(seen, context))
 
 
 def why_out_of_service(record: Record | None) -> str:
@@ -111,11 +117,28 @@ def why_out_of_service(record: Record | None) -> str:
     return "ours, drained" if record.drain and record.drain.drain.done else "ours, draining"
 
 
-def queue_key(one: Seen, own_node: str | None) -> tuple[bool, bool, str, str, str]:
-    dates = [event.event.not_before for event in one.judged if event.asks and event.event.not_before]
-    dates += [known.not_before for known in one.case.events if known.not_before]
-    first = to_text(min(dates)) if dates else ""
-    return (one.node.name == own_node, not dates, first, one.node.zone, one.node.name)
+QueueKey = tuple[bool, tuple[bool, bool, datetime, int], str, str]
+
+
+def queue_key(one: Seen, own_node: str | None) -> QueueKey:
+    """Return the sort key of a node: our own node goes last, then by urgency, zone and name."""
+    return (one.node.name == own_node, (one.urgency or LEAST_URGENT).key, one.node.zone, one.node.name)
+
+
+def last_key(name: str) -> QueueKey:
+    """Return the sort key of a node of which nothing else is known."""
+    return (False, LEAST_URGENT.key, "", name)
+
+
+def _urgency(one: Seen, context: PassContext) -> Urgency | None:
+    switched_on = context.reading_names.__contains__
+    hidden = [
+        known
+        for known in one.case.events
+        if not any(known.matches(judged.event) for judged in one.judged)
+        and any(cases.is_silent(known, source, one.assessment, switched_on) for source in known.sources)
+    ]
+    return urgency_of(cases.not_dismissed(one.case, one.judged), hidden, one.node, context.settings)
 
 
 def untouchable(one: Seen, settings: Settings) -> Hold | None:

@@ -44,6 +44,7 @@ def judge(
         until=until,
         overruled=overruled,
         due=bool(_due(event, policy, deadline, now)),
+        latest=_is_latest(event, deadline, now),
         acknowledges=policy.acknowledge,
         replaces=policy.replace,
     )
@@ -119,6 +120,16 @@ def earliest(not_before: datetime, plan: PlatformPlan, policy: EventPolicy) -> d
 
 def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
     return event.not_before - policy.lead_time if event.not_before else None
+
+
+def _is_latest(event: MaintenanceEvent, deadline: datetime | None, now: datetime) -> bool:
+    """Return whether a drain that does not start now may come too late, as far as the dates tell."""
+    if event.status is Status.STARTED or event.date_unreadable:
+        return True
+    if deadline is None:
+        # A plan without a date is weeks ahead. Any other event without a date may come at any moment.
+        return event.plan is None
+    return now >= deadline
 
 
 def _timing(

@@ -21,6 +21,7 @@ from reconciler.model.record import CaseRecord, State
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Ledger
 from reconciler.model.unseen import Unseen
+from reconciler.model.urgency import Urgency
 
 if TYPE_CHECKING:
     from reconciler.model.ports import ClusterWriter
@@ -150,8 +151,9 @@ class JudgedEvent:
     for a pause that has started), `because` why or why not. `deadline` is `not_before` minus the lead time
     (UTC). `may_start` is whether windows and deadline allow a start at `now`, `timing` says it in words,
     `until` is when that answer changes, and `overruled` names the window or freeze that the deadline
-    overruled. `due` is whether it is imminent, so that nothing is waited for. `acknowledges` and `replaces`
-    are what the settings want once the node is drained for it.
+    overruled. `due` is whether it is imminent, so that nothing is waited for. `latest` is whether the latest
+    moment for a start has come: the deadline is reached, or there is none. `acknowledges` and `replaces` are
+    what the settings want once the node is drained for it.
     """
 
     event: MaintenanceEvent
@@ -164,6 +166,7 @@ class JudgedEvent:
     until: datetime | None = None
     overruled: str = ""
     due: bool = False
+    latest: bool = False
     acknowledges: bool = False
     replaces: bool = False
 
@@ -223,7 +226,8 @@ class DrainState:
 class NodePlan:
     """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
-    `record` is the profile's data about the node after this pass.
+    `record` is the profile's data about the node after this pass. `urgency` is its place in the order of the
+    nodes, None if no event requires a drain.
     """
 
     node: str
@@ -240,6 +244,7 @@ class NodePlan:
     record: CaseRecord | None = None
     todo: Actions = Actions()
     draining: DrainState = DrainState()
+    urgency: Urgency | None = None
 
     @property
     def acts(self) -> bool:

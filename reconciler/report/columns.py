@@ -12,6 +12,7 @@ from typing import Any
 
 from reconciler.model.actions import ActionName, actions
 from reconciler.model.plan import NodePlan
+from reconciler.model.record import State
 from reconciler.report.values import (
     Document,
     blocker_value,
@@ -122,6 +123,12 @@ def _event_rows(events: list[Document], _: bool) -> Iterator[Row]:
             yield "overruled", f"{event['overruled']}; {event['timing']}"
 
 
+def _turn(plan: NodePlan) -> str | None:
+    """Return what gives a node its turn, None if it does not wait for one."""
+    waits = plan.urgency is not None and plan.after is State.REQUIRED
+    return str(plan.urgency) if waits else None
+
+
 def _reasons(steps: list[Document]) -> list[str]:
     return [step["because"] for step in steps if step["because"]]
 
@@ -202,6 +209,11 @@ COLUMNS = (
         cell=Cell("event", lambda node: "; ".join(event_line(event) for event in node["events"])),
         log=LogField("events", lambda plan: [f"{one.event.kind} {one.event.status}" for one in plan.events]),
         place=FIRST,
+    ),
+    Column(
+        "urgency",
+        _turn,
+        heading=lambda urgency: urgency or "",
     ),
     Column(
         "transitions",

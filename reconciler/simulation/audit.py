@@ -8,6 +8,7 @@ from reconciler.model.actions import ActionName
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
 from reconciler.simulation.log import Actor, Happening
+from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.world import World
 
 
@@ -15,13 +16,14 @@ class Audit:
     """Listens to a world's log.
 
     `violations` are sentences; there should never be one. The audit checks that pods are evicted only from
-    cordoned nodes, that our cordons never exceed the budget (except for exempt kinds), and that no eviction
-    takes a PodDisruptionBudget below the healthy pods that it requires.
+    cordoned nodes, that our cordons never exceed the budget (except for exempt kinds that are due), and that
+    no eviction takes a PodDisruptionBudget below the healthy pods that it requires.
     """
 
     def __init__(self, world: World, settings: Settings) -> None:
         """Listen to the log of this world."""
         self._world = world
+        self._settings = settings
         self._budget = settings.budget
         self.violations: list[str] = []
         self.events: Counter[str] = Counter()
@@ -61,7 +63,7 @@ class Audit:
         zone = [one for one in out if one.zone == node.zone]
         self.most_out = max(self.most_out, len(out))
         self.most_out_in_a_zone = max(self.most_out_in_a_zone, len(zone))
-        if any(event.kind in self._budget.exempt for event in self._world.platform.reported(name)):
+        if any(self._is_exempt(event, node) for event in self._world.platform.reported(name)):
             return
         if not node.ready:
             # It was out of service already, and needs no second place.
@@ -69,6 +71,11 @@ class Audit:
         self._compare("maxUnavailable", out, list(nodes.values()), name)
         in_zone = [one for one in nodes.values() if one.zone == node.zone]
         self._compare("perZone", zone, in_zone, name)
+
+    def _is_exempt(self, event: VmEvent, node: Node) -> bool:
+        """Return whether the event waits for no place: it is of an exempt kind, and its deadline has come."""
+        lead = self._settings.event_policy(event.kind, node.labels).lead_time
+        return event.kind in self._budget.exempt and self._world.now >= event.not_before - lead
 
     def _compare(self, limit: str, out: list[Node], total: list[Node], name: str) -> None:
         wanted = self._budget.max_unavailable if limit == "maxUnavailable" else self._budget.per_zone

@@ -54,9 +54,18 @@ def out(nodes: Iterable[Node], policy: Settings, now: datetime) -> set[str]:
     }
 
 
-def exempt(node: NodePlan, policy: Settings) -> bool:
-    """Return whether the node has an event for which it waits for no place."""
-    return any(one.asks and one.starts and one.event.kind in policy.budget.exempt for one in node.events)
+def exempt(plan: NodePlan, node: Node, policy: Settings, now: datetime) -> bool:
+    """Return whether the node has an event of an exempt kind that is due: it waits for no place."""
+    return any(
+        one.asks and one.starts and one.event.kind in policy.budget.exempt and _is_due(one, node, policy, now)
+        for one in plan.events
+    )
+
+
+def _is_due(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
+    event, meaning = one.event, policy.event_policy(one.event.kind, node.labels)
+    dated = event.status is Status.SCHEDULED and event.not_before is not None
+    return not dated or event.not_before is None or now >= event.not_before - meaning.lead_time
 
 
 def full(limit: Limit | None, out: set[str], among: set[str]) -> bool:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconciler.machines import aks, openshift
+from reconciler.model.event import Kind
 from reconciler.model.node import Condition, Node
-from reconciler.model.record import Cordon
+from reconciler.model.record import Cordon, State
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws import checked
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
-from tests.support.builders import NOW, REQUEST, minutes
+from tests.support.builders import IMDS, NOW, REQUEST, minutes
 from tests.support.worlds import carry_on, in_pool, look, world_of
 
 PLACES = Hits()
@@ -32,7 +36,7 @@ def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, pol
     for node in plan.nodes:
         if not node.starts or node.node in out or node.node in gone:
             continue
-        if not checked.exempt(node, policy):
+        if not checked.exempt(node, fleet[node.node], policy, NOW):
             PLACES.count()
             zone = {name for name, other in fleet.items() if other.zone == node.zone}
             pool = {name for name, other in fleet.items() if other.pool == node.pool}
@@ -70,6 +74,68 @@ def test_two_nodes_never_take_the_last_place_and_the_earlier_one_gets_it() -> No
 
     assert [node.node for node in plan.nodes if node.starts] == ["b"]
     assert "b (ours, starting)" in next(iter(builders.plan_of(plan, "c").holds)).reason
+
+
+def far(kind: str, hours: float) -> str:
+    """A request for an event so many hours ahead."""
+    return f'{{"kind":"{kind}","notBefore":"{(NOW + minutes(60 * hours)).isoformat()}"}}'
+
+
+@pytest.mark.parametrize("kind", ["Terminate", "Preempt"])
+def test_an_exempt_kind_waits_like_any_other_until_it_is_due(kind: str) -> None:
+    nodes = [builders.node(f"n{number}", annotations={REQUEST: far(kind, 336)}) for number in range(10)]
+    world = world_of(nodes)
+    policy = builders.settings("budget: {maxUnavailable: 10%}")
+    plan, _ = look(world, policy)
+
+    assert [node.node for node in plan.nodes if node.starts] == ["n0"]
+    lead = policy.event_policy(Kind(kind), {}).lead_time
+    due = NOW + timedelta(hours=336) - lead
+    (hold,) = builders.plan_of(plan, "n1").holds
+    assert (hold.code, hold.until) == ("budgetLeft", due)
+    late, _ = look(world, policy, due)
+    assert {node.node for node in late.nodes if node.starts} == {f"n{number}" for number in range(1, 10)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(("Redeploy", "Started", None), ("Reboot", "Scheduled", 168), id="what has started"),
+        pytest.param(("Reboot", "Scheduled", 4.5), ("Reboot", "Scheduled", 4.6), id="the earlier deadline"),
+        pytest.param(("Terminate", "Scheduled", 5), ("Reboot", "Scheduled", 4.58), id="the longer lead time"),
+        pytest.param(("Reboot", "Scheduled", 168), ("Redeploy", "Scheduled", None), id="one with a date"),
+        pytest.param(("Redeploy", "Scheduled", None), ("Reboot", "Scheduled", None), id="the worse kind"),
+    ],
+)
+def test_the_more_urgent_node_gets_the_only_place(
+    first: tuple[str, str, float | None], second: tuple[str, str, float | None]
+) -> None:
+    def node(number: int, event: tuple[str, str, float | None]) -> Node:
+        kind, status, hours = event
+        at = "" if hours is None else strategies.rfc1123(NOW + minutes(60 * hours))
+        told = {"EventId": kind, "EventType": kind, "EventStatus": status, "NotBefore": at}
+        published = builders.published(told, vm=builders.vm_name(number))
+        return builders.on_vm(builders.node(f"n{number}", annotations={IMDS: published}), number)
+
+    # The node that is named first has the other event, so that names decide nothing.
+    world = world_of([node(0, second), node(1, first)])
+    policy = builders.settings("budget: {maxUnavailable: 1, exempt: []}\nevents: {Terminate: {leadTime: 4h}}")
+    plan, _ = look(world, policy)
+
+    assert [one.node for one in plan.nodes] == ["n1", "n0"]
+    assert [one.node for one in plan.nodes if one.starts] == ["n1"]
+
+
+def test_a_node_that_is_hidden_from_its_source_keeps_its_turn_and_one_that_is_not_loses_it() -> None:
+    held = builders.record(
+        State.REQUIRED, events=(builders.known(not_before=NOW + minutes(30), sources=("request",)),)
+    )
+    later = far("Reboot", 10)
+    moved = builders.held_node(held, "a", annotations={REQUEST: later.replace("+00:00", "Z")})
+    other = builders.node("b", annotations={REQUEST: far("Reboot", 5)})
+    plan, _ = look(world_of([moved, other]), builders.settings("budget: {maxUnavailable: 1}"))
+
+    assert [one.node for one in plan.nodes if one.starts] == ["b"]
 
 
 def test_the_deadline_does_not_beat_the_budget() -> None:

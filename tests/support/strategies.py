@@ -246,6 +246,7 @@ _asking_requests = st.sampled_from(
         builders.DRAIN_NOW,
         '{"kind":"Redeploy"}',
         '{"kind":"Preempt"}',
+        f'{{"kind":"Terminate","notBefore":"{(NOW + timedelta(days=14)).isoformat()}"}}',
         f'{{"kind":"Reboot","notBefore":"{(NOW + timedelta(minutes=20)).isoformat()}"}}',
     )
 )

@@ -1,0 +1,39 @@
+"""How urgent a node is, by its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconciler.model.event import Status
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.record import KnownEvent
+from reconciler.model.urgency import Urgency
+from reconciler.settings.schema import Settings
+
+
+def urgency_of(
+    judged: Iterable[JudgedEvent], hidden: Iterable[KnownEvent], node: Node, settings: Settings
+) -> Urgency | None:
+    """Return the urgency of a node: that of its most urgent event, None if no event requires a drain.
+
+    `judged` are the events that are reported now, without dismissed ones. `hidden` are those of the record
+    that no source can report now; they count with what the record keeps of them.
+    """
+    found = [_reported(one) for one in judged if one.asks and one.starts]
+    found += [_recorded(one, node, settings) for one in hidden]
+    return min(found, key=lambda one: one.key, default=None)
+
+
+def _reported(one: JudgedEvent) -> Urgency:
+    event = one.event
+    # A condition counts as started from its first moment, and says nothing about the end of the VM.
+    started = event.status is Status.STARTED and not event.condition
+    return Urgency(event.kind, one.deadline, started, event.date_unreadable)
+
+
+def _recorded(known: KnownEvent, node: Node, settings: Settings) -> Urgency:
+    policy = settings.policy(known.kind, known.condition, node.labels)
+    lead = policy.lead_time if policy is not None else None
+    deadline = known.not_before - lead if known.not_before and lead is not None else known.not_before
+    return Urgency(known.kind, deadline)
