@@ -14,6 +14,7 @@ from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
 from reconciler.decide.seen import DEFAULT, Seen, broken, untouchable
 from reconciler.engine import case as cases
+from reconciler.engine.exemption import is_exempt
 from reconciler.engine.profile import builtin
 from reconciler.engine.situation import Situation
 from reconciler.engine.state_machine import walk
@@ -115,7 +116,8 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     started = any(step.begins for step in walked.transitions)
     if started:
         progress.places = progress.places.take(node, "ours, starting")
-        if settings.budget.spacing > timedelta():
+        # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
+        if settings.budget.spacing > timedelta() and not is_exempt(situation):
             progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
     return follow_drain(one, walked, view, context, progress)
 

@@ -142,7 +142,7 @@ class Laws:
                 self._timed(one, node, policy, now)
             if one.node in out or one.node in gone:
                 continue
-            if not adopted and not checked.exempt(one, policy):
+            if not adopted and not checked.exempt(one, node, policy, now):
                 self.checked["3"] += 1
                 zone = {name for name, other in fleet.items() if other.zone == one.zone}
                 pool = {name for name, other in fleet.items() if other.pool == one.pool}

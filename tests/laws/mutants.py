@@ -311,8 +311,8 @@ MUTANTS = (
         8,
         "a lost node's place is a moment of change",
         "reconciler/checks/budget_left.py",
-        ", situation.places.eases_at)",
-        ")",
+        "(situation.places.eases_at, exempt_from(situation))",
+        "(exempt_from(situation),)",
     ),
     Mutant(
         9,

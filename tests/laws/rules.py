@@ -247,6 +247,14 @@ RULES = (
     ),
     Mutant(
         0,
+        "an exempt start moves no spacing",
+        "reconciler/decide/one_node.py",
+        " and not is_exempt(situation):",
+        ":",
+        "tests/decide/test_spacing.py",
+    ),
+    Mutant(
+        0,
         "an exempt kind waits for no spacing",
         "reconciler/checks/spacing_kept.py",
         "is_exempt(situation) or ",
