@@ -78,8 +78,9 @@ def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
 
     Two signals of one source with different ids stay two events: that source distinguishes them itself.
     """
-    joining = _Joining()
-    for signal in sorted(signals, key=_order):
+    in_order = sorted(signals, key=_order)
+    joining = _Joining(in_order)
+    for signal in in_order:
         joining.add(signal)
     return tuple(sorted((_merge(node, group) for group in joining.groups), key=_event_order))
 
@@ -97,10 +98,18 @@ class _SameKind:
 
 
 class _Joining:
-    """Joins signals that come in the order of `_order`; the work is linear in their number."""
+    """Joins signals that come in the order of `_order`; the work is linear in their number.
 
-    def __init__(self) -> None:
+    `expected` are all signals that will come: a source keeps its own ids apart, also one that comes later.
+    """
+
+    def __init__(self, expected: Iterable[Signal] = ()) -> None:
         self.groups: list[list[Signal]] = []
+        self._reported: dict[str, set[str]] = {}
+        for signal in expected:
+            if signal.id:
+                self._reported.setdefault(signal.source, set()).add(signal.id.casefold())
+        self._ids: list[set[str]] = []
         self._by_id: dict[str, int] = {}
         self._kinds: dict[str, _SameKind] = {}
         # By group: its sources, each with whether a signal of it has an id.
@@ -117,12 +126,14 @@ class _Joining:
             number = len(self.groups)
             self.groups.append([])
             self._sources.append({})
+            self._ids.append(set())
         if number not in kind.latest or (by_id and signal.not_before != kind.latest[number]):
             # Also a group that was passed because its date was too early: now it has a later one.
             kind.order.append(number)
         kind.latest[number] = signal.not_before
         if signal.id:
             self._by_id.setdefault(signal.id.casefold(), number)
+            self._ids[number].add(signal.id.casefold())
         sources = self._sources[number]
         sources[signal.source] = sources.get(signal.source, False) or bool(signal.id)
         self.groups[number].append(signal)
@@ -140,6 +151,9 @@ class _Joining:
     def _may_join(self, signal: Signal, kind: _SameKind, number: int) -> bool:
         with_id = self._sources[number].get(signal.source)
         if with_id is not None and (signal.id or with_id):
+            return False
+        if not self._ids[number].isdisjoint(self._reported.get(signal.source, ())):
+            # The same source reports this event under another id.
             return False
         latest = kind.latest[number]
         if signal.condition or signal.not_before is None or latest is None:

@@ -73,8 +73,7 @@ def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switch
 
 def _hides(reading: Reading, known: KnownEvent) -> bool:
     shown = [identity(signal) for signal in reading.signals]
-    mine = (known.kind, known.not_before, known.ids, known.condition)
-    return reading.tells_one and bool(shown) and not any(same_event(one, mine) for one in shown)
+    return reading.tells_one and bool(shown) and not any(same_event(one, known.identity) for one in shown)
 
 
 def _may_mean(signal: Signal, known: KnownEvent) -> bool:
@@ -108,7 +107,15 @@ def updated(
         sources_before = {source for old in before for source in old.sources}
         dated = seen.not_before or next((old.not_before for old in before if old.not_before), None)
         sources = tuple(sorted({*seen.sources, *sources_before}))
-        fresh.append(replace(seen, not_before=dated, sources=sources))
+        # A source that can't be read may still report it under its own id.
+        hidden = {
+            id_
+            for old in before
+            if any(is_silent(old, source, assessment, switched_on) for source in old.sources)
+            for id_ in old.ids
+        }
+        ids = tuple(sorted({*seen.ids, *hidden}))
+        fresh.append(replace(seen, not_before=dated, sources=sources, ids=ids))
     for old in record.events:
         silent = {source for source in old.sources if is_silent(old, source, assessment, switched_on)}
         if silent and not any(old.matches(one.event) for one in case.present):
@@ -131,12 +138,10 @@ def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
 
 
 def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
-    """Whether an event that requires a drain is not on record, or is recorded with another kind."""
+    """Whether an event that requires a drain is of a kind that is not on record, so it may evict more."""
+    kinds = {(old.kind, old.condition) for old in record.events}
     return any(
-        one.asks
-        and one.starts
-        and not any(old.matches(one.event) and (old.kind is one.event.kind) for old in record.events)
-        for one in judged
+        one.asks and one.starts and (one.event.kind, one.event.condition) not in kinds for one in judged
     )
 
 

@@ -50,37 +50,55 @@ class KnownEvent:
 
     def matches(self, other: KnownEvent | MaintenanceEvent) -> bool:
         """Whether both are the same event, by the rule in docs/design.md, 'The life of a case'."""
-        return same_event(
-            (self.kind, self.not_before, self.ids, self.condition),
-            (other.kind, other.not_before, other.ids, other.condition),
-        )
+        return same_event(self.identity, _identity_of(other))
+
+    @property
+    def identity(self) -> Identity:
+        """What distinguishes it from other events of its node."""
+        return _identity_of(self)
 
 
-Identity = tuple[Kind, datetime | None, tuple[str, ...], str]
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What distinguishes an event from the others of its node."""
+
+    kind: Kind
+    not_before: datetime | None
+    ids: tuple[str, ...]
+    sources: tuple[str, ...]
+    condition: str = ""
 
 
 def identity(signal: Signal) -> Identity:
     """Return what distinguishes a signal from others."""
-    return (signal.kind, signal.not_before, (signal.id,) if signal.id else (), signal.condition)
+    ids = (signal.id,) if signal.id else ()
+    return Identity(signal.kind, signal.not_before, ids, (signal.source,), signal.condition)
+
+
+def _identity_of(event: KnownEvent | MaintenanceEvent) -> Identity:
+    return Identity(event.kind, event.not_before, event.ids, event.sources, event.condition)
 
 
 def same_event(one: Identity, two: Identity) -> bool:
     """Whether two identities of one node are the same event.
 
     They are if they share an ID, without regard to case (IMDS writes upper-case GUIDs, Resource Graph
-    lower-case ones). They also are if kind (a Freeze may be a LiveMigration) and not_before (a minute either
-    way, or missing on one side) agree.
+    lower-case ones). Two IDs of one source are two events, because that source distinguishes them. Other
+    events are the same if kind (a Freeze may be a LiveMigration) and not_before (a minute either way, or
+    missing on one side) agree.
     """
-    if one[3] or two[3]:
-        return one[3] == two[3]
-    ids = {text.casefold() for text in one[2]}
-    if ids & {text.casefold() for text in two[2]}:
+    if one.condition or two.condition:
+        return one.condition == two.condition
+    ids, others = ({text.casefold() for text in each.ids} for each in (one, two))
+    if ids & others:
         return True
-    if one[0] != two[0] and not (one[0].is_pause and two[0].is_pause):
+    if ids and others and set(one.sources) & set(two.sources):
         return False
-    if one[1] is None or two[1] is None:
+    if one.kind != two.kind and not (one.kind.is_pause and two.kind.is_pause):
+        return False
+    if one.not_before is None or two.not_before is None:
         return True
-    return abs(one[1] - two[1]) <= SAME_MOMENT
+    return abs(one.not_before - two.not_before) <= SAME_MOMENT
 
 
 class ClaimKind(StrEnum):

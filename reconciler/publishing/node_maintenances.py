@@ -7,14 +7,16 @@ compared, so a pass with nothing new to show writes nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import count
 
 from reconciler.engine.case import known
 from reconciler.model.event import Status
 from reconciler.model.holds import HoldCode
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.moments import to_text
@@ -62,6 +64,7 @@ class NodeMaintenances:
         by_uid: dict[str, dict[str, Maintenance]] = {}
         for one in left.values():
             by_uid.setdefault(one.uid, {})[one.name] = one
+        naming = _Naming(prefix, dict(left))
         writes: list[MaintenanceWrite] = []
         unreadable: set[str] = set()
         for plan in sorted(fleet.plans, key=lambda one: one.node):
@@ -72,7 +75,7 @@ class NodeMaintenances:
                 unreadable.add(node.uid)
             shown, problems = guarded(
                 f"node {plan.node}: its NodeMaintenance objects are not changed",
-                partial(_of_plan, plan, node, by_uid.get(node.uid, {}), left, now),
+                partial(_of_plan, plan, node, by_uid.get(node.uid, {}), naming, now),
                 (),
             )
             if problems:
@@ -99,22 +102,78 @@ def _of_plan(
     plan: NodePlan,
     node: Node,
     own: Mapping[str, Maintenance],
-    existing: Mapping[str, Maintenance],
+    naming: _Naming,
     now: datetime,
 ) -> tuple[tuple[Maintenance | None, Maintenance], ...]:
-    """Return what the objects of a node are to show, each with the object that exists."""
-    left = dict(own)
-    found: list[tuple[Maintenance | None, Maintenance]] = []
-    for live in _living(plan):
-        have = _find(left, live.event)
+    """Return what the objects of a node are to show, each with the object that exists.
+
+    No two events share an object, and no event gets the name of an object of another one.
+    """
+    living = _living(plan)
+    found = _pairs([live.event for live in living], [one for one in own.values() if one.finished is None])
+    shown: list[tuple[Maintenance | None, Maintenance]] = []
+    taken = {have.name for have in found.values()}
+    for position, live in enumerate(living):
+        have = found.get(position)
+        name = have.name if have is not None else naming.free(node, live.event, taken)
+        taken.add(name)
         # The same event exists again after it was gone: its object is used again.
-        name = _name(node, live.event)
-        if have is None and not any(other is not None and other.name == name for other, _ in found):
-            have = existing.get(name)
-        found.append((have, _shown(live, plan, node, have, now)))
-        if have is not None:
-            left.pop(have.name, None)
-    return tuple(found)
+        have = have if have is not None else naming.existing.get(name)
+        shown.append((have, _shown(live, plan, node, have, name, now)))
+    return tuple(shown)
+
+
+def _pairs(events: Sequence[KnownEvent], objects: Sequence[Maintenance]) -> dict[int, Maintenance]:
+    """Return the object of each event that has one: first those that agree in most."""
+    found: dict[int, Maintenance] = {}
+    left = {one.name: one for one in objects}
+    for agree in (_equal, _share_an_id, KnownEvent.matches):
+        for position, event in enumerate(events):
+            if position in found:
+                continue
+            have = next((one for one in left.values() if agree(event, one.event)), None)
+            if have is not None:
+                found[position] = left.pop(have.name)
+    return found
+
+
+def _equal(one: KnownEvent, two: KnownEvent) -> bool:
+    return _key(one) == _key(two)
+
+
+def _key(event: KnownEvent) -> tuple[str, datetime | None, frozenset[str]]:
+    ids = frozenset(text.casefold() for text in event.ids)
+    return (event.condition or event.kind.value, event.not_before, ids)
+
+
+def _share_an_id(one: KnownEvent, two: KnownEvent) -> bool:
+    ids, others = ({text.casefold() for text in each.ids} for each in (one, two))
+    return not ids.isdisjoint(others) and one.matches(two)
+
+
+@dataclass(frozen=True, slots=True)
+class _Naming:
+    """How new objects are named: by their event, and so that no name is used twice.
+
+    `existing` are all objects of this installation by name. Objects of another prefix have other names.
+    """
+
+    prefix: str
+    existing: Mapping[str, Maintenance]
+
+    def free(self, node: Node, event: KnownEvent, taken: Collection[str]) -> str:
+        """Return the name of the event's object, which no other event of the node has `taken`."""
+        names = (self._name(node, event, number) for number in count())
+        return next(name for name in names if name not in taken)
+
+    def _name(self, node: Node, event: KnownEvent, number: int) -> str:
+        when = to_text(event.not_before) if event.not_before else ""
+        ids = ",".join(sorted(text.casefold() for text in event.ids))
+        parts = [node.uid, event.condition or event.kind.value, ids or when]
+        parts += [self.prefix] if self.prefix != DEFAULT_PREFIX else []
+        parts += [str(number)] if number else []
+        identity = "|".join(parts)
+        return f"{node.name[:_LONGEST_NODE]}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
 
 
 def _closings(fleet: Fleet) -> Iterator[datetime]:
@@ -136,18 +195,9 @@ def _living(plan: NodePlan) -> list[_Live]:
     return found
 
 
-def _find(left: Mapping[str, Maintenance], event: KnownEvent) -> Maintenance | None:
-    return next((one for one in left.values() if one.finished is None and one.event.matches(event)), None)
-
-
-def _name(node: Node, event: KnownEvent) -> str:
-    when = to_text(event.not_before) if event.not_before else ""
-    ids = ",".join(sorted(text.casefold() for text in event.ids))
-    identity = "|".join((node.uid, event.condition or event.kind.value, ids or when))
-    return f"{node.name[:_LONGEST_NODE]}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
-
-
-def _shown(live: _Live, plan: NodePlan, node: Node, have: Maintenance | None, now: datetime) -> Maintenance:
+def _shown(
+    live: _Live, plan: NodePlan, node: Node, have: Maintenance | None, name: str, now: datetime
+) -> Maintenance:
     judged, event = live.judged, live.event
     stage = _stage(live, plan)
     reason, message = _why(live, plan, stage)
@@ -164,7 +214,7 @@ def _shown(live: _Live, plan: NodePlan, node: Node, have: Maintenance | None, no
         DRAINED: stage in (Stage.DRAINED, Stage.STARTED, Stage.SETTLING) and _is_drained(plan),
     }
     return Maintenance(
-        name=have.name if have else _name(node, event),
+        name=name,
         node=node.name,
         uid=node.uid,
         kind=event.kind,

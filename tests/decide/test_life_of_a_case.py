@@ -656,3 +656,40 @@ def test_while_it_is_cordoned_the_claim_of_a_person_stays() -> None:
 
     assert codes(plan_of(plan)) == {"notClaimed"}
     assert isinstance(_by_hand(history, "bob"), ClaimRefused)
+
+
+STARTED = {**REBOOT, "EventStatus": "Started", "NotBefore": ""}
+
+
+def test_after_a_persons_uncordon_the_next_event_of_the_same_kind_starts_a_case() -> None:
+    history = _history(node(annotations={IMDS: builders.published(STARTED)}), node("b"))
+    history.until_still()
+    history.cluster.cordon("a", on=False)
+    history.until_still()
+    assert not history.cluster.nodes["a"].unschedulable
+
+    history.cluster.annotate("a", IMDS, builders.published(STARTED, {**STARTED, "EventId": "B2"}))
+    history.until_still()
+    assert history.cluster.nodes["a"].unschedulable
+    assert [one.ids for one in _kept(history.cluster).events] == [("B2",)]
+
+
+def test_a_request_under_another_number_is_another_request() -> None:
+    numbered = '{"kind": "Reboot", "id": "CHG-%d"}'
+    history = _history(node(annotations={REQUEST: numbered % 42}), node("b"))
+    history.until_still()
+    history.cluster.cordon("a", on=False)
+    history.until_still()
+    history.cluster.annotate("a", REQUEST, numbered % 43)
+    history.until_still()
+
+    assert history.cluster.nodes["a"].unschedulable
+
+
+def test_the_id_of_a_source_that_can_not_be_read_stays_on_record() -> None:
+    both = known(ids=("A1", "X1"), sources=("imds", "request"))
+    seen = {"a": (reading(signal(source="request", event_id="X1")), reading(source="imds", unknown="403"))}
+    plan = plan_of(planned(snapshot(held_node(record(events=(both,))), readings=seen)))
+
+    assert plan.record is not None
+    assert plan.record.events == (both,)

@@ -149,7 +149,23 @@ def test_a_record_is_empty_once_the_node_is_operational_and_nothing_is_dismissed
     ("one", "two", "same"),
     [
         pytest.param(known(ids=("A1",)), known(Kind.FREEZE, ids=("a1",)), True, id="an id in any letters"),
-        pytest.param(known(ids=("A1",)), known(ids=("B2",)), True, id="other ids, no date on either side"),
+        pytest.param(known(ids=("A1",)), known(ids=("B2",)), False, id="other ids of one source, no date"),
+        pytest.param(
+            known(ids=("A1",), not_before=NOW), known(ids=("B2",)), False, id="other ids, one without a date"
+        ),
+        pytest.param(
+            known(ids=("A1",), not_before=NOW),
+            known(ids=("B2",), not_before=NOW),
+            False,
+            id="and at one date",
+        ),
+        pytest.param(
+            known(ids=("A1",), sources=("arm", "imds")), known(ids=("B2",)), False, id="one source in common"
+        ),
+        pytest.param(
+            known(ids=("A1",)), known(ids=("CHG-42",), sources=("request",)), True, id="ids of two sources"
+        ),
+        pytest.param(known(ids=("A1",)), known(), True, id="an id that one side lacks"),
         pytest.param(
             known(not_before=NOW), known(not_before=NOW + minutes(1)), True, id="a minute either way"
         ),

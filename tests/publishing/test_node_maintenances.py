@@ -1,18 +1,21 @@
-"""NodeMaintenance objects that have ended: how long they are kept."""
+"""NodeMaintenance objects: one for each event, and how long those that have ended are kept."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from reconciler.model.event import Kind
+from reconciler.model.event import Kind, Status
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
+from reconciler.model.plan import JudgedEvent, NodePlan
+from reconciler.model.record import CaseRecord, State
 from reconciler.publishing.node_maintenances import NodeMaintenances
 from reconciler.publishing.publisher import Fleet, ObjectChanges
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX
+from tests.support.builders import NOW, PREFIX, known
 
 HISTORY = timedelta(days=7)
 FLEET = Fleet((), {}, builders.settings("history: 7d"), NOW)
@@ -35,3 +38,76 @@ def test_until_then_it_stays_and_the_plan_says_when_it_goes() -> None:
     found = NodeMaintenances().changes([young], FLEET)
 
     assert found == ObjectChanges(writes=(), moments=(NOW + timedelta(seconds=1),))
+
+
+def _shown(*ids: str, **more: Any) -> JudgedEvent:
+    return builders.judged(builders.event(ids=ids, **more))
+
+
+def _plan(*events: JudgedEvent, held: CaseRecord | None = None) -> NodePlan:
+    state = held.state if held is not None else State.OPERATIONAL
+    return NodePlan("a", "", "", state, state, events=events, record=held)
+
+
+def _pass(existing: dict[str, Maintenance], plan: NodePlan, prefix: str = PREFIX) -> list[str]:
+    """Write what a pass would, and return the names; a create under the name of an object fails."""
+    chosen = builders.settings(f"keys: {{prefix: {prefix}}}")
+    changes = NodeMaintenances().changes(
+        list(existing.values()), Fleet((plan,), {"a": builders.node()}, chosen, NOW)
+    )
+    for write in changes.writes:
+        assert isinstance(write, MaintenanceWrite)
+        assert write.exists is (write.name in existing)
+        assert write.wanted is not None
+        existing[write.name] = write.wanted
+    return [write.name for write in changes.writes if isinstance(write, MaintenanceWrite)]
+
+
+STARTED = {"status": Status.STARTED}
+SOON = {"not_before": NOW + timedelta(minutes=15)}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param((_shown("A1", **STARTED), _shown("B2", **SOON)), id="one started, one scheduled"),
+        pytest.param((_shown("B2", **SOON), _shown("A1", **STARTED)), id="in the other order"),
+        pytest.param((_shown("A1"), _shown("B2"), _shown("C3")), id="three without a date"),
+        pytest.param((_shown(**STARTED), _shown("B2", **STARTED)), id="one without an id"),
+        pytest.param((_shown("A1"), _shown("CHG-42", sources=("request",), **SOON)), id="two sources"),
+    ],
+)
+@pytest.mark.parametrize("held", [None, builders.record(events=(known(ids=("Z9",)),))])
+def test_each_event_has_its_own_object_and_the_next_pass_writes_nothing(
+    events: tuple[JudgedEvent, ...], held: CaseRecord | None
+) -> None:
+    existing: dict[str, Maintenance] = {}
+    first = _pass(existing, _plan(*events, held=held))
+
+    assert (
+        len(set(first)) == len(first) == len(events) + (held is not None and not _known_again(held, events))
+    )
+    assert _pass(existing, _plan(*events, held=held)) == []
+    assert _pass(existing, _plan(*reversed(events), held=held)) == []
+
+
+def _known_again(held: CaseRecord, events: tuple[JudgedEvent, ...]) -> bool:
+    return any(old.matches(one.event) for old in held.events for one in events)
+
+
+def test_an_event_never_gets_the_name_of_an_object_that_shows_another_one() -> None:
+    existing: dict[str, Maintenance] = {}
+    _pass(existing, _plan(_shown()))  # An event without an id, which gets one later.
+    _pass(existing, _plan(_shown("A1")))
+    assert len(existing) == 1
+
+    both = _plan(_shown("A1"), _shown())
+    _pass(existing, both)
+    assert sorted(one.ids for one in existing.values()) == [(), ("A1",)]
+    assert _pass(existing, both) == []
+
+
+def test_two_installations_give_one_event_two_names() -> None:
+    names = [_pass({}, _plan(_shown("A1")), prefix) for prefix in (PREFIX, "other.example.org")]
+
+    assert names[0] != names[1]

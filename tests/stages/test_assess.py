@@ -232,3 +232,13 @@ def test_a_reading_with_too_many_events_is_unknown_and_the_others_stay() -> None
     assert [event.sources for event in found.events] == [("request",)]
     assert [one.answer for one in found.readings] == [Answer.UNKNOWN, Answer.EVENT]
     assert "more than 100 events, 100 from here" in found.readings[0].because
+
+
+def test_a_source_keeps_its_ids_apart_where_another_source_names_the_later_one() -> None:
+    signals = [
+        signal(source=CONDITION, event_id="B2"),
+        signal(event_id="A1"),
+        signal(event_id="B2"),
+    ]
+
+    assert [event.ids for event in join("a", signals)] == [("A1",), ("B2",)]

@@ -89,6 +89,15 @@ def imds_events(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+reboots = st.fixed_dictionaries(
+    {
+        "EventId": st.sampled_from(("", *IDS)),
+        "EventType": st.just("Reboot"),
+        "EventStatus": st.sampled_from(("Scheduled", "Started")),
+        "NotBefore": st.sampled_from(("", rfc1123(NOW + timedelta(hours=1)))),
+    }
+)
+"""Reboots that differ only in their ids, dates and status."""
 _at_most_two_events = st.lists(imds_events(), max_size=2)
 
 
@@ -240,7 +249,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     return builders.on_vm(bare, instance)
 
 
-_asking_requests = st.sampled_from(
+asking_requests = st.sampled_from(
     (
         builders.DRAIN_NOW,
         builders.DRAIN_NOW,
@@ -260,7 +269,7 @@ def asking_nodes(draw: st.DrawFn, name: str) -> Node:
         name,
         zone=draw(_zones),
         pool=draw(_pools),
-        annotations={REQUEST: draw(_asking_requests)},
+        annotations={REQUEST: draw(asking_requests)},
         conditions=(builders.quiet(),),
     )
     return builders.on_vm(bare, int(name.removeprefix("n")))
