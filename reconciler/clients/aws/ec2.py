@@ -35,6 +35,17 @@ PAGE = 1000
 
 _LONGEST_PROBLEM = 300
 
+# Regions get new parameters at different times; China and GovCloud have their own.
+_UNKNOWN = frozenset(
+    {
+        "UnknownParameter",
+        "InvalidParameter",
+        "InvalidParameterValue",
+        "InvalidParameterCombination",
+        "UnsupportedOperation",
+    }
+)
+
 Ec2 = Callable[[str], Any]
 """Makes the EC2 client of a region; boto3 has no types."""
 
@@ -84,6 +95,7 @@ class Aws:
         """Use this factory of clients; `clock` (seconds) is for patience."""
         self._ec2 = ec2
         self._clock = clock
+        self._without_managed: set[str] = set()
 
     def ask(self, scopes: Sequence[str]) -> tuple[Listing[str, InstanceEvent], ...]:
         """Query each region once; raises nothing."""
@@ -108,24 +120,43 @@ class Aws:
                 # A node names its region: what that breaks harms this region only.
                 internal(f"EC2 has no client for {region}", error)
             return _failed(region, error)
-        statuses: list[Any] = []
         try:
-            pages = client.get_paginator("describe_instance_status").paginate(
-                Filters=[{"Name": "event.code", "Values": sorted(aws.CODES)}],
-                # An instance that AWS has stopped is in the middle of its event.
-                IncludeAllInstances=True,
-                # Nodes of EKS Auto Mode: an account can hide them by default.
-                IncludeManagedResources=True,
-                PaginationConfig={"PageSize": PAGE},
-            )
-            for page in pages:
-                statuses += page.get("InstanceStatuses", [])
+            try:
+                statuses = self._statuses(client, managed=region not in self._without_managed)
+            except Exception as error:
+                if region in self._without_managed or not _is_unknown_parameter(error):
+                    raise
+                log.warning("EC2 in %s does not know IncludeManagedResources; it is asked without", region)
+                statuses = self._statuses(client, managed=False)
+                self._without_managed.add(region)
             return aws.listing(region, statuses)
         except Exception as error:  # noqa: BLE001 - one region harms itself only
             if not _is_botos(error):
                 # An answer that breaks the program harms its region only.
                 internal(f"EC2's answer in {region} can't be read", error)
             return _failed(region, error)
+
+    @staticmethod
+    def _statuses(client: Any, *, managed: bool) -> list[Any]:
+        """Return InstanceStatuses of all pages; `managed` includes nodes of EKS Auto Mode."""
+        pages = client.get_paginator("describe_instance_status").paginate(
+            Filters=[{"Name": "event.code", "Values": sorted(aws.CODES)}],
+            # An instance that AWS has stopped is in the middle of its event.
+            IncludeAllInstances=True,
+            # An account can hide them by default.
+            **({"IncludeManagedResources": True} if managed else {}),
+            PaginationConfig={"PageSize": PAGE},
+        )
+        return [status for page in pages for status in page.get("InstanceStatuses", [])]
+
+
+def _is_unknown_parameter(error: Exception) -> bool:
+    """Whether EC2, or an older boto3, does not know a parameter; only IncludeManagedResources is new."""
+    from botocore.exceptions import ClientError, ParamValidationError
+
+    if isinstance(error, ParamValidationError):
+        return True
+    return isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _UNKNOWN
 
 
 def _is_botos(error: Exception) -> bool:
