@@ -6,19 +6,18 @@ progress display only after the nodes are cordoned.
 
 from __future__ import annotations
 
-import getpass
 import signal
-import socket
 import threading
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jobs import options
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
+from jobs.runtime.person import person
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from reconciler.claim import ClaimRefused, claim
@@ -29,8 +28,11 @@ from reconciler.eviction.filters import Action
 from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase, WaitLimit
 from reconciler.model.node import Node, Wanted
-from reconciler.model.plan import PodVerdict
+from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
+
+if TYPE_CHECKING:
+    from jobs.runtime.events_by_hand import EventsByHand
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,36 +240,83 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
 
 
 def _drain(asked: Asked, connection: Connection, cluster: Cluster, nodes: list[Node]) -> int:
-    clock, stop = SystemClock(), threading.Event()
-    claimed = [node for node in nodes if _claim(node, asked, cluster, clock)]
+    clock, stop, told = SystemClock(), threading.Event(), _Told(person())
+    claimed = [node for node in nodes if _claim(node, asked, cluster, clock, told)]
     failed = len(claimed) < len(nodes)
     # As with kubectl, a refused pod leaves the node cordoned, and nothing is evicted from it.
-    orders = [order for node in claimed if (order := _order(node, asked, cluster, clock)) is not None]
+    orders = [order for node in claimed if (order := _order(node, asked, cluster, clock, told)) is not None]
     failed |= len(orders) < len(claimed)
 
+    from jobs.runtime.events_by_hand import EventsByHand
     from jobs.runtime.progress import Bars
     from reconciler.clients.kubernetes.eviction import Evictions
     from reconciler.drainer import Drainer
 
+    events = EventsByHand(connection)
     evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
     with ended_by_signals(stop), Bars() as bars:
         drainer = Drainer(evictions, clock, on_progress=bars.show)
         try:
             for order in orders:
                 drainer.start(order)
+            # Only now, because the drains must not wait for them.
+            told.write(events)
             while not stop.is_set() and not drainer.wait(0):
                 drainer.wait(0.5)
         finally:
             drainer.close()
         ended = drainer.progress()
+    by_name = {node.name: node for node in claimed}
     for order in orders:
         failed |= not _print_end(order, ended[order.node], asked, stopped=stop.is_set())
+        told.end(by_name[order.node], ended[order.node], stopped=stop.is_set())
+    told.write(events)
     return 128 + signal.SIGINT if stop.is_set() else int(failed)
 
 
-def _claim(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> bool:
-    who = f"{getpass.getuser()}@{socket.gethostname()}"
-    write = claim(node, asked.options.prefix, who, clock.now())
+class _Told:
+    """The Events about this command that are not written yet."""
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+        self._notices: list[tuple[Node, Notice]] = []
+
+    def add(self, node: Node, reason: str, message: str, *, warning: bool = False) -> None:
+        """Add one Event."""
+        kind = NoticeType.WARNING if warning else NoticeType.NORMAL
+        self._notices.append((node, Notice(reason, message, kind)))
+
+    def end(self, node: Node, ended: DrainProgress, *, stopped: bool) -> None:
+        """Add how the drain of a node ended; a node that is gone needs no Event."""
+        pods = f"{ended.gone} of {ended.total} pods gone"
+        match ended.phase:
+            case Phase.NODE_GONE:
+                return
+            case Phase.DRAINED:
+                self.add(node, "MaintenanceDrained", f"drained by {self.who}, by hand: {pods}")
+            case Phase.TIMED_OUT:
+                blocked = "; ".join(f"{one.pod}: {one.because}" for one in ended.blockers)
+                message = f"not drained in time by {self.who}, by hand: {pods}"
+                self.add(
+                    node,
+                    "MaintenanceDrainTimedOut",
+                    f"{message}; {blocked}" if blocked else message,
+                    warning=True,
+                )
+            case _:
+                how = "was stopped" if stopped else f"failed: {ended.error}"
+                message = f"the drain by {self.who}, by hand, {how}; {pods}"
+                self.add(node, "MaintenanceStopped", message, warning=True)
+
+    def write(self, events: EventsByHand) -> None:
+        """Write what was added since the last time."""
+        notices, self._notices = self._notices, []
+        for node, notice in notices:
+            events.write(node, notice)
+
+
+def _claim(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told: _Told) -> bool:
+    write = claim(node, asked.options.prefix, told.who, clock.now())
     if isinstance(write, ClaimRefused):
         echo(f"{node.name}: {write.because}", err=True)
         return False
@@ -279,11 +328,13 @@ def _claim(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> bo
     except ClusterError as error:
         echo(f"{node.name}: {error}", err=True)
         return False
+    if write.unschedulable:
+        told.add(node, "MaintenanceCordon", f"cordoned by {told.who}, to drain it by hand")
     echo(f"{node.name}: {'cordoned' if write.unschedulable else 'was cordoned already'}")
     return True
 
 
-def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> DrainOrder | None:
+def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told: _Told) -> DrainOrder | None:
     try:
         options, seen = _options(asked, cluster, node)
     except ClusterError as error:
@@ -294,6 +345,9 @@ def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock) -> Dr
     if seen.refused:
         for blocker in seen.refused:
             echo(f"{node.name}: cannot delete {blocker.pod}: {blocker.because}", err=True)
+        because = "; ".join(f"{one.pod}: {one.because}" for one in seen.refused)
+        message = f"the drain by {told.who}, by hand, evicts nothing: {because}"
+        told.add(node, "MaintenanceStopped", message, warning=True)
         undo = f"reconciler release {node.name} undoes it"
         echo(f"{node.name}: nothing was evicted; it stays cordoned, {undo}", err=True)
         return None

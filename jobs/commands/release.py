@@ -8,11 +8,14 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
+from jobs.runtime.events_by_hand import EventsByHand
+from jobs.runtime.person import person
 from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, RecordUnreadable
 from reconciler.model.node import Node, Wanted
+from reconciler.model.plan import Notice
 from reconciler.publishing.registry import ANNOTATIONS, CONDITIONS
 from reconciler.release import publications_off
 from reconciler.release import release as released
@@ -50,6 +53,11 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -
         nodes = {node.name: node for node in cluster.nodes(wanted)}
         chosen = list(names) or list(nodes)
         results = [_release_one(name, nodes.get(name), cluster, prefix, reset=reset) for name in chosen]
+        events, who = EventsByHand(connection), person()
+        for name, (line, ok) in zip(chosen, results, strict=True):
+            if line and ok:
+                message = f"{line.removeprefix(f'{name}: ')} by {who}, by hand"
+                events.write(nodes[name], Notice("MaintenanceStopped", message))
         if not list(names) and not any(line for line, _ in results):
             echo("no node has labels or annotations of the reconciler")
         for line, ok in results:

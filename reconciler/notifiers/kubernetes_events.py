@@ -47,6 +47,14 @@ class KubernetesEvents:
 
     def notify(self, notification: Notification) -> None:
         """Write the Event once; a failure is logged. Raises LockLost."""
+        try:
+            self.send(notification)
+        except ClusterError as error:
+            node, reason = notification.node, notification.notice.reason
+            log.warning("an event was not written: node=%s reason=%s error=%s", node, reason, error)
+
+    def send(self, notification: Notification) -> None:
+        """Write the Event once; raises LockLost and ClusterError."""
         self._guard()
         node, notice = notification.node, notification.notice
         now = to_text(datetime.fromtimestamp(self._wall(), UTC))
@@ -65,7 +73,4 @@ class KubernetesEvents:
             "lastTimestamp": now,
             "count": 1,
         }
-        try:
-            self._connection.send(Request("POST", core("default") / "events", body=body))
-        except ClusterError as error:
-            log.warning("an event was not written: node=%s reason=%s error=%s", node, notice.reason, error)
+        self._connection.send(Request("POST", core("default") / "events", body=body))

@@ -137,6 +137,8 @@ def test_what_blocks_is_named_when_the_time_is_up_and_the_same_command_goes_on(
 
     assert blocked.code == 1
     assert "waits for PDB default/web: needs 1 healthy, has 1" in blocked.err
+    told = {one["reason"]: one["message"] for one in scene.api.list("events") if one["type"] == "Warning"}
+    assert "PDB default/web" in told["MaintenanceDrainTimedOut"]
     scene.api.delete("poddisruptionbudgets", "web", "default")
     again = programs.run("drain", node)
     assert again.code == 0, again.err

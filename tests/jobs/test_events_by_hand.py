@@ -1,0 +1,135 @@
+"""What a person does by hand is told in Events on the node, and goes on without the permission for them."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli import main
+from jobs.runtime.person import person
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
+
+LISTS = {
+    "/api/v1/pods": "PodList",
+    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
+    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
+}
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+@dataclass
+class Cluster:
+    """One node, its pods, and the Events that were written on it."""
+
+    stub: Stub
+    kubeconfig: Path
+    events: list[dict[str, Any]]
+    pods: list[dict[str, Any]]
+    refused: int = 0
+
+    def run(self, *arguments: str) -> int:
+        return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
+
+    def told(self) -> list[tuple[str, str]]:
+        return [(one["type"], one["reason"]) for one in self.events]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    node: dict[str, Any] = {
+        "kind": "Node",
+        "metadata": {"name": "n", "uid": "u", "resourceVersion": "1", "labels": {}, "annotations": {}},
+        "spec": {},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+    def answer(asked: Asked) -> Answer:
+        if asked.query.get("watch") == "true":
+            return Answer(hang=True)
+        if asked.path == EVENTS:
+            if made.refused:
+                made.refused += 1
+                return status(403, "Forbidden", "no")
+            made.events.append(json.loads(asked.body))
+            return json_answer({}, 201)
+        if asked.path in LISTS:
+            items = made.pods if asked.path == "/api/v1/pods" else []
+            listed = {"kind": LISTS[asked.path], "metadata": {"resourceVersion": "1"}, "items": items}
+            return json_answer(listed)
+        if asked.path == "/api/v1/nodes":
+            return json_answer({"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": [node]})
+        if asked.path != "/api/v1/nodes/n":
+            return status(404, "NotFound", "nothing is here")
+        if asked.method == "PATCH":
+            body = json.loads(asked.body)
+            node["spec"] |= body.get("spec", {})
+            for part in ("labels", "annotations"):
+                merged = node["metadata"][part] | body.get("metadata", {}).get(part, {})
+                node["metadata"][part] = {key: value for key, value in merged.items() if value is not None}
+        return json_answer(node)
+
+    stub = Stub(answer)
+    made = Cluster(stub, stub.write_kubeconfig(tmp_path / "kubeconfig"), [], [])
+    yield made
+    stub.close()
+
+
+def unmanaged() -> dict[str, Any]:
+    """A pod that a drain refuses."""
+    return {
+        "metadata": {"name": "naked", "namespace": "web", "uid": "p", "resourceVersion": "1"},
+        "spec": {"nodeName": "n", "containers": []},
+        "status": {"phase": "Running"},
+    }
+
+
+def test_a_drain_by_hand_and_its_release_are_told_on_the_node(cluster: Cluster) -> None:
+    assert cluster.run("drain", "n") == 0
+    assert cluster.told() == [("Normal", "MaintenanceCordon"), ("Normal", "MaintenanceDrained")]
+    assert all(person() in one["message"] for one in cluster.events)
+
+    assert cluster.run("release", "n") == 0
+    assert cluster.told()[2:] == [("Normal", "MaintenanceStopped")]
+    assert cluster.events[-1]["message"] == f"released and uncordoned by {person()}, by hand"
+    assert {one["involvedObject"]["name"] for one in cluster.events} == {"n"}
+
+
+def test_a_drain_that_a_pod_refuses_is_a_warning_that_names_the_pod(cluster: Cluster) -> None:
+    cluster.pods.append(unmanaged())
+
+    assert cluster.run("drain", "n") == 1
+    assert cluster.told() == [("Normal", "MaintenanceCordon"), ("Warning", "MaintenanceStopped")]
+    assert "web/naked" in cluster.events[-1]["message"]
+
+
+def test_what_changes_nothing_writes_no_event(cluster: Cluster) -> None:
+    assert cluster.run("release", "n") == 0
+    assert cluster.run("drain", "n", "--dry-run") == 0
+    assert cluster.events == []
+
+
+def test_without_the_permission_the_drain_goes_on_and_says_so_once(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.refused = 1
+
+    assert cluster.run("drain", "n") == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1] == "n: drained, 0 pods gone"
+    assert printed.err.count("no Events are written (needs create events in default)") == 1
+    assert cluster.refused == 2
+
+
+def test_a_container_without_a_name_for_its_user_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 65532")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert person().startswith(f"{os.getuid()}@")
