@@ -1,6 +1,10 @@
-"""Drains side by side on a real API server: ours, `kubectl drain`, and a bare loop that is the floor.
+"""Drains side by side on a real API server: ours, `kubectl drain`, and two bare loops.
 
-    python -m tests.bench.drains [--rounds N] [--pods 20,100,250] [--nodes 50] [--fleet-rounds N]
+    python -m tests.bench.drains [--rounds N] [--pods 20,100,250] [--nodes 50] [--fleet-rounds N] [--timeline]
+
+`ours` is the drainer, `command` is `reconciler drain`, measured from its first write to the node on. `floor`
+evicts everything at once, and `loop` one pod per budget at a time. `--timeline` prints when
+evictions were asked for, and when budgets allowed one, by tenths of a second.
 
 Every row starts from the same: one cordoned node, pods of as many Deployments as there are budgets (each with
 maxUnavailable 10 %), replacements ready after 0.2 s, pods gone 0.6 s after their deletion. Rows alternate
@@ -11,26 +15,27 @@ pods are watched, and each budget's ready pods are counted against what it asks 
 from __future__ import annotations
 
 import argparse
-import json
+import itertools
 import math
+import os
 import statistics
 import subprocess
+import sys
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import urllib3
-
 from reconciler import USER_AGENT
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.eviction import Evictions
 from reconciler.drainer import Drainer
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
-from tests.support.controlplane.api import Api, ApiError
+from tests.bench import bare
+from tests.bench.timeline import BudgetNews, Timeline, as_table
+from tests.support.controlplane.api import Api
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
@@ -38,8 +43,8 @@ from tests.support.controlplane.workloads import budget, deployment
 from tests.support.fakes.clock import SystemClock
 
 _POOL = Pool("np")
-_FLOOR = "bench-floor"
 _PATIENCE = 600.0
+_TURNS = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,15 @@ class Result:
     seconds: float
     requests: int
     overdrawn: int
+    timeline: Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to drain nodes, and its user agent in the audit log."""
+
+    drain: Callable[[ControlPlane, list[str]], None]
+    user_agent: str
 
 
 def main() -> None:
@@ -61,17 +75,30 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=50, help="drained at once in the end, 10 pods each")
     parser.add_argument("--fleet-rounds", type=int, default=1)
     parser.add_argument("--without", default="", help="rows to leave out, comma-separated")
+    parser.add_argument("--timeline", action="store_true", help="evictions and news of budgets by time")
     asked = parser.parse_args()
     rows = {name: row for name, row in _ROWS.items() if name not in asked.without.split(",")}
     with ControlPlane(ready_after=0.2, deleted_after=0.6) as plane:
-        print("| nodes | pods | row | seconds (median) | by round | requests | overdrawn | of the floor |")
-        print("|---|---|---|---|---|---|---|---|")
+        lines = [
+            "| nodes | pods | row | seconds | by round | requests | overdrawn | of loop | of floor |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ]
+        measured = []
         for pods in (int(text) for text in asked.pods.split(",") if text):
-            _print(1, pods, _measure(plane, rows, asked.rounds, pods=pods, budgets=20))
+            results = _measure(plane, rows, asked.rounds, pods=pods, budgets=20)
+            lines += _lines(1, pods, results)
+            measured.append((f"{pods} pods on 1 node", results))
         if asked.nodes:
             pods = asked.nodes * 10
             results = _measure(plane, rows, asked.fleet_rounds, pods=pods, budgets=50, nodes=asked.nodes)
-            _print(asked.nodes, pods, results)
+            lines += _lines(asked.nodes, pods, results)
+            measured.append((f"{pods} pods on {asked.nodes} nodes", results))
+        print("\n".join(lines))
+        if asked.timeline:
+            for what, results in measured:
+                for number in range(max(map(len, results.values()))):
+                    print(f"\n{what}, round {number + 1}\n")
+                    print(as_table({name: runs[number].timeline for name, runs in results.items()}))
 
 
 def _measure(
@@ -84,19 +111,22 @@ def _measure(
         for name in names[number % len(names) :] + names[: number % len(names)]:
             leaving = _prepare(plane, pods, budgets=budgets, nodes=nodes)
             results[name].append(_run(plane, rows[name], leaving))
+            print(f"{pods} pods, {name}: {results[name][-1].seconds:.2f} s", file=sys.stderr, flush=True)
     return results
 
 
-def _print(nodes: int, pods: int, results: dict[str, list[Result]]) -> None:
-    floor = statistics.median(one.seconds for one in results["floor"]) if "floor" in results else math.nan
+def _lines(nodes: int, pods: int, results: dict[str, list[Result]]) -> list[str]:
+    medians = {name: statistics.median(one.seconds for one in runs) for name, runs in results.items()}
+    lines = []
     for name, runs in results.items():
-        seconds = statistics.median(one.seconds for one in runs)
-        requests = statistics.median(one.requests for one in runs)
-        spread = " ".join(f"{one.seconds:.2f}" for one in runs)
-        overdrawn = sum(one.overdrawn for one in runs)
-        share = f"{seconds / floor:.2f}"
-        reported = [nodes, pods, name, f"{seconds:.2f}", spread, f"{requests:.0f}", overdrawn, share]
-        print(f"| {' | '.join(map(str, reported))} |", flush=True)
+        shown = [nodes, pods, name, f"{medians[name]:.2f}", " ".join(f"{one.seconds:.2f}" for one in runs)]
+        shown += [
+            f"{statistics.median(one.requests for one in runs):.0f}",
+            sum(one.overdrawn for one in runs),
+        ]
+        shown += [f"{medians[name] / medians.get(other, math.nan):.2f}" for other in ("loop", "floor")]
+        lines.append(f"| {' | '.join(map(str, shown))} |")
+    return lines
 
 
 def _prepare(plane: ControlPlane, pods: int, *, budgets: int, nodes: int) -> list[str]:
@@ -104,20 +134,18 @@ def _prepare(plane: ControlPlane, pods: int, *, budgets: int, nodes: int) -> lis
     api = plane.api
     plane.clean()
     leaving = [api.create("nodes", _POOL.node(number))["metadata"]["name"] for number in range(nodes)]
-    apps = {f"app{number}": len(range(number, pods, budgets)) for number in range(min(pods, budgets))}
+    # The disruption controller may keep the former ReplicaSet of a name, and then counts no pods.
+    turn = next(_TURNS)
+    apps = {f"app{number}x{turn}": len(range(number, pods, budgets)) for number in range(min(pods, budgets))}
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(lambda app: api.create("deployments", _deployment(app, apps[app])), apps))
+        wait_for("ready pods", lambda: _ready(api) >= pods, seconds=300, every=0.2)
         list(
             threads.map(
                 lambda app: api.create("poddisruptionbudgets", budget(app, max_unavailable="10%")), apps
             )
         )
-    wait_for(
-        "ready pods",
-        lambda: _ready(api) >= pods and _settled(api, apps),
-        seconds=300,
-        every=0.2,
-    )
+    wait_for("counted budgets", lambda: _settled(api, apps), seconds=300, every=0.2)
     for node in leaving:
         api.patch("nodes", node, {"spec": {"unschedulable": True}})
     for number in range(nodes, nodes + max(4, nodes)):
@@ -180,22 +208,24 @@ class Sampler:
                 self.overdrawn += sum(healthy[app] < desired for app, desired in self._desired.items())
 
 
-Row = Callable[[ControlPlane, list[str]], None]
-
-
 def _run(plane: ControlPlane, row: Row, nodes: list[str]) -> Result:
     since = datetime.now(UTC)
-    sampler = Sampler(plane)
-    begin = time.perf_counter()
-    row(plane, nodes)
-    seconds = time.perf_counter() - begin
+    sampler, news = Sampler(plane), BudgetNews(plane)
+    row.drain(plane, nodes)
+    until = datetime.now(UTC)
     overdrawn = sampler.stop()
+    allowed = news.stop()
     left = [pod for node in nodes for pod in plane.api.list("pods", fields=f"spec.nodeName={node}")]
     assert not left, f"{len(left)} pods are left"
-    agent = _AGENTS[row]
     # The log is written a moment after the answer.
-    count = len(plane.audit_entries(user_agent=agent, since=since))
-    return Result(seconds, count, overdrawn)
+    requests = plane.audit_entries(user_agent=row.user_agent, since=since)
+    if row.drain is _command:
+        # Its start is measured by tests.bench.start.
+        since = min(entry.timestamp for entry in requests if entry.verb == "patch")
+    evictions = [entry for entry in requests if entry.subresource == "eviction"]
+    return Result(
+        (until - since).total_seconds(), len(requests), overdrawn, Timeline(since, evictions, allowed)
+    )
 
 
 def _ours(plane: ControlPlane, nodes: list[str]) -> None:
@@ -214,114 +244,27 @@ def _ours(plane: ControlPlane, nodes: list[str]) -> None:
     connection.close()
 
 
+def _command(plane: ControlPlane, nodes: list[str]) -> None:
+    flags = ["--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={_PATIENCE:.0f}s"]
+    command = [sys.executable, "-m", "jobs", "drain", *nodes, *flags]
+    environment = {**os.environ, "KUBECONFIG": str(plane.kubeconfig)}
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+
+
 def _kubectl(plane: ControlPlane, nodes: list[str]) -> None:
     flags = ["--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={_PATIENCE:.0f}s"]
     command = [str(plane.kubectl), f"--kubeconfig={plane.kubeconfig}", "drain", *nodes, *flags]
     subprocess.run(command, check=True, capture_output=True)
 
 
-def _floor(plane: ControlPlane, nodes: list[str]) -> None:
-    """All evictions at once, a refused one again when its budget allows one; then until all are gone."""
-    with Api(plane.kubeconfig, user_agent=_FLOOR, connections=60) as api:
-        left: dict[str, str] = {}
-        for node in nodes:
-            for pod in api.list("pods", fields=f"spec.nodeName={node}"):
-                left[pod["metadata"]["name"]] = pod["metadata"]["labels"]["app"]
-        changed = threading.Condition()
-        refused: dict[str, set[str]] = defaultdict(set)
-        allows: dict[str, int] = defaultdict(int)
-        over = threading.Event()
-        threads = ThreadPoolExecutor(50)
-
-        def evict(name: str) -> None:
-            try:
-                api.evict(name)
-            except ApiError as error:
-                if error.status == 404:
-                    return
-                if error.status != 429:
-                    raise
-                with changed:
-                    app = left[name]
-                    refused[app].add(name)
-                again(app)
-
-        def on_budget(event: dict[str, dict[str, dict[str, str]]]) -> None:
-            app = event["object"]["metadata"]["name"]
-            allows[app] = int(event["object"].get("status", {}).get("disruptionsAllowed", 0))
-            again(app)
-
-        def again(app: str) -> None:
-            with changed:
-                waiting = refused[app]
-                now = [waiting.pop() for _ in range(min(allows[app], len(waiting)))]
-                allows[app] -= len(now)
-            for pod in now:
-                threads.submit(evict, pod)
-
-        def on_pod(event: dict[str, dict[str, dict[str, str]]]) -> None:
-            if str(event["type"]) == "DELETED":
-                with changed:
-                    left.pop(event["object"]["metadata"]["name"], None)
-                    changed.notify_all()
-
-        names = list(left)
-        watches = [_Watch(api, "apis/policy/v1/poddisruptionbudgets", on_budget, over)]
-        watches += [
-            _Watch(api, f"api/v1/pods?fieldSelector=spec.nodeName%3D{node}", on_pod, over) for node in nodes
-        ]
-        for name in names:
-            threads.submit(evict, name)
-        with changed:
-            assert changed.wait_for(lambda: not left, _PATIENCE)
-        over.set()
-        for watch in watches:
-            watch.close()
-        threads.shutdown()
-
-
-class _Watch:
-    """A plain watch from now on."""
-
-    def __init__(
-        self,
-        api: Api,
-        path: str,
-        on_event: Callable[[dict[str, dict[str, dict[str, str]]]], None],
-        over: threading.Event,
-    ) -> None:
-        joint = "&" if "?" in path else "?"
-        self._over = over
-        self._on_event = on_event
-        self._response = api._pool.request(
-            "GET",
-            f"{api.url}/{path}{joint}watch=true",
-            preload_content=False,
-            timeout=urllib3.Timeout(_PATIENCE),
-        )
-        self._thread = threading.Thread(target=self._follow)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Leave it."""
-        self._response.shutdown()
-        self._thread.join()
-        self._response.close()
-
-    def _follow(self) -> None:
-        rest = b""
-        try:
-            while chunk := self._response.read1(1 << 16):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    self._on_event(json.loads(line))
-        except urllib3.exceptions.HTTPError:
-            if not self._over.is_set():
-                raise
-
-
-_ROWS: dict[str, Row] = {"ours": _ours, "floor": _floor, "kubectl": _kubectl}
-_AGENTS: dict[Row, str] = {_ours: USER_AGENT.split("/")[0], _floor: _FLOOR, _kubectl: "kubectl"}
+_OURS = USER_AGENT.split("/")[0]
+_ROWS: dict[str, Row] = {
+    "ours": Row(_ours, _OURS),
+    "command": Row(_command, _OURS),
+    "loop": Row(bare.loop, bare.LOOP),
+    "floor": Row(bare.floor, bare.FLOOR),
+    "kubectl": Row(_kubectl, "kubectl"),
+}
 
 
 if __name__ == "__main__":
