@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
+from reconciler.model.event import Status
 from reconciler.model.holds import WaitsFor
+from reconciler.model.plan import JudgedEvent
+from reconciler.settings.schema import Settings
+
+
+def cannot_wait(one: JudgedEvent, settings: Settings, now: datetime) -> bool:
+    """Return whether the node may be lost at any moment because of this event.
+
+    The event has started, its deadline is reached `now`, or it is of an exempt kind and has no deadline.
+    """
+    if not (one.asks and one.starts):
+        return False
+    if one.deadline is None and one.event.kind in settings.budget.exempt:
+        return True
+    return has_started(one) or (one.deadline is not None and one.deadline <= now)
+
+
+def has_started(one: JudgedEvent) -> bool:
+    """Return whether the event has started, so that the platform may take the node now."""
+    # A condition counts as started from its first moment, and says nothing about the end of the node.
+    return one.event.status is Status.STARTED and not one.event.condition
 
 
 @check("othersFirst", waits_for=WaitsFor.TURN)
 def others_first(situation: Situation) -> CheckResult:
-    """Pass for every other node, and for our own node when no other node waits for a drain."""
+    """Pass for every other node, and for our own node when no other node waits for a drain.
+
+    A drain that is stuck is not waited for, and nothing is once our own node may be lost at any moment.
+    """
+    if any(cannot_wait(one, situation.settings, situation.now) for one in situation.judged):
+        return passed()
     if situation.own_node and situation.waiting_nodes:
         others = f"{situation.waiting_nodes} other nodes wait for a drain"
         reason = f"the reconciler runs on it, so it goes last: {others}"

@@ -9,6 +9,7 @@ from functools import partial
 
 from reconciler.decide.acknowledging import acknowledgements
 from reconciler.decide.context import PassContext
+from reconciler.decide.draining import holds_slot
 from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_replacement
@@ -78,6 +79,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         replace(ledger, replaced=missing),
         acknowledged,
         pools_in_replacement(seen, snapshot.machines, faults),
+        holding={one.node.name for one in seen if holds_slot(snapshot.drains.get(one.node.name))},
     )
     keys = {
         one.node.name: faults.of(

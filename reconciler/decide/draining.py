@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
-from reconciler.checks.others_first import others_first
+from reconciler.checks.others_first import cannot_wait, has_started, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
 from reconciler.decide.planned import Decided, node_patch, node_plan
@@ -17,6 +18,7 @@ from reconciler.engine.state_machine import Walk
 from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drains import Blocker, DrainOptions, DrainOrder, DrainProgress, Phase
 from reconciler.model.holds import HoldCode
+from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import (
     Actions,
@@ -31,14 +33,37 @@ from reconciler.publishing.publisher import Showing
 from reconciler.publishing.registry import node_signs
 from reconciler.publishing.standing import Standing
 
+STUCK_AFTER = timedelta(minutes=5)
+"""How long a drain may make no progress while our own node waits for it."""
+
+HEAD_START = timedelta(seconds=30)
+"""How long our own node waits for a drain that has just begun, although its own deadline is reached.
+
+Our own pod goes with it, and another one needs a moment to take over.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A recorded drain that is not done, and its progress in this process, if there is any."""
+
+    node: Node
+    record: CaseRecord
+    view: cases.CaseView
+    progress: DrainProgress | None
+
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The drain after this pass: the record, the order for the drainer, and what holds it."""
+    """The drain after this pass: the record, the order for the drainer, and what holds it.
+
+    An order with a hold is not given. `waits` holds a drain that goes on.
+    """
 
     record: CaseRecord
     order: DrainOrder | None = None
     hold: Hold | None = None
+    waits: Hold | None = None
     kept: tuple[Blocker, ...] = ()
     notices: tuple[Notice, ...] = ()
 
@@ -57,11 +82,15 @@ def follow_drain(
     # While a node is drained, what holds its uncordon does not matter yet.
     holds = list(walked.holds)
     if drain is not None and under_way and wanted:
-        step, holds = _go_on(node, step.record, drain, drained, context, progress), []
+        begun = _Begun(node, step.record, view, drained)
+        step, holds = _go_on(begun, context, progress), []
+    progress.holding.discard(node.name)
     record = step.record
     # Count with the new record: when the last other node is drained, our own node starts in this pass.
-    if under_way and record.drain and not record.drain.done and node.name != context.snapshot.own_node:
+    if under_way and node.name != context.snapshot.own_node and _is_awaited(step, drained, context.now):
         progress.undrained += 1
+        since = record.drain.since if record.drain is not None else context.now
+        progress.begun = max(since, progress.begun or since)
     unread = context.snapshot.problems.pods.get(node.name)
     if unread and under_way:
         holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
@@ -69,7 +98,9 @@ def follow_drain(
     if step.order is not None and step.hold is not None:
         holds.append(step.hold)
     if order is not None:
-        progress.drains += 1
+        progress.drains += order.slots is not None and not _yields(drained)
+        if step.waits is not None:
+            holds.append(step.waits)
         if drained is not None:
             holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
     standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
@@ -91,18 +122,13 @@ def follow_drain(
     return node_plan(one, walked, decided, todo, DrainState(step.kept, shown))
 
 
-def _go_on(
-    node: Node,
-    record: CaseRecord,
-    drain: DrainRecord,
-    drained: DrainProgress | None,
-    context: PassContext,
-    progress: Progress,
-) -> _Step:
+def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     """Return the next step of a drain that is not done: it ends, is tried again, or continues."""
-    settings = context.settings
-    order = drain_order(node, record.events, drain.since, settings, context.snapshot, begun=record.since)
-    held = _held_drain(node, context, progress)
+    settings, node, record, drained = context.settings, begun.node, begun.record, begun.progress
+    drain = record.drain
+    assert drain is not None
+    order = _order(begun, context)
+    held = _held_drain(begun, order, context, progress)
     found = _pods_left(node, order.options, context)
     kept = found.kept if found is not None else ()
     # The pods do not show what else the drainer waits for, such as the detachment of volumes.
@@ -119,7 +145,8 @@ def _go_on(
             kept=kept,
             notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
         )
-    return _Step(record, order, held, kept)
+    waits = running(drained) and drained is not None and drained.waits_for_slot
+    return _Step(record, order, held, _no_slot(node, context) if waits else None, kept)
 
 
 def _unjudged(hold: Hold | None) -> bool:
@@ -127,24 +154,46 @@ def _unjudged(hold: Hold | None) -> bool:
     return hold is not None and hold.code == HoldCode.NAMESPACES_READABLE
 
 
-def _held_drain(node: Node, context: PassContext, progress: Progress) -> Hold | None:
-    """Return why the drain of a cordoned node has to wait, None if it continues."""
+def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress: Progress) -> Hold | None:
+    """Return why the drain of a cordoned node has to wait, None if it continues.
+
+    A drain without a limit for slots waits neither for a slot nor for other nodes.
+    """
+    node, drained = begun.node, begun.progress
     if node.has_taint(AUTOSCALER_TAINT):
         return left_to_us.hold(node.name, AUTOSCALER_DELETES)
     if node.name == context.snapshot.own_node and progress.undrained:
         others = f"{progress.undrained} other nodes are being drained"
         reason = f"the reconciler runs on it, so it goes last: {others}"
-        return others_first.hold(node.name, reason)
+        until = _own_turn(begun.view, context, progress)
+        if until is None or until > context.now:
+            return replace(others_first.hold(node.name, reason), until=until)
     unread = context.snapshot.problems.namespaces
     if unread:
         # A rule that selects namespaces by label would not find the pods that it is to spare.
         return Hold(node.name, HoldCode.NAMESPACES_READABLE, f"the namespaces can't be read: {unread}")
+    if order.slots is None or _yields(drained):
+        return None
+    # A drain that holds a slot is not stopped for one that would begin.
+    held = 0 if holds_slot(drained) else len(progress.holding)
+    return _no_slot(node, context) if progress.drains + held >= order.slots else None
+
+
+def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) -> datetime | None:
+    """Return from when on our own node waits for no other (UTC), None if it waits for all of them."""
+    settings, now = context.settings, context.now
+    urgent = [event for event in view.present if cannot_wait(event, settings, now)]
+    if not urgent:
+        return None
+    if any(has_started(event) or event.event.kind in settings.budget.exempt for event in urgent):
+        return now
+    return shifted(progress.begun or now, HEAD_START)
+
+
+def _no_slot(node: Node, context: PassContext) -> Hold:
     limit = context.settings.drain.max_concurrent_nodes
-    if progress.drains >= limit:
-        return Hold(
-            node.name, HoldCode.DRAIN_SLOT, f"{limit} nodes are drained at once (drain.maxConcurrentNodes)"
-        )
-    return None
+    reason = f"{limit} nodes are drained at once (drain.maxConcurrentNodes)"
+    return Hold(node.name, HoldCode.DRAIN_SLOT, reason)
 
 
 def _pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey | None:
@@ -164,3 +213,51 @@ def _blocked(drained: DrainProgress | None) -> str:
 def running(drained: DrainProgress | None) -> bool:
     """Whether a drain is in progress in this process."""
     return drained is not None and drained.phase is Phase.RUNNING
+
+
+def holds_slot(drained: DrainProgress | None) -> bool:
+    """Whether a drain in this process uses one of the slots."""
+    return drained is not None and running(drained) and drained.slot
+
+
+def _yields(drained: DrainProgress | None) -> bool:
+    """Whether a drain in this process goes on without a slot, and takes one itself when it can go on."""
+    return running(drained) and not holds_slot(drained)
+
+
+def is_stuck(drained: DrainProgress | None, recorded: DrainRecord | None, now: datetime) -> bool:
+    """Whether our own node does not wait for a drain: it has made no progress for long.
+
+    An earlier attempt timed out and this one does not make progress, or it is blocked for `STUCK_AFTER`.
+    """
+    if drained is not None and running(drained):
+        if drained.blocked_since is None or drained.waits_for_slot:
+            return False
+        if now - drained.blocked_since >= STUCK_AFTER:
+            return True
+    return recorded is not None and recorded.attempt > 1
+
+
+def _is_awaited(step: _Step, drained: DrainProgress | None, now: datetime) -> bool:
+    """Whether our own node waits for this node. A drain that something else holds may take for ever."""
+    recorded = step.record.drain
+    if recorded is None or recorded.done is not None:
+        return False
+    held = step.hold is not None and step.hold.code != HoldCode.DRAIN_SLOT
+    return not held and not is_stuck(drained, recorded, now)
+
+
+def _order(begun: _Begun, context: PassContext) -> DrainOrder:
+    """Return the order for the recorded drain.
+
+    A node that may be lost at any moment needs no slot if its event is of an exempt kind, or if we run on it.
+    """
+    settings, node, record, drain = context.settings, begun.node, begun.record, begun.record.drain
+    assert drain is not None
+    order = drain_order(node, record.events, drain.since, settings, context.snapshot, begun=record.since)
+    own = node.name == context.snapshot.own_node
+    lost = any(
+        cannot_wait(event, settings, context.now) and (own or event.event.kind in settings.budget.exempt)
+        for event in begun.view.present
+    )
+    return order if lost else replace(order, slots=settings.drain.max_concurrent_nodes)

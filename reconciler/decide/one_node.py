@@ -8,7 +8,7 @@ from datetime import timedelta
 from reconciler.checks import CHECKS
 from reconciler.decide.acknowledging import taken_back
 from reconciler.decide.context import PassContext
-from reconciler.decide.draining import follow_drain, running
+from reconciler.decide.draining import follow_drain, holds_slot, is_stuck, running
 from reconciler.decide.planned import Decided, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
@@ -49,8 +49,9 @@ def _leave(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
     """Return the plan of a node that can't be judged: nothing is changed, and a drain that runs goes on."""
     node = one.node
     drained = context.snapshot.drains.get(node.name)
-    if running(drained):
-        progress.drains += 1
+    progress.holding.discard(node.name)
+    progress.drains += holds_slot(drained)
+    if running(drained) and not is_stuck(drained, None, context.now):
         progress.undrained += node.name != context.snapshot.own_node
     reason = f"an error in this program, see its log; nothing is changed here: {one.problem}"
     decided = Decided(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from reconciler.decide.replacing import PoolKey
 from reconciler.engine.budget import DisruptionBudget
@@ -14,7 +15,12 @@ from reconciler.model.snapshot import Ledger
 
 @dataclass(slots=True)
 class Progress:
-    """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far."""
+    """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far.
+
+    `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
+    decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
+    the last of them began (UTC).
+    """
 
     places: DisruptionBudget
     ledger: Ledger
@@ -22,13 +28,16 @@ class Progress:
     pools: dict[PoolKey, str] = field(default_factory=dict)
     drains: int = 0
     undrained: int = 0
+    begun: datetime | None = None
+    holding: set[str] = field(default_factory=set)
     plans: list[NodePlan] = field(default_factory=list)
 
     def saved(self) -> Progress:
         """Return a copy, from which `restore` takes back what a node's failed decision left."""
-        return replace(self, pools=dict(self.pools))
+        return replace(self, pools=dict(self.pools), holding=set(self.holding))
 
     def restore(self, before: Progress) -> None:
         """Take back all that changed since `before` was saved; `plans` only ever get whole plans."""
         self.places, self.ledger, self.pools = before.places, before.ledger, before.pools
-        self.drains, self.undrained = before.drains, before.undrained
+        self.drains, self.undrained, self.holding = before.drains, before.undrained, before.holding
+        self.begun = before.begun

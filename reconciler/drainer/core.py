@@ -50,6 +50,7 @@ class DrainCore:
         self._last: datetime | None = None
         self._touched: set[str] = set()
         self._live: set[str] = set()
+        self._line: dict[str, None] = {}
         self._ended = 0
 
     def step(self, event: Event, now: datetime) -> tuple[Command, ...]:
@@ -263,25 +264,52 @@ class DrainCore:
     def _advance(self, now: datetime, commands: list[Command]) -> None:
         self._reopen_watches(now, commands)
         free = 0 if self._quiet_until is not None else self._limits.parallel - self._in_flight()
-        # In the order in which they were started, which is the order of the plan.
-        for node, drain in self._drains.items():
-            if node not in self._dirty:
-                continue
-            try:
-                wanted = drain.advance(self._pdbs, free, now)
-            except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
-                self._fail(drain, error, now)
-                continue
-            free -= sum(isinstance(command, Write) for command in wanted)
-            commands += wanted
-        self._touched |= self._dirty
-        self._dirty.clear()
+        self._dirty |= self._next_in_line()
+        while self._dirty:
+            # In the order in which they were started, which is the order of the plan.
+            for node, drain in self._drains.items():
+                if node not in self._dirty:
+                    continue
+                drain.slot_free = self._slot_free(drain)
+                try:
+                    wanted = drain.advance(self._pdbs, free, now)
+                except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
+                    self._fail(drain, error, now)
+                    continue
+                finally:
+                    self._stand_in_line(drain)
+                free -= sum(isinstance(command, Write) for command in wanted)
+                commands += wanted
+            self._touched |= self._dirty
+            # Each of them takes its slot now, or leaves the line.
+            self._dirty = self._next_in_line()
         if (
             self._budget_watch is None
             and None not in self._reopen
             and any(self._drains[node].wants_budgets for node in self._live)
         ):
             self._open_budgets(now, commands)
+
+    def _slot_free(self, drain: NodeDrain) -> bool:
+        """Return whether there is a slot for the drain, after those that wait for one for longer."""
+        slots = drain.order.slots
+        if slots is None or drain.holds_slot:
+            return True
+        used = sum(self._drains[node].holds_slot for node in self._live if self._drains[node].running)
+        for node in self._line:
+            if node == drain.order.node:
+                break
+            used += 1
+        return used < slots
+
+    def _next_in_line(self) -> set[str]:
+        return {node for node in self._line if self._slot_free(self._drains[node])}
+
+    def _stand_in_line(self, drain: NodeDrain) -> None:
+        if drain.running and drain.waits_for_slot:
+            self._line.setdefault(drain.order.node)
+        else:
+            self._line.pop(drain.order.node, None)
 
     def _reopen_watches(self, now: datetime, commands: list[Command]) -> None:
         for node in [node for node, at in self._reopen.items() if at <= now]:

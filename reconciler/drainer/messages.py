@@ -27,6 +27,7 @@ class Limits:
     - `reread_every`: the longest time for which a drain relies on its watches. A watch event can get lost, so
       after this time the pods are listed again, and evictions no longer wait for the list of budgets.
     - `overdue`: the time after a pod's grace period after which the pods are listed again.
+    - `slot_kept`: how long a drain keeps its slot after its last pod left, before it counts as blocked.
     """
 
     parallel: int = 50
@@ -42,6 +43,7 @@ class Limits:
     longest_wait: timedelta = timedelta(minutes=5)
     reread_every: timedelta = timedelta(seconds=30)
     overdue: timedelta = timedelta(seconds=5)
+    slot_kept: timedelta = timedelta(seconds=5)
 
     def asked_wait(self, seconds: float | None) -> timedelta:
         """Return the pause that an answer asks for, between 0 and `longest_wait`."""

@@ -37,6 +37,9 @@ from reconciler.model.ports import Listed, PodChange, PodGone
 # webhook, and is evicted again.
 _SPARED_AFTER = timedelta(seconds=60)
 
+# A restart that takes longer counts as blocked.
+_RESTARTED_WITHIN = timedelta(seconds=60)
+
 
 class Stage(Enum):
     """The progress of one pod."""
@@ -90,6 +93,10 @@ class NodeDrain:
     wants_budgets: bool = False
     in_flight: int = 0
     now: datetime | None = None
+    slot_free: bool = True
+    holds_slot: bool = False
+    waits_for_slot: bool = False
+    blocked_since: datetime | None = None
     _pods: dict[str, Tracked] = field(default_factory=dict)
     _had: set[str] = field(default_factory=set)
     _in_this_watch: set[str] = field(default_factory=set)
@@ -109,6 +116,8 @@ class NodeDrain:
     _empty_since: datetime | None = None
     _left_attached: tuple[str, ...] = ()
     _retry_at: datetime | None = None
+    _progress_at: datetime | None = None
+    _looked: bool = False
     _wakes: list[datetime] = field(default_factory=list)
 
     @property
@@ -127,7 +136,8 @@ class NodeDrain:
                     self._forget_all_but(self._in_this_watch)
                 self.listed = True
             case PodGone(uid):
-                self._pods.pop(uid, None)
+                if self._pods.pop(uid, None) is not None:
+                    self._progress_at = now
                 self._gone.add(uid)
                 self._gone_since_read.add(uid)
             case pod:
@@ -224,7 +234,7 @@ class NodeDrain:
         if error is not None:
             return self._refused(tracked, answer.write, error, pdbs, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
-        tracked.asked_at = now
+        tracked.asked_at = self._progress_at = now
         if restarted:
             tracked.stage = Stage.RESTARTED
             tracked.because = (
@@ -267,14 +277,20 @@ class NodeDrain:
     # Commands.
 
     def advance(self, pdbs: PdbTracker, free: int, now: datetime) -> list[Command]:
-        """Return the commands, with at most `free` writes. Set `wake`, `waits_on` and `starved`."""
+        """Return the commands, with at most `free` writes. Set `wake`, `waits_on` and `starved`.
+
+        A drain that needs a slot evicts only while it holds one. It takes one if `slot_free`, else it sets
+        `waits_for_slot`. It gives the slot back when it is blocked.
+        """
         self.now = now
         if not self.running:
             return []
         self._wakes.clear()
         self.waits_on.clear()
-        self.starved = False
+        self.starved = self.waits_for_slot = False
         commands = list(self._advance(pdbs, free, now))
+        if self.running:
+            self._count_progress(now)
         self.wake = min(self._wakes, default=None) if self.running else None
         return commands
 
@@ -297,7 +313,44 @@ class NodeDrain:
             escalations=tuple(self._escalations(blockers, now)),
             error=self.error,
             finished=self.finished,
+            slot=self.running and self.order.slots is not None and (self.holds_slot or self._begins),
+            waits_for_slot=self.running and self.waits_for_slot,
+            blocked_since=self.blocked_since if self.running else None,
         )
+
+    @property
+    def _begins(self) -> bool:
+        """Whether it has not seen yet what there is to evict."""
+        return not self._looked and not self.error
+
+    def _count_progress(self, now: datetime) -> None:
+        """Note since when it is blocked, and give its slot back if it is."""
+        remaining = self._remaining()
+        goes_on = self._begins or (not remaining and not self.error) or self._leaves(remaining, now)
+        self.blocked_since = None if goes_on else self.blocked_since or now
+        # A budget that allows one eviction at a time does not cost the slot after each of them.
+        kept = self._progress_at is not None and not self._due(self._progress_at + self.limits.slot_kept, now)
+        asks = self.in_flight > 0 or self._check_asked is not None
+        self.holds_slot = self.holds_slot and (goes_on or kept or asks)
+
+    def _leaves(self, remaining: list[Tracked], now: datetime) -> bool:
+        """Return whether a pod is on its way and not late. A pod that is late may never leave."""
+        moments = [self._gone_at(tracked) for tracked in remaining]
+        moments += [
+            tracked.asked_at + _RESTARTED_WITHIN
+            for tracked in remaining
+            if tracked.stage is Stage.RESTARTED and tracked.asked_at is not None
+        ]
+        # Each of these moments is a wake-up.
+        late = [self._due(at, now) for at in moments if at is not None]
+        return not all(late)
+
+    def _may_evict(self) -> bool:
+        """Return whether it needs no slot or holds one; take one if one is free."""
+        if self.order.slots is None or self.holds_slot:
+            return True
+        self.holds_slot, self.waits_for_slot = self.slot_free, not self.slot_free
+        return self.holds_slot
 
     def _advance(self, pdbs: PdbTracker, free: int, now: datetime) -> Iterator[Command]:
         timeout = self.order.timeout
@@ -313,6 +366,7 @@ class NodeDrain:
         yield from self._reread(now)
         if not self.listed:
             return
+        self._looked = True
         self._rejudge(now)
         refused = [tracked for tracked in self._pods.values() if tracked.judged.action is Action.REFUSE]
         if refused:
@@ -414,7 +468,7 @@ class NodeDrain:
         node, number, pod = self.order.node, self.number, tracked.pod
         own = tracked.judged.tier is Tier.OWN
         if self.order.options.use_delete:
-            return Delete(node, number, pod, self._grace(pod), own)
+            return Delete(node, number, pod, self._grace(pod), own) if self._may_evict() else None
         budgets = pdbs.covering(pod)
         if len(budgets) == 1:
             closed = pdbs.closed_until(budgets[0], pod, now, self.limits.backoff_last)
@@ -427,11 +481,13 @@ class NodeDrain:
                     prefix=self.order.options.prefix,
                     everywhere=self.order.restart_singletons,
                 ):
-                    return Restart(node, number, pod)
+                    return Restart(node, number, pod) if self._may_evict() else None
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
                 return None
         elif budgets and not tracked.because:
             tracked.because = two_budgets(budgets)
+        if not self._may_evict():
+            return None
         counted = tuple(budget for budget in budgets if asks(budget, pod))
         if not pdbs.take(counted, pod.uid):
             self.waits_on.update(budget.key for budget in counted)

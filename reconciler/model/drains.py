@@ -108,7 +108,8 @@ class DrainOrder:
 
     `since` is the start of this attempt (UTC); `timeout` counts from it (None: no timeout). `own_pod` is
     the `namespace/name` of the pod in which we run, which is evicted last. `namespaces` are the labels of
-    each namespace, for rules that select by them.
+    each namespace, for rules that select by them. `slots` is how many drains with such a limit may make
+    progress at once. A drain without one (None) needs no slot and takes none from others.
     """
 
     node: str
@@ -121,6 +122,7 @@ class DrainOrder:
     node_ready: bool = True
     own_pod: str | None = None
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    slots: int | None = None
 
 
 class Phase(StrEnum):
@@ -150,7 +152,9 @@ class Blocker:
 class DrainProgress:
     """The progress of one node's drain, as the drainer sees it.
 
-    `escalations` are the stages that were taken, a sentence each.
+    `escalations` are the stages that were taken, a sentence each. `slot` is whether a drain that runs uses
+    one of the slots of its order, `waits_for_slot` whether it could go on if it had one. `blocked_since` is
+    when it last made progress (UTC), None while pods leave.
     """
 
     node: str
@@ -165,3 +169,6 @@ class DrainProgress:
     escalations: tuple[str, ...] = ()
     error: str = ""
     finished: datetime | None = None
+    slot: bool = False
+    waits_for_slot: bool = False
+    blocked_since: datetime | None = None

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.plan import Verdict
-from tests.support.builders import ask, situation
+from tests.support.builders import NOW, ask, event, judged, minutes, situation
 
 
 @pytest.mark.parametrize(
@@ -16,3 +17,19 @@ from tests.support.builders import ask, situation
 )
 def test_only_our_own_node_waits_for_the_others(own: bool, waiting: int, verdict: Verdict) -> None:
     assert ask("othersFirst", replace(situation(), own_node=own, waiting_nodes=waiting)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        (event(not_before=NOW + minutes(60)), Verdict.FAILED),
+        (event(not_before=NOW + minutes(5)), Verdict.PASSED),
+        (event(), Verdict.FAILED),
+        (event(status=Status.STARTED), Verdict.PASSED),
+        (event(Kind.PREEMPT), Verdict.PASSED),
+    ],
+)
+def test_our_own_node_waits_until_its_deadline_only(told: MaintenanceEvent, verdict: Verdict) -> None:
+    seen = replace(situation(None, judged(told)), own_node=True, waiting_nodes=1)
+
+    assert ask("othersFirst", seen).verdict is verdict

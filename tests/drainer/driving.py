@@ -224,6 +224,7 @@ class Drive:
         own_pod: str | None = None,
         restart_singletons: bool = False,
         node_ready: bool = True,
+        slots: int | None = None,
     ) -> None:
         """Start a node's drain now; `since` is when the attempt began."""
         order = order_for(node, since=since, timeout=timeout, options=options)
@@ -234,6 +235,7 @@ class Drive:
                 own_pod=own_pod,
                 restart_singletons=restart_singletons,
                 node_ready=node_ready,
+                slots=slots,
             )
         )
 

@@ -21,6 +21,7 @@ from tests.laws.pool_rules import POOL_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
+from tests.laws.slot_rules import SLOT_RULES
 from tests.laws.trials import ROOT, files_of, try_all
 from tests.laws.waiting_rules import WAITING_RULES
 
@@ -910,6 +911,7 @@ MUTANTS = (
     *CLIENT_RULES,
     *CLOUD_RULES,
     *SERVING_RULES,
+    *SLOT_RULES,
     *WAITING_RULES,
     *POOL_RULES,
     *RIGHTS_RULES,

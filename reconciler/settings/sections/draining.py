@@ -77,7 +77,10 @@ class Drain(Section):
         "reported, and the next pass tries again.",
     )
     max_concurrent_nodes: Count = Field(
-        default=10, description="The largest number of nodes that are drained at once."
+        default=10,
+        description="The largest number of nodes whose drains make progress at once. A drain that is "
+        "blocked, for example by a PodDisruptionBudget, takes no place from others. It continues when it "
+        "has a place again. A node with an event of `budget.exempt` that is due needs no place.",
     )
     ignore_daemon_sets: Flag = Field(
         default=True,
