@@ -52,10 +52,10 @@ def observe(
     Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
     needs permissions on nodes only; what else it may not read is in the problems.
 
-    Pods are read for the nodes that are being drained, with one request each; there are no other requests per
-    node. `capacity` keeps what a preview needs to find room on other nodes. Polled sources query their
-    services if the settings enable them and the ledger says that a query is due. `now` is aware. Machine
-    providers are queried only for nodes that may be replaced.
+    Pods are read for the nodes that are being drained, and for those on which a drain has left pods, with one
+    request each; there are no other requests per node. `capacity` keeps what a preview needs to find room on
+    other nodes. Polled sources query their services if the settings enable them and the ledger says that a
+    query is due. `now` is aware. Machine providers are queried only for nodes that may be replaced.
     """
     reader = outside.reader
     gaps = Gaps(rehearsed)
@@ -77,7 +77,8 @@ def observe(
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             readings[node.name] = ()
             node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
-    pods, unread_pods = _pods(reader, [name for name, one in readable.items() if one.being_drained], gaps)
+    drained = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
+    pods, unread_pods = _pods(reader, drained, gaps)
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     return Snapshot(
         nodes=nodes,

@@ -13,10 +13,10 @@ from reconciler.decide.planned import Decided, node_patch, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
-from reconciler.engine.orders import drain_order
+from reconciler.engine.orders import drain_options, drain_order
 from reconciler.engine.state_machine import Walk
 from reconciler.eviction.survey import Survey, survey
-from reconciler.model.drains import Blocker, DrainOptions, DrainOrder, DrainProgress, Phase
+from reconciler.model.drains import Blocker, DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
@@ -119,7 +119,25 @@ def follow_drain(
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
     decided = Decided(walked.state, record, tuple(holds))
-    return node_plan(one, walked, decided, todo, DrainState(step.kept, shown))
+    return node_plan(one, walked, decided, todo, _drain_state(one, record, step.kept, shown, context))
+
+
+def _drain_state(
+    one: Seen,
+    record: CaseRecord,
+    kept: tuple[Blocker, ...],
+    shown: DrainProgress | None,
+    context: PassContext,
+) -> DrainState:
+    """Return how far the drain is; one that is done names the pods that are still there."""
+    drain = record.drain
+    if drain is None or drain.done is None or not drain.kept.count:
+        return DrainState(kept, shown)
+    stays = drain.kept
+    options = drain_options(record.events, context.settings, one.node.labels)
+    if (found := _pods_left(one.node, options, context)) is not None:
+        kept, stays = found.kept, KeptPods.of(found.kept)
+    return DrainState(kept, shown, stays=str(stays) if stays.count else "")
 
 
 def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
@@ -133,9 +151,9 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     kept = found.kept if found is not None else ()
     # The pods do not show what else the drainer waits for, such as the detachment of volumes.
     if found is not None and found.drained and not running(drained):
-        left = f"; kept: {', '.join(blocker.pod for blocker in kept)}" if kept else ""
-        done = replace(record, drain=replace(drain, done=context.second))
-        return _Step(done, kept=kept, notices=(Notice("MaintenanceDrained", f"drained{left}"),))
+        stays = KeptPods.of(kept)
+        done = replace(record, drain=replace(drain, done=context.second, kept=stays))
+        return _Step(done, kept=kept, notices=(Notice("MaintenanceDrained", str(stays)),))
     if held is None and context.now - drain.since >= settings.drain.timeout:
         again = DrainRecord(context.second, drain.attempt + 1)
         message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from reconciler.model.drains import Behavior, DrainOptions, DrainOrder, Escalation, PodRule, WaitLimit
+from reconciler.model.drains import (
+    Behavior,
+    DrainOptions,
+    DrainOrder,
+    Escalation,
+    PodRule,
+    Refusals,
+    WaitLimit,
+)
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
@@ -24,7 +32,8 @@ def drain_options(
     events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]
 ) -> DrainOptions:
     """Return how a drain for these events treats pods; a pod that one event allows to evict is evicted."""
-    found = (settings.policy(event.kind, event.condition, labels) for event in events)
+    known = tuple(events)
+    found = (settings.policy(event.kind, event.condition, labels) for event in known)
     policies = [policy for policy in found if policy is not None]
     drain = settings.drain
     return DrainOptions(
@@ -34,6 +43,24 @@ def drain_options(
         max_grace=drain.max_grace_period,
         rules=pod_rules(settings),
         prefix=settings.keys.prefix,
+        refusals=_refusals(known, settings, labels),
+    )
+
+
+def _refusals(events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]) -> Refusals:
+    """Return why pods are kept, with the settings that would let them go, as the file has them."""
+    kinds = tuple(dict.fromkeys((event.kind, event.condition) for event in events))
+
+    def remedy(field: str) -> str:
+        paths = [path for one in kinds if (path := settings.policy_path(*one, labels, field))]
+        if not paths:
+            return "it stays, because the settings have no policy for an event of the node"
+        return f"to evict it, set {' or '.join(f'{path}: {Treatment.EVICT}' for path in paths)}"
+
+    return Refusals(
+        daemonset="is a DaemonSet's (to skip such pods, set drain.ignoreDaemonSets: true)",
+        empty_dir=f"has local storage ({remedy('empty_dir')})",
+        unmanaged=f"has no controller ({remedy('unmanaged_pods')})",
     )
 
 

@@ -1,8 +1,9 @@
 """What a drain does with one pod: the filters of kubectl, in the same order, with all their reasons.
 
 Source: kubernetes/kubectl pkg/drain/filters.go. Two things are different here: a filter that refuses does
-not hide the reasons of later filters, and all warnings are kept. Labels of the pod, and rules, apply after
-the filters that skip pods and before the filters that refuse them.
+not hide the reasons of later filters, and all warnings are kept. The reason of a pod that stays names what
+would let it go: the flag of kubectl in a drain by hand, the setting in a pass. Labels of the
+pod, and rules, apply after the filters that skip pods and before the filters that refuse them.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import NamedTuple
 
 from reconciler.eviction.order import Tier, tier_of
 from reconciler.eviction.rules import own_word, rule_for
-from reconciler.model.drains import Behavior, DrainOptions
+from reconciler.model.drains import Behavior, DrainOptions, Refusals
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 
-DAEMONSET_REFUSED = "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
+DAEMONSET_REFUSED = Refusals().daemonset
 DAEMONSET_IGNORED = "ignoring DaemonSet-managed Pods"
-EMPTY_DIR_REFUSED = "Pods with local storage (use --delete-emptydir-data to override)"
+EMPTY_DIR_REFUSED = Refusals().empty_dir
 EMPTY_DIR_DELETED = "deleting Pods with local storage"
 _KUBELET_DELETES_WITHIN = timedelta(minutes=1)
-UNMANAGED_REFUSED = "Pods that declare no controller (use --force to override)"
+UNMANAGED_REFUSED = Refusals().unmanaged
 UNMANAGED_DELETED = "deleting Pods that declare no controller"
 
 
@@ -180,7 +181,7 @@ def _daemonset(pod: Pod, around: _Circumstances) -> _Word:
     if around.options.ignore_daemonsets:
         return _Word(final=Action.SKIP, because=DAEMONSET_IGNORED)
     # With --ignore-daemonsets the pod would be skipped, so the reasons of later filters do not matter.
-    return _Word(refuses=DAEMONSET_REFUSED, final=Action.KEEP)
+    return _Word(refuses=around.options.refusals.daemonset, final=Action.KEEP)
 
 
 def _mirror(pod: Pod, _: _Circumstances) -> _Word:
@@ -237,7 +238,7 @@ def _empty_dir(pod: Pod, around: _Circumstances) -> _Word:
         return _FINE
     if around.options.evict_empty_dir:
         return _Word(warns=EMPTY_DIR_DELETED)
-    return _Word(refuses=EMPTY_DIR_REFUSED)
+    return _Word(refuses=around.options.refusals.empty_dir)
 
 
 def _unmanaged(pod: Pod, around: _Circumstances) -> _Word:
@@ -245,7 +246,7 @@ def _unmanaged(pod: Pod, around: _Circumstances) -> _Word:
         return _FINE
     if around.options.evict_unmanaged:
         return _Word(warns=UNMANAGED_DELETED)
-    return _Word(refuses=UNMANAGED_REFUSED)
+    return _Word(refuses=around.options.refusals.unmanaged)
 
 
 _FILTERS: tuple[_Filter, ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -10,6 +10,9 @@ from enum import StrEnum
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
+
+MOST_NAMES = 5
+"""Pods that stay on a node, by name: in a record, and in the sentence about them."""
 
 
 class Behavior(StrEnum):
@@ -61,6 +64,15 @@ class WaitLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusals:
+    """Why a pod is kept, and what would let it go: the flag of kubectl by default, a setting in a pass."""
+
+    daemonset: str = "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
+    empty_dir: str = "Pods with local storage (use --delete-emptydir-data to override)"
+    unmanaged: str = "Pods that declare no controller (use --force to override)"
+
+
+@dataclass(frozen=True, slots=True)
 class DrainOptions:
     """How a drain treats pods; the flags of kubectl with the same meaning are in brackets.
 
@@ -69,7 +81,7 @@ class DrainOptions:
     own, `max_grace` only caps it. `skip_terminating_after` (--skip-wait-for-delete-timeout) ignores pods
     whose deletion is older than that. `gone_daemonsets` are the `namespace/name` of owners that do not exist.
     Keys under `prefix` on a pod are for the reconciler. `own_wait` limits the wait that such a key asks for;
-    None is no limit.
+    None is no limit. `refusals` are the reasons of pods that are kept.
     """
 
     ignore_daemonsets: bool = True
@@ -85,6 +97,7 @@ class DrainOptions:
     gone_daemonsets: frozenset[str] = frozenset()
     prefix: str = DEFAULT_PREFIX
     own_wait: WaitLimit | None = None
+    refusals: Refusals = Refusals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +159,28 @@ class Blocker:
     pod: str
     because: str
     budget: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPods:
+    """The pods that a finished drain left on its node: how many, and the first of them (`namespace/name`)."""
+
+    count: int = 0
+    names: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(blockers: Iterable[Blocker]) -> KeptPods:
+        """Return the pods of these blockers."""
+        names = sorted(blocker.pod for blocker in blockers)
+        return KeptPods(len(names), tuple(names[:MOST_NAMES]))
+
+    def __str__(self) -> str:
+        """Return the result of the drain as a sentence: `drained; 1 pod stays: shop/cache`."""
+        if not self.count:
+            return "drained"
+        more = self.count - len(self.names)
+        stay = "1 pod stays" if self.count == 1 else f"{self.count} pods stay"
+        return f"drained; {stay}: {', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,11 +215,15 @@ class Actions:
 
 @dataclass(frozen=True, slots=True)
 class DrainState:
-    """The progress of a node's drain: the pods that it keeps, the drainer's report, and a preview."""
+    """The progress of a node's drain: the pods that it keeps, the drainer's report, and a preview.
+
+    `stays` says which pods a drain that is done has left on the node, empty if there are none.
+    """
 
     kept: tuple[Blocker, ...] = ()
     progress: DrainProgress | None = None
     preview: Preview | None = None
+    stays: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from reconciler.model.drains import KeptPods
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 
 # Two moments that differ by no more are the same one, because clocks and formats differ.
@@ -121,11 +122,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class DrainRecord:
-    """The drain of a case: when this attempt began, which one it is, and when all pods had gone."""
+    """The drain of a case: when this attempt began, which one it is, and when all pods had gone.
+
+    `kept` are the pods that stayed.
+    """
 
     since: datetime
     attempt: int = 1
     done: datetime | None = None
+    kept: KeptPods = KeptPods()
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +363,12 @@ class Record:
         if drain is None or drain.drain.done is not None:
             return False
         return any(claim.kind is ClaimKind.PROFILE for claim in drain.claims)
+
+    @property
+    def keeps_pods(self) -> bool:
+        """Whether the drain of the node is done, and pods stayed."""
+        drain = self.drain.drain if self.drain is not None else None
+        return drain is not None and drain.done is not None and drain.kept.count > 0
 
     @property
     def claimed_by(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from reconciler.errors import RecordUnreadable
 from reconciler.model import limits
+from reconciler.model.drains import MOST_NAMES, KeptPods
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text, to_text
@@ -198,12 +199,25 @@ def _drain_out(drain: DrainRecord) -> dict[str, Any]:
     out: dict[str, Any] = {"attempt": drain.attempt, "since": to_text(drain.since)}
     if drain.done:
         out["done"] = to_text(drain.done)
+    if drain.kept.count:
+        out["kept"] = {"count": drain.kept.count, "pods": list(drain.kept.names)}
     return out
 
 
 def _drain_in(document: Mapping[str, Any]) -> DrainRecord:
     done: datetime | None = from_text(document["done"]) if "done" in document else None
-    return DrainRecord(from_text(document["since"]), limits.count(document["attempt"]), done)
+    kept = document.get("kept")
+    return DrainRecord(
+        from_text(document["since"]),
+        limits.count(document["attempt"]),
+        done,
+        _kept_in(kept) if kept is not None else KeptPods(),
+    )
+
+
+def _kept_in(document: Mapping[str, Any]) -> KeptPods:
+    names = tuple(limits.text(str(name)) for name in document["pods"][:MOST_NAMES])
+    return KeptPods(limits.count(document["count"]), names)
 
 
 def _claims_out(claims: tuple[Claim, ...]) -> list[str]:

@@ -244,6 +244,13 @@ COLUMNS = (
         points=lambda pods: (Point(f"kept: {text}") for text in _kept(pods)),
         place=LAST,
     ),
+    Column(
+        "stays",
+        lambda plan: plan.draining.stays or None,
+        rows=lambda text, _: [("drain", text)] if text else [],
+        points=lambda text: [Point(text)] if text else [],
+        log=LogField("stays", lambda plan: plan.draining.stays or None),
+    ),
     Column("drain", lambda plan: progress_value(plan.draining.progress), rows=_drain_rows),
     Column(
         "preview",

@@ -10,6 +10,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, PrivateAttr, model_validator
+from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
@@ -230,6 +231,24 @@ class Settings(Section):
             if meaning is not None:
                 policy = meaning.over(policy or CONDITION_DEFAULT)
         return policy
+
+    def policy_path(self, kind: Kind, condition: str, labels: Mapping[str, str], field: str) -> str:
+        """Return which key of the file decides a field of an event's policy on a node with these labels.
+
+        For example `events.Reboot.emptyDir` for `empty_dir`, whether or not the file has that key. The last
+        override that sets it wins. Empty if the settings do not name the condition there.
+        """
+        places = [("", self.events, self.conditions)]
+        for index, override in enumerate(self.overrides):
+            if override.node_selector.matches(labels):
+                places.append((f"overrides[{index}].", override.events, override.conditions))
+        found = ""
+        for prefix, events, conditions in places:
+            meaning = conditions.get(condition) if condition else events.of(kind)
+            if meaning is not None and (not found or getattr(meaning, field) is not None):
+                name = f"conditions.{condition}" if condition else f"events.{kind.value}"
+                found = f"{prefix}{name}.{to_camel(field)}"
+        return found
 
     def condition_types(self) -> frozenset[str]:
         """Return every condition type in the settings, overrides included."""

@@ -322,7 +322,7 @@ def test_a_drain_that_has_evicted_all_it_may_is_done_and_names_what_it_kept() ->
     assert done is not None
     assert done.done == NOW
     assert (plan.todo.drain, [blocker.pod for blocker in plan.draining.kept]) == (None, ["shop/cache"])
-    assert [notice.message for notice in plan.todo.notices] == ["drained; kept: shop/cache"]
+    assert [notice.message for notice in plan.todo.notices] == ["drained; 1 pod stays: shop/cache"]
 
 
 def test_a_new_event_of_another_kind_lets_more_go_and_drains_again() -> None:

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.engine.orders import drain_order, pod_rules
+from reconciler.engine.orders import drain_options, drain_order, pod_rules
 from reconciler.model.drains import Behavior, PodRule
+from reconciler.model.event import Kind
 from reconciler.model.selector import LabelSelector
 from tests.support.builders import NOW, known, minutes, node, settings, snapshot
 
@@ -72,3 +73,68 @@ def test_a_drain_that_does_not_end_is_reported_after_half_of_its_notice(
     order = drain_order(node(), events, NOW, settings(text), snapshot(node()))
 
     assert order.escalation.warn_after == expected
+
+
+KEPT = [
+    pytest.param("", {}, "events.Reboot.{}: Evict", id="the default of the kind"),
+    pytest.param(
+        "events: {Reboot: {emptyDir: Keep, unmanagedPods: Keep}}",
+        {},
+        "events.Reboot.{}: Evict",
+        id="base",
+    ),
+    pytest.param(
+        "overrides: [{nodeSelector: {a: b}}, {nodeSelector: {a: b}, events: {Reboot: {drain: true, "
+        "emptyDir: Keep, unmanagedPods: Keep}}}]",
+        {"a": "b"},
+        "overrides[1].events.Reboot.{}: Evict",
+        id="the override that sets it",
+    ),
+    pytest.param(
+        "overrides: [{nodeSelector: {a: c}, events: {Reboot: {emptyDir: Keep, unmanagedPods: Keep}}}]",
+        {"a": "b"},
+        "events.Reboot.{}: Evict",
+        id="an override of other nodes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "labels", "setting"), KEPT)
+def test_the_reason_of_a_kept_pod_names_the_setting_that_lets_it_go(
+    text: str, labels: dict[str, str], setting: str
+) -> None:
+    refusals = drain_options([known()], settings(text), labels).refusals
+
+    assert refusals.empty_dir == f"has local storage (to evict it, set {setting.format('emptyDir')})"
+    assert refusals.unmanaged == f"has no controller (to evict it, set {setting.format('unmanagedPods')})"
+    assert refusals.daemonset == "is a DaemonSet's (to skip such pods, set drain.ignoreDaemonSets: true)"
+
+
+def test_the_reason_names_a_condition_and_each_of_several_events() -> None:
+    events = [known(), known(Kind.UNKNOWN, condition="Broken")]
+    chosen = settings("overrides: [{nodeSelector: {}, conditions: {Broken: {}}}]")
+
+    assert drain_options(events, chosen, {}).refusals.empty_dir == (
+        "has local storage (to evict it, set events.Reboot.emptyDir: Evict "
+        "or overrides[0].conditions.Broken.emptyDir: Evict)"
+    )
+
+
+def test_without_a_policy_the_reason_says_that_no_setting_helps() -> None:
+    assert drain_options([], settings(""), {}).refusals.empty_dir == (
+        "has local storage (it stays, because the settings have no policy for an event of the node)"
+    )
+
+
+@pytest.mark.parametrize("kind", [Kind.REBOOT, Kind.REDEPLOY, Kind.LIVE_MIGRATION, Kind.TERMINATE])
+@pytest.mark.parametrize("field", ["emptyDir", "unmanagedPods"])
+def test_the_named_setting_lets_the_pod_go(kind: Kind, field: str) -> None:
+    """What the reason says to write is written, and then the pod is evicted."""
+    base = settings(f"events: {{{kind}: {{emptyDir: Keep, unmanagedPods: Keep}}}}")
+    refusals = drain_options([known(kind)], base, {}).refusals
+    text = refusals.empty_dir if field == "emptyDir" else refusals.unmanaged
+    path, _, value = text.partition("set ")[2].rstrip(")").partition(": ")
+    section, name, key = path.split(".")
+    changed = drain_options([known(kind)], settings(f"{section}: {{{name}: {{{key}: {value}}}}}"), {})
+
+    assert changed.evict_empty_dir if field == "emptyDir" else changed.evict_unmanaged
