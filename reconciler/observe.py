@@ -13,7 +13,7 @@ from reconciler.machines import registry as machine_providers
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine, MachineRef
-from reconciler.model.node import READ_LABELS, Node, Wanted
+from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
@@ -33,6 +33,9 @@ from reconciler.sources.source import SourceContext, Wants
 Value = TypeVar("Value")
 
 _RULES = "drain.rules that select namespaces by label are not applied"
+
+_ANNOTATIONS = publishers.ANNOTATIONS | machine_providers.ANNOTATIONS | POOL_ANNOTATIONS
+"""Annotations that every pass reads on nodes, also if the settings need none of them."""
 
 _UNREACHABLE_AT_MOST = 3
 """Pod lists without an answer after which a pass asks for no more: each takes the whole time for retries."""
@@ -120,7 +123,7 @@ def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
         conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS,
         annotation_prefix=settings.keys.prefix,
         # A case that has started to replace its machine continues, even if the settings have changed.
-        annotations=of_sources.annotations | publishers.ANNOTATIONS | machine_providers.ANNOTATIONS,
+        annotations=of_sources.annotations | _ANNOTATIONS,
         capacity=capacity,
         labels=None if capacity else of_sources.labels | READ_LABELS | settings.label_keys(),
     )

@@ -1,7 +1,8 @@
 """The budget: how many nodes may be out of service at once, and which ones are.
 
-Nodes that are cordoned (also by others), NotReady or in maintenance hold a place; a start on such a node
-needs no second one. Nodes that are gone for a long time hold none.
+Nodes in maintenance hold a place until it ends, whatever state they are in. Other nodes hold one while they
+are cordoned, NotReady or tainted out of service, but not when they have been gone for a long time. A start on
+a node that holds a place needs no second one; a start on any other node needs one.
 """
 
 from __future__ import annotations
@@ -37,12 +38,11 @@ class DisruptionBudget:
     pools: Mapping[str, int]
     holders: Mapping[str, str]
     eases_at: datetime | None
-    gone: frozenset[str]
     where: Mapping[str, tuple[str, str]]
 
     def take(self, node: Node, reason: str) -> DisruptionBudget:
-        """Return the places with this node as a holder; a node that is gone for long still holds none."""
-        if node.name in self.holders or node.name in self.gone:
+        """Return the places with this node as a holder."""
+        if node.name in self.holders:
             return self
         return replace(
             self,
@@ -52,7 +52,7 @@ class DisruptionBudget:
 
     def refusals(self, node: Node) -> tuple[str, ...]:
         """Return why the node may not start, one reason for each limit; empty if it may."""
-        if node.name in self.holders or node.name in self.gone:
+        if node.name in self.holders:
             return ()
         found = [self._refusal("maxUnavailable", self.settings.max_unavailable, self.fleet, self.holders)]
         if node.zone and self.settings.per_zone is not None:
@@ -84,13 +84,12 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """One node in the budget: why it holds a place (empty: it holds none), and when it counts as gone."""
+    """One node in the budget: why it holds a place (empty: it holds none), and when that ends by itself."""
 
     zone: str
     pool: str
     because: str = ""
     eases_at: datetime | None = None
-    gone: bool = False
 
 
 _UNKNOWN = _Seat("", "", "an error in this program")
@@ -113,7 +112,6 @@ def count_places(
     zones: dict[str, int] = {}
     pools: dict[str, int] = {}
     holders: dict[str, str] = {}
-    gone: set[str] = set()
     where: dict[str, tuple[str, str]] = {}
     leaving: list[datetime] = []
     there: set[str] = set()
@@ -124,9 +122,7 @@ def count_places(
         )
         zones[seat.zone] = zones.get(seat.zone, 0) + 1
         pools[seat.pool] = pools.get(seat.pool, 0) + 1
-        if seat.gone:
-            gone.add(node.name)
-        elif seat.because:
+        if seat.because:
             holders[node.name] = seat.because
             where[node.name] = (seat.zone, seat.pool)
             if seat.eases_at is not None:
@@ -137,18 +133,17 @@ def count_places(
             where[one.node] = (one.zone, one.pool)
             leaving.append(one.at + settings.ignore.not_ready_for)
     eases_at = min(leaving, default=None)
-    return DisruptionBudget(
-        settings, len(there), zones, pools, MappingProxyType(holders), eases_at, frozenset(gone), where
-    )
+    return DisruptionBudget(settings, len(there), zones, pools, MappingProxyType(holders), eases_at, where)
 
 
 def _seat(node: Node, ours: Mapping[str, str], settings: Budget, now: datetime) -> _Seat:
     zone, pool = node.zone, node.pool
-    if node.ready and not node.unschedulable and node.name not in ours:
+    if node.name in ours:
+        # It comes back into service when its maintenance ends, and until then nobody else may take its place.
+        return _Seat(zone, pool, ours[node.name])
+    because = node.out_of_service
+    if not because or _long_gone(node, settings, now):
         return _Seat(zone, pool)
-    if _long_gone(node, settings, now):
-        return _Seat(zone, pool, gone=True)
-    because = ours.get(node.name) or ("cordoned by others" if node.unschedulable else "NotReady")
     changed = node.ready_changed
     eases_at = None if node.ready or changed is None else changed + settings.ignore.not_ready_for
     return _Seat(zone, pool, because, eases_at)
@@ -173,7 +168,9 @@ def still_missing(
         if one.uid not in there:
             by_pool.setdefault(one.pool, []).append(one)
     for pool, some in by_pool.items():
-        missing = max(0, max(one.have for one in some) - counts[pool])
+        # Nodes without a pool have nothing in common: none of them replaces another.
+        there_now = counts[pool] if pool else 0
+        missing = max(0, max(one.have for one in some) - there_now)
         # Replacements come in the order in which the nodes went.
         left += sorted(some, key=lambda one: (one.at, one.node))[max(0, len(some) - missing) :]
     return tuple(sorted(left, key=lambda one: (one.at, one.node)))

@@ -12,9 +12,11 @@ NAME = "AKS"
 
 def ref_of(node: Node) -> MachineRef | None:
     """Return the node's machine in its agent pool; the machine has the node's name."""
-    if not node.pool or vm_of(node.provider_id) is None:
+    if not node.agent_pool or vm_of(node.provider_id) is None:
         return None
-    return MachineRef(node.name, node.uid, NAME, node.name, pool=node.pool, provider_id=node.provider_id)
+    return MachineRef(
+        node.name, node.uid, NAME, node.name, pool=node.agent_pool, provider_id=node.provider_id
+    )
 
 
 AKS = MachineProvider(NAME, ref_of)

@@ -11,10 +11,27 @@ from reconciler.model import limits
 ZONE_LABEL = "topology.kubernetes.io/zone"
 OS_LABEL = "kubernetes.io/os"
 # AKS writes both; the short one is older and is what its documentation's selectors use.
-POOL_LABELS = ("kubernetes.azure.com/agentpool", "agentpool")
+AGENT_POOL_LABELS = ("kubernetes.azure.com/agentpool", "agentpool")
 SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
 UPGRADE_STATUS_LABEL = "kubernetes.azure.com/upgrade-status"
 KARPENTER_LABEL = "karpenter.sh/nodepool"
+# In the order in which they are read. Karpenter is first, because node auto-provisioning of AKS writes the
+# labels of an agent pool too. Cluster API has the labels on Machines, and on nodes where it copies them.
+POOL_LABELS = (
+    KARPENTER_LABEL,
+    *AGENT_POOL_LABELS,
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "topology.cluster.x-k8s.io/deployment-name",
+    "cluster.x-k8s.io/deployment-name",
+    "cluster.x-k8s.io/pool-name",
+    "cluster.x-k8s.io/set-name",
+    "hypershift.openshift.io/nodePool",
+)
+# The MachineSet or MachinePool of the Machine (Cluster API), and the Machine as `namespace/name` (OpenShift).
+OWNER_ANNOTATION = "cluster.x-k8s.io/owner-name"
+OPENSHIFT_MACHINE_ANNOTATION = "machine.openshift.io/machine"
+POOL_ANNOTATIONS = frozenset({OWNER_ANNOTATION, OPENSHIFT_MACHINE_ANNOTATION})
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 # The second one is older. OpenShift still writes it beside the first.
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -27,7 +44,6 @@ READ_LABELS = frozenset(
         *POOL_LABELS,
         SPOT_LABEL,
         UPGRADE_STATUS_LABEL,
-        KARPENTER_LABEL,
         CAPACITY_TYPE_LABEL,
         *CONTROL_PLANE_LABELS,
         MECHANIC_LABEL,
@@ -35,6 +51,21 @@ READ_LABELS = frozenset(
 )
 AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
 REMEDIATOR_TAINT = "remediator.kubernetes.azure.com/unschedulable"
+# Taints that take a node out of service without a cordon. `DeletionCandidateOfClusterAutoscaler` is none of
+# them: the node still takes pods, and the autoscaler often keeps it.
+OUT_OF_SERVICE_TAINTS = frozenset(
+    {
+        AUTOSCALER_TAINT,
+        REMEDIATOR_TAINT,
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "node.kubernetes.io/out-of-service",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "cloud.google.com/impending-node-termination",
+    }
+)
+_PREFERENCE = "PreferNoSchedule"
+_FAULT_DOMAIN = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +142,42 @@ class Node:
         return condition.transition if condition else None
 
     @property
+    def out_of_service(self) -> str:
+        """Why no new pod can run on it: a cordon, NotReady, or a taint; empty if it is in service."""
+        if self.unschedulable:
+            return "cordoned by others"
+        if not self.ready:
+            return "NotReady"
+        keys = {taint.key for taint in self.taints if taint.effect != _PREFERENCE}
+        found = min(keys & OUT_OF_SERVICE_TAINTS, default="")
+        return f"taint {found}" if found else ""
+
+    @property
     def zone(self) -> str:
-        """The zone, empty if unknown."""
-        return self.labels.get(ZONE_LABEL, "")
+        """The zone, empty if unknown.
+
+        Azure writes the fault domain 0 on every VM of a scale set without zones. That is no zone.
+        """
+        found = self.labels.get(ZONE_LABEL, "")
+        of_azure = self.agent_pool or self.provider_id.casefold().startswith("azure:")
+        return "" if found == _FAULT_DOMAIN and of_azure else found
+
+    @property
+    def agent_pool(self) -> str:
+        """The agent pool of AKS; empty if it has none."""
+        return next((found for label in AGENT_POOL_LABELS if (found := self.labels.get(label))), "")
 
     @property
     def pool(self) -> str:
-        """The node pool: AKS's, else Karpenter's; empty if unknown."""
-        for label in (*POOL_LABELS, KARPENTER_LABEL):
-            if label in self.labels:
-                return self.labels[label]
-        return ""
+        """The node pool, by the first of `POOL_LABELS`, else by its Machine; empty if unknown."""
+        for label in POOL_LABELS:
+            if found := self.labels.get(label):
+                return found
+        if owner := self.annotations.get(OWNER_ANNOTATION):
+            return owner
+        # A Machine has the name of its MachineSet and a suffix.
+        machine = self.annotations.get(OPENSHIFT_MACHINE_ANNOTATION, "").rpartition("/")[2]
+        return machine.rpartition("-")[0]
 
     @property
     def is_spot(self) -> bool:

@@ -42,6 +42,17 @@ def test_a_percentage_rounds_as_karpenters_does(case: dict[str, Any]) -> None:
         pytest.param(
             node(unschedulable=True, labels={UPGRADE_STATUS_LABEL: "Quarantined"}), "", id="quarantined"
         ),
+        pytest.param(
+            node(taints=("ToBeDeletedByClusterAutoscaler",)),
+            "taint ToBeDeletedByClusterAutoscaler",
+            id="the autoscaler deletes it",
+        ),
+        pytest.param(
+            node(taints=("karpenter.sh/disrupted",)), "taint karpenter.sh/disrupted", id="Karpenter"
+        ),
+        pytest.param(
+            node(taints=("DeletionCandidateOfClusterAutoscaler",)), "", id="the autoscaler may delete it"
+        ),
     ],
 )
 def test_which_nodes_hold_a_place(one: Node, holds: str) -> None:
@@ -67,12 +78,30 @@ def test_a_start_takes_a_place_and_needs_no_second_one() -> None:
     assert after.take(node(), "again") is after
 
 
-def test_a_node_long_gone_takes_none() -> None:
-    lost = node(ready=False, ready_since=NOW - timedelta(days=1))
+LOST = [
+    pytest.param(node(ready=False, ready_since=NOW - timedelta(days=1)), id="long gone"),
+    pytest.param(node(labels={UPGRADE_STATUS_LABEL: "Quarantined"}), id="quarantined, schedulable"),
+    pytest.param(
+        node(unschedulable=True, labels={UPGRADE_STATUS_LABEL: "Quarantined"}), id="quarantined, cordoned"
+    ),
+]
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_start_on_a_node_that_holds_no_place_takes_one_and_needs_one(lost: Node) -> None:
     places = _places("{maxUnavailable: 1}", lost, node("b"))
 
     assert places.refusals(lost) == ()
-    assert places.take(lost, "ours").refusals(node("b")) == ()
+    assert places.take(lost, "ours").refusals(node("b")) == ("maxUnavailable is 1, held by a (ours)",)
+    assert places.take(node("b"), "ours").refusals(lost) == ("maxUnavailable is 1, held by b (ours)",)
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_node_in_maintenance_holds_its_place_in_every_state(lost: Node) -> None:
+    places = _places("{maxUnavailable: 1}", lost, node("b"), ours={"a": "ours, drained"})
+
+    assert places.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, drained)",)
+    assert places.eases_at is None
 
 
 def test_every_limit_that_is_full_is_named_with_its_holders() -> None:
@@ -137,10 +166,12 @@ def gone(name: str, have: int, *, pool: str = "np", ago: float = 5) -> Replaced:
         pytest.param([gone("x", 3, pool="other")], ["x"], id="of another pool"),
         pytest.param([gone("a", 2, ago=29)], ["a"], id="not gone yet"),
         pytest.param([gone("a", 2, ago=30)], [], id="not gone, long ago"),
+        pytest.param([gone("x", 1, pool="")], ["x"], id="without a pool nothing replaces it"),
+        pytest.param([gone("x", 1, pool="", ago=30)], [], id="without a pool, long ago"),
     ],
 )
 def test_which_replacements_are_still_to_come(replaced: list[Replaced], left: list[str]) -> None:
-    fleet = [node("a", pool="np"), node("b", pool="np")]
+    fleet = [node("a", pool="np"), node("b", pool="np"), node("other")]
     found = still_missing(replaced, fleet, builders.settings().budget, NOW)
 
     assert [one.node for one in found] == left

@@ -132,7 +132,6 @@ class Laws:
         now, budget = plan.now, policy.budget
         fleet = {name: node for name, node in listed.items() if policy.in_fleet(node.labels)}
         out = checked.out(fleet.values(), policy, now)
-        gone = {name for name, node in fleet.items() if checked.long_gone(node, policy, now)}
         for one in plan.nodes:
             node = listed.get(one.node)
             if node is None or not one.starts:
@@ -140,7 +139,7 @@ class Laws:
             adopted = bool(policy.adopt) and MECHANIC_LABEL in node.labels
             if not adopted:
                 self._timed(one, node, policy, now)
-            if one.node in out or one.node in gone:
+            if one.node in out:
                 continue
             if not adopted and not checked.exempt(one, node, policy, now):
                 self.checked["3"] += 1

@@ -38,11 +38,17 @@ def in_our_hands(node: Node) -> bool:
 
 
 def long_gone(node: Node, policy: Settings, now: datetime) -> bool:
-    """Return whether the node is down for so long, or quarantined, that it holds no place."""
+    """Return whether the node is down for so long, or quarantined, that it holds no place of its own."""
     ignore = policy.budget.ignore
     down = not node.ready and node.ready_changed is not None
     long = down and node.ready_changed is not None and now - node.ready_changed >= ignore.not_ready_for
     return long or (ignore.quarantined and node.is_quarantined)
+
+
+def tainted(node: Node) -> bool:
+    """Return whether another tool took the node out of service by a taint."""
+    keys = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "remediator.kubernetes.azure.com/")
+    return any(taint.key.startswith(keys) for taint in node.taints)
 
 
 def out(nodes: Iterable[Node], policy: Settings, now: datetime) -> set[str]:
@@ -50,7 +56,8 @@ def out(nodes: Iterable[Node], policy: Settings, now: datetime) -> set[str]:
     return {
         node.name
         for node in nodes
-        if (node.unschedulable or not node.ready or in_our_hands(node)) and not long_gone(node, policy, now)
+        if in_our_hands(node)
+        or ((node.unschedulable or not node.ready or tainted(node)) and not long_gone(node, policy, now))
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.machines import aks, openshift
 from reconciler.model.event import Kind
-from reconciler.model.node import Condition, Node
+from reconciler.model.node import UPGRADE_STATUS_LABEL, Condition, Node
 from reconciler.model.record import Cordon, State
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -29,12 +30,11 @@ PLACES = Hits()
 def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, policy: Settings) -> None:
     fleet = dict(world.cluster.nodes)
     out = checked.out(fleet.values(), policy, NOW)
-    gone = {name for name, node in fleet.items() if checked.long_gone(node, policy, NOW)}
     plan, _ = look(world, policy)
 
     budget = policy.budget
     for node in plan.nodes:
-        if not node.starts or node.node in out or node.node in gone:
+        if not node.starts or node.node in out:
             continue
         if not checked.exempt(node, fleet[node.node], policy, NOW):
             PLACES.count()
@@ -147,6 +147,36 @@ def test_the_deadline_does_not_beat_the_budget() -> None:
     (hold,) = builders.plan_of(plan).holds
     assert (hold.code, hold.until) == ("budgetLeft", NOW + minutes(30))
     assert "b (NotReady)" in hold.reason
+
+
+def test_nodes_labelled_as_quarantined_start_one_after_another() -> None:
+    nodes = [
+        builders.node(
+            f"n{number}",
+            labels={UPGRADE_STATUS_LABEL: "Quarantined"},
+            annotations={REQUEST: builders.DRAIN_NOW},
+        )
+        for number in range(5)
+    ]
+    world = world_of(nodes)
+    policy = builders.settings("budget: {maxUnavailable: 1}")
+    for _ in range(5):
+        look(world, policy)
+        carry_on(world)
+
+    assert [name for name, one in world.cluster.nodes.items() if one.unschedulable] == ["n0"]
+
+
+def test_our_node_that_reboots_for_an_hour_holds_its_place() -> None:
+    down = replace(
+        builders.held_node(builders.record(), "a", unschedulable=True),
+        conditions=(Condition("Ready", "False", transition=NOW - minutes(60)),),
+    )
+    asking = builders.node("b", annotations={REQUEST: builders.DRAIN_NOW})
+    plan, _ = look(world_of([down, asking]), builders.settings("budget: {maxUnavailable: 1}"))
+
+    assert not builders.plan_of(plan, "b").starts
+    assert "a (ours, drained)" in next(iter(builders.plan_of(plan, "b").holds)).reason
 
 
 def test_an_exempt_kind_never_waits_and_is_counted() -> None:

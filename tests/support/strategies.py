@@ -232,7 +232,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
         cordoned = True
     elif odd == 3:
         labels[UPGRADE_STATUS_LABEL] = "Quarantined"
-        cordoned = True
+        cordoned = cordoned or draw(booleans)
     bare = builders.node(
         name,
         uid=uid,

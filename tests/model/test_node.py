@@ -1,0 +1,86 @@
+"""What the labels, taints and annotations of a node mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from reconciler.machines import aks
+from reconciler.model.node import Taint
+from tests.support import builders
+from tests.support.builders import node
+
+
+@pytest.mark.parametrize(
+    ("labels", "pool"),
+    [
+        ({}, ""),
+        ({"agentpool": "np", "kubernetes.azure.com/agentpool": "np"}, "np"),
+        ({"kubernetes.azure.com/agentpool": "long", "agentpool": "short"}, "long"),
+        ({"karpenter.sh/nodepool": "spot", "agentpool": "aks-spot"}, "spot"),
+        ({"agentpool": "", "eks.amazonaws.com/nodegroup": "workers"}, "workers"),
+        ({"cloud.google.com/gke-nodepool": "default-pool"}, "default-pool"),
+        ({"topology.cluster.x-k8s.io/deployment-name": "md-0"}, "md-0"),
+        ({"cluster.x-k8s.io/pool-name": "mp-0"}, "mp-0"),
+        ({"hypershift.openshift.io/nodePool": "hosted"}, "hosted"),
+    ],
+)
+def test_the_pool_is_read_from_the_label_of_each_cloud(labels: Mapping[str, str], pool: str) -> None:
+    assert node(labels=labels).pool == pool
+
+
+@pytest.mark.parametrize(
+    ("annotations", "pool"),
+    [
+        ({"cluster.x-k8s.io/owner-name": "md-0-x7k2p"}, "md-0-x7k2p"),
+        ({"machine.openshift.io/machine": "openshift-machine-api/shop-worker-b-7xkzq"}, "shop-worker-b"),
+        ({"machine.openshift.io/machine": "alone"}, ""),
+    ],
+)
+def test_the_pool_of_a_machine_is_that_of_its_set(annotations: Mapping[str, str], pool: str) -> None:
+    assert node(annotations=annotations).pool == pool
+
+
+def test_the_agent_pool_of_a_node_of_karpenter_is_not_its_nodepool() -> None:
+    labels = {"karpenter.sh/nodepool": "spot", "agentpool": "aks"}
+    found = aks.ref_of(builders.on_vm(node(labels=labels), 0))
+
+    assert found is not None
+    assert found.pool == "aks"
+
+
+@pytest.mark.parametrize(
+    ("zone", "provider", "pool", "found"),
+    [
+        pytest.param("0", "azure:///subscriptions/s", "", "", id="Azure's fault domain"),
+        pytest.param("0", "", "np", "", id="of an agent pool"),
+        pytest.param("westeurope-1", "azure:///subscriptions/s", "np", "westeurope-1", id="Azure's zone"),
+        pytest.param("0", "openstack:///x", "", "0", id="a zone of another cloud"),
+    ],
+)
+def test_a_fault_domain_of_azure_is_no_zone(zone: str, provider: str, pool: str, found: str) -> None:
+    assert replace(node(zone=zone, pool=pool), provider_id=provider).zone == found
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+        "remediator.kubernetes.azure.com/unschedulable",
+        "node.kubernetes.io/out-of-service",
+        "node.cloudprovider.kubernetes.io/shutdown",
+    ],
+)
+def test_a_taint_takes_a_node_out_of_service(key: str) -> None:
+    assert node(taints=(key,)).out_of_service == f"taint {key}"
+
+
+def test_a_taint_that_only_prefers_other_nodes_does_not() -> None:
+    preferred = Taint("ToBeDeletedByClusterAutoscaler", effect="PreferNoSchedule")
+
+    assert replace(node(), taints=(preferred,)).out_of_service == ""
+    assert node(taints=("DeletionCandidateOfClusterAutoscaler",)).out_of_service == ""
