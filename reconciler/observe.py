@@ -348,7 +348,7 @@ def _machines(
             internal(f"node {node.name}: its machine can't be found", error)
             continue
         if ref is not None:
-            refs.append(ref)
+            refs.append(replace(ref, drained=_is_drained(records.get(node.name))))
     if not refs:
         return {}
     try:
@@ -358,6 +358,11 @@ def _machines(
     except Exception as error:  # noqa: BLE001 - what a provider says harms its own machines only
         problem = internal("machines can't be read", error)
     return {ref.node: Machine(ref, problem=problem) for ref in refs}
+
+
+def _is_drained(record: Record | None) -> bool:
+    drain = record.drain if record is not None else None
+    return drain is not None and drain.drain.done is not None
 
 
 def _may_be_replaced(

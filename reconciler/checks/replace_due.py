@@ -49,6 +49,8 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         return "its machine is being deleted", None
     if machine.pool.busy:
         return machine.pool.busy, None
+    if machine.stalls:
+        return f"its deletion would not end: {machine.stalls}", None
     if before is not None and before.removals >= ATTEMPTS:
         return f"its machine is still there after {before.removals} requests to delete it", None
     if before is not None and before.removals:

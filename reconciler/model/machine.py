@@ -12,7 +12,8 @@ class MachineRef:
     `provider` is the provider's name in `machines/registry.py`. For Karpenter `name` is the node's own,
     because its NodeClaim is found by the node. For AKS it is the machine's name in its agent pool, `pool`,
     which is the node's name as well. `provider_id` is the node's `spec.providerID`. All of this is what the
-    node says of itself, so the provider compares it with its own list before it changes anything.
+    node says of itself, so the provider compares it with its own list before it changes anything. `drained`
+    is whether its deletion may be next; only then the provider looks for what would keep it from ending.
     """
 
     node: str
@@ -22,6 +23,7 @@ class MachineRef:
     namespace: str = ""
     pool: str = ""
     provider_id: str = ""
+    drained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,9 @@ class Machine:
 
     `pool` is what creates a new machine after this one, None if nothing does. `uid` is the object's own; for
     AKS it is the resource ID of the VM, as in the list of its pool. `deleting` is whether it is being
-    deleted. `control_plane` is whether it runs a control plane. A `problem` says why the machine can't be
-    replaced now; nothing else is known then.
+    deleted. `stalls` says why a deletion would begin and never end; it is known once the node is drained.
+    `control_plane` is whether it runs a control plane. A `problem` says why the machine can't be replaced
+    now; nothing else is known then.
     """
 
     ref: MachineRef
@@ -65,6 +68,7 @@ class Machine:
     uid: str = ""
     pool: Pool | None = None
     deleting: bool = False
+    stalls: str = ""
     control_plane: bool = False
     problem: str = ""
 

@@ -12,6 +12,9 @@ from reconciler.model.selector import LabelSelector, Requirement
 DEFAULT_GRACE = 30
 """Seconds: the API's default of terminationGracePeriodSeconds."""
 
+DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+"""The annotation of a pod that Karpenter never evicts, if its value is `true`."""
+
 LONGEST_GRACE = 365 * 24 * 3600
 """Seconds: a longer grace period of a pod counts as this. The API has any int64."""
 

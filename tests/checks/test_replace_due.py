@@ -35,6 +35,9 @@ def test_a_drained_node_with_a_machine_set_behind_it_is_due() -> None:
         pytest.param(machine(None), "nothing would create", Verdict.FAILED, id="no pool"),
         pytest.param(machine(deleting=True), "is being deleted", Verdict.FAILED, id="going"),
         pytest.param(machine(control_plane=True), "never replaced", Verdict.FAILED, id="control plane"),
+        pytest.param(
+            replace(machine(), stalls="pod shop/db-0 stays"), "shop/db-0 stays", Verdict.FAILED, id="stalls"
+        ),
         pytest.param(machine(replace(POOL, busy="it is busy")), "it is busy", Verdict.FAILED, id="busy"),
         pytest.param(
             replace(AKS, pool=replace(AKS_POOL, wanted=None, scales=False)),

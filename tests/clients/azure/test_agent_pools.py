@@ -492,7 +492,7 @@ def test_a_node_that_is_in_no_such_pool_gets_nothing(
     azure.pool("np", 3)
     azure.pool("gpu", 2)
     honest = seen(pools, AKS_NODE)
-    forged = replace(ref(AKS_NODE), **FORGED[what])
+    forged = replace(ref(AKS_NODE), **FORGED[what])  # type: ignore[arg-type]  # texts only
 
     (found,) = pools.machines([forged])
 

@@ -12,8 +12,9 @@ from reconciler.machines import cluster_api, karpenter, openshift
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PassReport, Scene
 from tests.support.controlplane.fill import Pool
-from tests.support.controlplane.machines import MachineWorld
+from tests.support.controlplane.machines import MachineWorld, machine_name
 from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import daemon_set
 from tests.support.fakes import agent_pools
 from tests.support.fakes.agent_pools import FakeAgentPools
 from tests.support.fakes.arm import Refusal
@@ -92,6 +93,39 @@ def test_karpenter_s_claim_is_deleted_once_the_node_is_drained(scene: Scene, wor
     assert rest(scene).document["budget"]["holders"] == [
         {"node": "one", "because": "replaced by us; the new node is missing"}
     ]
+
+
+@pytest.mark.parametrize(
+    "way_out", ["the pod may be disrupted", "the claim has a terminationGracePeriod"], ids=["pod", "claim"]
+)
+def test_a_claim_whose_deletion_karpenter_would_not_finish_is_not_deleted(
+    scene: Scene, world: MachineWorld, way_out: str
+) -> None:
+    world.make(["one", "two"], provider=karpenter.NAME, pool="spot")
+    daemon = daemon_set("logs")
+    template = daemon["spec"]["template"]
+    template["spec"]["tolerations"] = []
+    template["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    scene.api.create("daemonsets", daemon)
+    wait_for("the DaemonSet's pods", lambda: scene.ready("logs", 2))
+    scene.condition_tells("one", "Redeploy")
+    report = rest(scene)
+    held = world.machine(machine_name("one"), karpenter.NAME)
+
+    assert "has karpenter.sh/do-not-disrupt" in report.holds("one")["replaceDue"]
+    assert "has no terminationGracePeriod" in report.holds("one")["replaceDue"]
+    assert held is not None
+    assert "deletionTimestamp" not in held["metadata"]
+    if "pod" in way_out:
+        (pod,) = [each for each in scene.api.list("pods") if each["spec"]["nodeName"] == "one"]
+        without = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": None}}}
+        scene.api.patch("pods", pod["metadata"]["name"], without, namespace="default")
+    else:
+        grace = {"spec": {"terminationGracePeriod": "1h"}}
+        world.patch(karpenter.NAME, "nodeclaims", machine_name("one"), grace)
+    rest(scene)
+    world.settle()
+    assert nodes(scene) == ["two"]
 
 
 @pytest.mark.parametrize("provider", [cluster_api.NAME, openshift.NAME])

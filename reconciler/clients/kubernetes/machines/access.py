@@ -13,9 +13,11 @@ from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.machines.objects import Group
-from reconciler.clients.kubernetes.paths import ApiPath, api
+from reconciler.clients.kubernetes.paths import BUDGETS, PODS, ApiPath, api, on_node
+from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, pod_format
 from reconciler.clients.retrying import patiently
 from reconciler.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
+from reconciler.model.pod import Pod, PodDisruptionBudget
 
 Kind = TypeVar("Kind")
 
@@ -60,6 +62,27 @@ class MachineAccess:
         """Return the object at the path, read once; raises Unreadable."""
         return self.once(path, what, lambda place: objects.get(self.connection, place, kind))
 
+    def pods(self, node: str) -> tuple[Pod, ...]:
+        """Return the pods of a node with their placement; raises Unreadable."""
+
+        def work(path: ApiPath) -> tuple[Pod, ...]:
+            return tuple(
+                list_all(self.connection, path, pod_format(placement=True), fields=on_node(node)).items
+            )
+
+        found = self._ask(PODS, f"the pods of node {node}", work)
+        if isinstance(found, Unreadable):
+            raise found
+        return found
+
+    def budgets(self) -> tuple[PodDisruptionBudget, ...]:
+        """Return every PodDisruptionBudget, read once; raises Unreadable."""
+
+        def work(path: ApiPath) -> tuple[PodDisruptionBudget, ...]:
+            return tuple(list_all(self.connection, path, budget_format()).items)
+
+        return self.once(BUDGETS, "PodDisruptionBudgets", work)
+
     def place(self, group: str, version: str = "", namespace: str = "") -> ApiPath:
         """Return the path of a group's objects, in the version that the group prefers if none is given.
 
@@ -92,7 +115,7 @@ class MachineAccess:
         except NotFound:
             return
 
-    def _ask(self, path: ApiPath, what: str, work: Callable[[ApiPath], object]) -> object:
+    def _ask(self, path: ApiPath, what: str, work: Callable[[ApiPath], Kind]) -> Kind | Unreadable:
         try:
             if self._silent is not None:
                 raise self._silent

@@ -3,6 +3,9 @@
 A NodeClaim's node is the one in its `status.nodeName`, and its `status.providerID` must be the node's. What a
 node says of itself is only a hint: a kubelet may write its labels and annotations, and they outlive the
 machine.
+
+Karpenter drains the node again before it deletes the machine, and may never end. So the pods of a node whose
+claim is to be deleted next are read, one list for each such node, and PodDisruptionBudgets once.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from reconciler.clients.kubernetes.machines.objects import NodeClaim, other_mach
 from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire.shapes import decode
 from reconciler.errors import Rejected
+from reconciler.eviction.karpenter import stalls
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.node import KARPENTER_LABEL
 
@@ -57,6 +61,10 @@ class Karpenter:
         if why := other_machine(found[0].status.providerID, ref):
             return Machine(ref, problem=f"NodeClaim {found[0].metadata.name} {why}")
         meta = found[0].metadata
+        try:
+            stalls = self._stalls(ref, found[0])
+        except Unreadable as error:
+            return Machine(ref, problem=str(error))
         pool = (meta.labels or {}).get(KARPENTER_LABEL)
         return Machine(
             ref,
@@ -64,7 +72,21 @@ class Karpenter:
             uid=meta.uid,
             pool=Pool("NodePool", pool) if pool else None,
             deleting=meta.deletionTimestamp is not None,
+            stalls=stalls,
         )
+
+    def _stalls(self, ref: MachineRef, claim: NodeClaim) -> str:
+        """Return why Karpenter would not finish the deletion; raises Unreadable.
+
+        A claim with a terminationGracePeriod always goes, and one that is being deleted is past help.
+        """
+        deleting = claim.metadata.deletionTimestamp is not None
+        if not ref.drained or deleting or claim.spec.terminationGracePeriod is not None:
+            return ""
+        pods = self._access.pods(ref.node)
+        why = stalls(pods, self._access.budgets()) if pods else ""
+        without = f"and NodeClaim {claim.metadata.name} has no terminationGracePeriod"
+        return f"{why}, {without}" if why else ""
 
     def _claims(self, path: ApiPath) -> tuple[dict[str, list[NodeClaim]], int]:
         """Return all NodeClaims by their nodes' names, and how many can't be read."""

@@ -81,10 +81,16 @@ class _ClaimStatus(msgspec.Struct):
     providerID: str = ""
 
 
+class _ClaimSpec(msgspec.Struct):
+    # A duration. Karpenter deletes the machine after it, whatever still runs there.
+    terminationGracePeriod: str | None = None
+
+
 class NodeClaim(msgspec.Struct):
     """A NodeClaim of Karpenter."""
 
     metadata: ObjectMeta
+    spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
     status: _ClaimStatus = msgspec.field(default_factory=_ClaimStatus)
 
 

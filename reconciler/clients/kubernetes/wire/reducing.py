@@ -17,10 +17,18 @@ from reconciler.clients.kubernetes.wire import shapes
 from reconciler.model import limits
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
-from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Toleration, grace_seconds
+from reconciler.model.pod import (
+    DO_NOT_DISRUPT,
+    Owner,
+    Placement,
+    Pod,
+    PodDisruptionBudget,
+    Toleration,
+    grace_seconds,
+)
 from reconciler.model.selector import EVERYTHING, LabelSelector, Requirement
 
-READ_OF_PODS = ("kubernetes.io/config.mirror", "kubectl.kubernetes.io/restartedAt")
+READ_OF_PODS = ("kubernetes.io/config.mirror", "kubectl.kubernetes.io/restartedAt", DO_NOT_DISRUPT)
 """The annotations of a pod that are read, besides ours."""
 
 DRAIN_WORDS = 8
