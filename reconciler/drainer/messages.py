@@ -18,6 +18,7 @@ class Limits:
 
     - `parallel` and `per_node`: writes in flight, for all drains and for one node.
     - `check_every`: an eviction is sent only if the node was seen cordoned within this time.
+    - `check_ahead`: the age of that look at which the node is read again, while evictions are sent.
     - `check_idle`: how often the node is read otherwise.
     - `backoff_first`: the first pause before a retry. It doubles up to `backoff_last`.
     - `slow`: the pause for errors that only a person can fix.
@@ -33,6 +34,7 @@ class Limits:
     parallel: int = 50
     per_node: int = 20
     check_every: timedelta = timedelta(seconds=3)
+    check_ahead: timedelta = timedelta(seconds=2)
     check_idle: timedelta = timedelta(seconds=10)
     backoff_first: timedelta = timedelta(seconds=1)
     backoff_last: timedelta = timedelta(seconds=15)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from operator import attrgetter
 
 from reconciler.drainer.messages import (
     CheckNode,
@@ -26,7 +27,7 @@ from reconciler.eviction.budgets import asks
 from reconciler.eviction.filters import Action, PodDeleteStatus, judge
 from reconciler.eviction.order import Tier
 from reconciler.eviction.singletons import may_be_restarted
-from reconciler.eviction.survey import queue_key, summarise
+from reconciler.eviction.survey import NO_KEY, QueueKey, queue_key, summarise
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
@@ -64,6 +65,8 @@ class Tracked:
     no_restart: str = ""
     hastened: bool = False
     forced: bool = False
+    _key_of: PodDeleteStatus | None = None
+    _key: QueueKey = NO_KEY
 
     @property
     def pod(self) -> Pod:
@@ -74,6 +77,13 @@ class Tracked:
     def remains(self) -> bool:
         """Whether the drain must wait for it."""
         return self.stage is not Stage.QUEUED or self.judged.goes or self.judged.action is Action.WAIT
+
+    @property
+    def key(self) -> QueueKey:
+        """The place in the order of evictions, which is asked for after every event."""
+        if self._key_of is not self.judged:
+            self._key_of, self._key = self.judged, queue_key(self.judged)
+        return self._key
 
 
 @dataclass(slots=True)
@@ -325,7 +335,7 @@ class NodeDrain:
 
     def _count_progress(self, now: datetime) -> None:
         """Note since when it is blocked, and give its slot back if it is."""
-        remaining = self._remaining()
+        remaining = [tracked for tracked in self._pods.values() if tracked.remains]
         goes_on = self._begins or (not remaining and not self.error) or self._leaves(remaining, now)
         self.blocked_since = None if goes_on else self.blocked_since or now
         # A budget that allows one eviction at a time does not cost the slot after each of them.
@@ -341,9 +351,8 @@ class NodeDrain:
             for tracked in remaining
             if tracked.stage is Stage.RESTARTED and tracked.asked_at is not None
         ]
-        # Each of these moments is a wake-up.
-        late = [self._due(at, now) for at in moments if at is not None]
-        return not all(late)
+        last = max((at for at in moments if at is not None), default=None)
+        return last is not None and not self._due(last, now)
 
     def _may_evict(self) -> bool:
         """Return whether it needs no slot or holds one; take one if one is free."""
@@ -381,10 +390,14 @@ class NodeDrain:
         if self._due(self._cordoned_at + self.limits.check_idle, now):
             yield from self._check(now)
         writes = list(self._writes(remaining, pdbs, free, now))
-        if writes and now - self._cordoned_at > self.limits.check_every:
+        seen_for = now - self._cordoned_at
+        if writes and seen_for > self.limits.check_every:
             self._take_back(writes, pdbs)
             yield from self._check(now)
             return
+        if writes and seen_for > self.limits.check_ahead:
+            # Evictions go on while the answer is on its way.
+            yield from self._check(now)
         self.in_flight += len(writes)
         yield from writes
 
@@ -638,9 +651,7 @@ class NodeDrain:
                 tracked.stage = Stage.QUEUED
 
     def _remaining(self) -> list[Tracked]:
-        return sorted(
-            (one for one in self._pods.values() if one.remains), key=lambda one: queue_key(one.judged)
-        )
+        return sorted((one for one in self._pods.values() if one.remains), key=attrgetter("key"))
 
     def _grace(self, pod: Pod) -> int | None:
         """Return the grace period for the request, in seconds. None: that of the pod."""

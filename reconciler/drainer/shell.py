@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
 from threading import Condition, Lock, Thread
 from typing import TypeVar
 
@@ -33,6 +34,13 @@ from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ports import Clock, Evictor
+
+SHOWN_EVERY = timedelta(seconds=0.1)
+"""How often `on_progress` gets the progress of drains that go on. An end is reported at once.
+
+Something changes hundreds of times a second while pods leave, and the whole progress takes as long to compute
+as all else that the drainer does then.
+"""
 
 _log = logging.getLogger(__name__)
 _Item = TypeVar("_Item")
@@ -75,6 +83,7 @@ class Drainer:
         self._core_lock = Lock()
         self._failure: BaseException | None = None
         self._ended = 0
+        self._show_at: datetime | None = None
         self._running = 0
         self._closing = False
         self._watches: dict[int, AbstractContextManager[object]] = {}
@@ -160,7 +169,8 @@ class Drainer:
         """Wait for events. Return None after `close`."""
         with self._changed:
             while not self._events and not self._closing:
-                wake = self._core.next_wake()
+                wakes = (self._core.next_wake(), self._show_at)
+                wake = min((at for at in wakes if at is not None), default=None)
                 left = None if wake is None else (wake - self._clock.now()).total_seconds()
                 if left is not None and left <= 0:
                     return [Tick()]
@@ -180,8 +190,8 @@ class Drainer:
             except Exception as error:  # noqa: BLE001 - one bug must not end all drains to come
                 _log.exception("the drainer failed; the drains that run end, and start again when ordered")
                 commands = self._core.fail_all(f"internal error: {type(error).__name__}", now)
-            touched = self._core.touched() if self._on_progress is not None else ()
             running, ended = self._core.running(), self._core.ended()
+            touched = self._core.touched() if self._is_shown(now, ended=ended != self._ended) else ()
         for command in commands:
             self._carry_out(command)
         with self._changed:
@@ -192,6 +202,14 @@ class Drainer:
         if self._on_progress is not None:
             for one in touched:
                 self._report(one, self._on_progress)
+
+    def _is_shown(self, now: datetime, *, ended: bool) -> bool:
+        """Return whether to report what has changed by `now`. If not, set the moment for it."""
+        if self._on_progress is None:
+            return False
+        due = self._show_at is not None and not now < self._show_at <= now + SHOWN_EVERY
+        self._show_at = None if ended or due else self._show_at or now + SHOWN_EVERY
+        return ended or due
 
     def _report(self, progress: DrainProgress, on_progress: Callable[[DrainProgress], None]) -> None:
         try:

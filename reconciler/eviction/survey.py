@@ -59,7 +59,12 @@ def summarise(pods: Iterable[PodDeleteStatus]) -> Survey:
     )
 
 
-def queue_key(judged: PodDeleteStatus) -> tuple[tuple[int, int], int, str, str, str]:
+QueueKey = tuple[tuple[int, int], int, str, str, str]
+
+NO_KEY: QueueKey = ((0, 0), 0, "", "", "")
+
+
+def queue_key(judged: PodDeleteStatus) -> QueueKey:
     """Return the sort key: tier and order, then the lowest priority first, then the name."""
     pod = judged.pod
     return (judged.group, pod.priority, pod.namespace, pod.name, pod.uid)

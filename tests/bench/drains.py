@@ -49,9 +49,10 @@ _TURNS = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One drain: seconds, requests, how many times a budget was seen overdrawn."""
+    """One drain: seconds, seconds of our processors, requests, how often a budget was seen overdrawn."""
 
     seconds: float
+    cpu: float
     requests: int
     overdrawn: int
     timeline: Timeline
@@ -80,8 +81,8 @@ def main() -> None:
     rows = {name: row for name, row in _ROWS.items() if name not in asked.without.split(",")}
     with ControlPlane(ready_after=0.2, deleted_after=0.6) as plane:
         lines = [
-            "| nodes | pods | row | seconds | by round | requests | overdrawn | of loop | of floor |",
-            "|---|---|---|---|---|---|---|---|---|",
+            "| nodes | pods | row | seconds | by round | CPU s | requests | overdrawn | of loop | of floor |",
+            "|---|---|---|---|---|---|---|---|---|---|",
         ]
         measured = []
         for pods in (int(text) for text in asked.pods.split(",") if text):
@@ -211,7 +212,9 @@ class Sampler:
 def _run(plane: ControlPlane, row: Row, nodes: list[str]) -> Result:
     since = datetime.now(UTC)
     sampler, news = Sampler(plane), BudgetNews(plane)
+    cpu = _cpu()
     row.drain(plane, nodes)
+    cpu = _cpu() - cpu
     until = datetime.now(UTC)
     overdrawn = sampler.stop()
     allowed = news.stop()
@@ -224,8 +227,14 @@ def _run(plane: ControlPlane, row: Row, nodes: list[str]) -> Result:
         since = min(entry.timestamp for entry in requests if entry.verb == "patch")
     evictions = [entry for entry in requests if entry.subresource == "eviction"]
     return Result(
-        (until - since).total_seconds(), len(requests), overdrawn, Timeline(since, evictions, allowed)
+        (until - since).total_seconds(), cpu, len(requests), overdrawn, Timeline(since, evictions, allowed)
     )
+
+
+def _cpu() -> float:
+    """Return the seconds of processors that this process and its ended children have used."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def _ours(plane: ControlPlane, nodes: list[str]) -> None:

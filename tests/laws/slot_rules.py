@@ -40,8 +40,8 @@ SLOT_RULES = (
         17,
         "a pod that is late keeps no slot",
         _ONE,
-        "        return not all(late)\n",
-        "        return bool(late)\n",
+        "return last is not None and not self._due(last, now)",
+        "return last is not None",
         _LAW,
     ),
     Mutant(
