@@ -17,11 +17,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.runtime.health import HealthServer
-from jobs.runtime.log_line import to_line, write_utf8
+from jobs.runtime.log_line import write_utf8
+from jobs.runtime.log_words import Level, LogEvent, log_line
 from reconciler import USER_AGENT
 from reconciler.clients.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from reconciler.clients.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
@@ -159,17 +159,22 @@ class Agent:
                 self._node = None
             self._node = self._client.read()
         except ClusterError as error:
-            self._api_failed("cannot read the Node", error)
+            self._api_failed(LogEvent.CANNOT_READ_NODE, error)
             return
         self._vm = scheduled_events.vm_name(self._node.provider_id)
         if self._vm is None:
             message = f"providerID {self._node.provider_id!r} is not that of an Azure VM"
             self._node = None
-            self._api_failed("cannot tell which VM this is", ReconcilerError(message))
+            self._api_failed(LogEvent.CANNOT_TELL_VM, ReconcilerError(message))
             return
         self._health.patience = max(SILENCE, 3 * self._interval())
         self._know()
-        _log("watching", node=self._arguments.node, vm=self._vm, interval=self._interval())
+        _log(
+            LogEvent.WATCHING,
+            node=self._arguments.node,
+            vm=self._vm,
+            intervalSeconds=self._interval(),
+        )
 
     def _know(self) -> None:
         self._stale = False
@@ -198,13 +203,13 @@ class Agent:
             self.failure = error
             self._imds_failures += 1
             if str(error) != self._health.imds_says:
-                _log("IMDS gives no good answer", because=str(error))
+                _log(LogEvent.IMDS_FAILED, Level.ERROR, because=str(error))
             self._health.imds_says = str(error)
             pause = min(LONGEST_IMDS_PAUSE, interval * (1 << min(self._imds_failures - 1, 10)))
             wish = min(LONGEST_WISH, error.retry_after or 0.0)
             return self._clock() + max(interval, pause, wish)
         if self._imds_failures:
-            _log("IMDS answers again", after=self._imds_failures)
+            _log(LogEvent.IMDS_WORKS, failures=self._imds_failures)
         self._imds_failures = 0
         if self._awaits():
             self._reread_due = min(self._reread_due, self._clock() + LISTEN)
@@ -228,12 +233,12 @@ class Agent:
         try:
             self._client.publish(self._node.uid, text)
         except ClusterError as error:
-            self._api_failed("cannot publish", error)
+            self._api_failed(LogEvent.CANNOT_PUBLISH, error)
             return
         self._node = replace(self._node, published=text)
         self._api_went_well()
         _log(
-            "published",
+            LogEvent.PUBLISHED,
             node=self._arguments.node,
             vm=self._vm,
             events=[f"{each.kind} {each.status} {each.id}".rstrip() for each in signals],
@@ -249,7 +254,7 @@ class Agent:
         try:
             now = self._client.read_annotations()
         except ClusterError as error:
-            self._api_failed("cannot read the Node", error)
+            self._api_failed(LogEvent.CANNOT_READ_NODE, error)
             return
         if now.uid != self._node.uid:
             self._stale = True
@@ -260,10 +265,10 @@ class Agent:
                 self._imds.acknowledge(event_id)
             except ImdsError as error:
                 self.failure = error
-                _log("cannot acknowledge", event=event_id, because=str(error))
+                _log(LogEvent.CANNOT_ACKNOWLEDGE, Level.ERROR, id=event_id, because=str(error))
                 continue
             self._acknowledged.add(event_id)
-            _log("acknowledged", node=self._arguments.node, vm=self._vm, event=event_id)
+            _log(LogEvent.ACKNOWLEDGED, node=self._arguments.node, vm=self._vm, id=event_id)
 
     def _due(self, annotation: str | None) -> tuple[str, ...]:
         """Return the IDs in the annotation that are not acknowledged yet."""
@@ -273,11 +278,11 @@ class Agent:
         due = scheduled_events.to_be_started(self._document, self._vm, named)
         return tuple(one for one in due if one not in self._acknowledged)
 
-    def _api_failed(self, what: str, error: ReconcilerError) -> None:
+    def _api_failed(self, what: LogEvent, error: ReconcilerError) -> None:
         self.failure = error
         failure = f"{what}: {error}"
         if failure != self._health.api_problem:
-            _log(what, because=str(error), node=self._arguments.node)
+            _log(what, Level.ERROR, because=str(error), node=self._arguments.node)
         self._health.api_problem = failure
         # A failed write may have succeeded on the server, so read the Node before the next write.
         self._stale = True
@@ -310,7 +315,8 @@ def main(argv: list[str] | None = None) -> int:
         try:
             _serve_readiness(arguments.listen, health)
         except OSError as error:
-            _log("cannot listen", address=":".join(map(str, arguments.listen)), because=str(error))
+            address = ":".join(map(str, arguments.listen))
+            _log(LogEvent.CANNOT_LISTEN, Level.ERROR, address=address, because=str(error))
             return 1
     agent = Agent(arguments, health)
     if arguments.once:
@@ -338,7 +344,8 @@ def run(step: Callable[[], float], health: Health, stop: threading.Event) -> Non
                 # Imported here, because it takes memory that no agent needs that works.
                 import traceback
 
-                _log("a step failed", because=reason, traceback=traceback.format_exc(limit=-10)[-2000:])
+                trace = traceback.format_exc(limit=-10)[-2000:]
+                _log(LogEvent.STEP_FAILED, Level.ERROR, because=reason, traceback=trace)
             health.step_problem = reason
             pause = min(LONGEST_STEP_PAUSE, float(1 << min(failures - 1, 10)))
         else:
@@ -421,15 +428,16 @@ def _serve_readiness(address: tuple[str, int], health: Health) -> None:
         address,
         {"/readyz": lambda: health.why_not(time.monotonic())},
         ok="ready",
-        report=lambda error: _log("a probe failed", because=f"{type(error).__name__}: {error}"),
+        report=lambda error: _log(
+            LogEvent.PROBE_FAILED, Level.ERROR, because=f"{type(error).__name__}: {error}"
+        ),
     )
-    _log("listening", address="{}:{}".format(*server.address))
+    _log(LogEvent.LISTENING, address="{}:{}".format(*server.address))
     server.__enter__()
 
 
-def _log(message: str, **facts: object) -> None:
-    line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "message": message, **facts}
-    print(to_line(line), flush=True)
+def _log(event: LogEvent, level: Level = Level.INFO, **fields: object) -> None:
+    print(log_line(event, level, **fields), flush=True)
 
 
 if __name__ == "__main__":

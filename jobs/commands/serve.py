@@ -13,6 +13,7 @@ from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer
+from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
 from jobs.runtime.pacing import Cause
@@ -70,14 +71,14 @@ def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
             health = HealthServer(listen, checks, report=PassLog.probe_failed)
             open_things.enter_context(health)
-            PassLog.write("listening", port=health.port)
+            PassLog.write(LogEvent.LISTENING, address="{}:{}".format(*health.address))
         open_things.enter_context(server)
         ending.stop.wait()
-        PassLog.write("ending")
+        PassLog.write(LogEvent.ENDING)
     if ending.error is not None:
         # Kubernetes starts the process again: a repetition inside it would not help.
         raise ending.error
-    PassLog.write("ended")
+    PassLog.write(LogEvent.ENDED)
     return 0
 
 
@@ -207,7 +208,7 @@ class Serving:
             acting = Acting(self._connection, self._target, self._settings, self._clock, self._on_progress)
             acting.__enter__()
             self._acting = acting
-            PassLog.write("leading")
+            PassLog.write(LogEvent.LEADING)
         return self._acting
 
     def _leave(self) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import traceback
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.runtime.log_line import LARGEST_TRACEBACK, to_line, write_utf8
-from reconciler.model.moments import to_micro_text
+from jobs.runtime.log_line import LARGEST_TRACEBACK, write_utf8
+from jobs.runtime.log_words import Level, LogEvent, log_line
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.settings_version import SettingsVersion
@@ -25,7 +27,7 @@ class _JsonLines(logging.Formatter):
         # Where a caller passes `exc_info=False`, the record has that False, whatever its type says.
         if record.exc_info and record.exc_info[1] is not None:
             fields["traceback"] = _traceback(record.exc_info[1])
-        return _line(record.levelname.lower(), record.getMessage(), fields)
+        return log_line(record.getMessage(), record.levelname.lower(), **fields)
 
 
 def log_as_json() -> None:
@@ -34,11 +36,6 @@ def log_as_json() -> None:
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-
-
-def _line(level: str, event: str, fields: dict[str, Any]) -> str:
-    now = to_micro_text(datetime.now(UTC))
-    return to_line({"at": now, "level": level, "event": event, **fields})
 
 
 def _traceback(error: BaseException) -> str:
@@ -51,24 +48,25 @@ class PassLog:
 
     def __init__(self) -> None:
         """Start with nothing logged."""
-        self._last_lines: dict[str, str] = {}
+        self._told: dict[str, _Told] = {}
+        self._notable: dict[tuple[str, str], str] = {}
         self._holder = ""
         self._trouble = ""
 
     @staticmethod
-    def write(event: str, *, level: str = "info", **fields: Any) -> None:
+    def write(event: LogEvent, *, level: str = Level.INFO, **fields: Any) -> None:
         """Write one line."""
-        print(_line(level, event, fields), flush=True)
+        print(log_line(event, level, **fields), flush=True)
 
     def standby(self, holder: str) -> None:
         """Log once which process leads."""
         if holder != self._holder:
             self._holder = holder
-            self.write("standing by", holder=holder)
+            self.write(LogEvent.STANDING_BY, holder=holder)
 
     def trouble(self, error: Exception) -> None:
         """Log that a pass failed, once while the error stays the same."""
-        self._failed("pass failed", error)
+        self._failed(LogEvent.PASS_FAILED, error)
 
     def unexpected(self, error: Exception, failures: int, again: float) -> None:
         """Log that a pass ended with an error of the program: every time, with the traceback.
@@ -77,8 +75,8 @@ class PassLog:
         """
         self._trouble = ""
         self.write(
-            "pass failed",
-            level="error",
+            LogEvent.PASS_FAILED,
+            level=Level.ERROR,
             because=f"{type(error).__name__}: {error}",
             failures=failures,
             againInSeconds=round(again, 1),
@@ -89,51 +87,98 @@ class PassLog:
     def probe_failed(error: Exception) -> None:
         """Log that a probe was not answered as it should, with the traceback."""
         because = f"{type(error).__name__}: {error}"
-        PassLog.write("probe failed", level="error", because=because, traceback=_traceback(error))
+        PassLog.write(LogEvent.PROBE_FAILED, level=Level.ERROR, because=because, traceback=_traceback(error))
 
     @staticmethod
     def settings_loaded(settings: Settings) -> None:
         """Log which settings apply from now on."""
-        PassLog.write("settings loaded", mode=settings.mode.value, settings=_version(settings.version))
+        PassLog.write(LogEvent.SETTINGS_LOADED, mode=settings.mode.value, settings=_version(settings.version))
 
     @staticmethod
     def settings_rejected(because: str, in_force: Settings) -> None:
         """Log that changed settings are invalid, and which ones still apply."""
         PassLog.write(
-            "settings rejected; previous ones still apply",
-            level="error",
+            LogEvent.SETTINGS_REJECTED,
+            level=Level.ERROR,
             because=because,
             settings=_version(in_force.version),
         )
 
-    def _failed(self, event: str, error: Exception) -> None:
+    def _failed(self, event: LogEvent, error: Exception) -> None:
         text = f"{type(error).__name__}: {error}"
         if text != self._trouble:
             self._trouble = text
-            self.write(event, level="error", because=text)
+            self.write(event, level=Level.ERROR, because=text)
 
     def write_pass(self, plan: Plan, outcomes: tuple[Outcome, ...], *, rehearsed: bool) -> None:
-        """Write a line for each node whose columns changed, and for each action that failed."""
+        """Write a line for each node with news, and for each new result that people have to hear of.
+
+        A pass that only repeats the one before writes nothing: not the drain that goes on, not the hold that
+        counts seconds, not the action that fails again for the same reason.
+        """
         self._trouble = self._holder = ""
-        lines: dict[str, str] = {}
+        told: dict[str, _Told] = {}
         for node in plan.nodes:
             fields = _columns(node)
-            lines[node.node] = json.dumps(fields, sort_keys=True)
-            if self._last_lines.get(node.node) != lines[node.node]:
+            told[node.node] = now = _told(fields)
+            if not now.repeats(self._told.get(node.node)):
                 start: dict[str, Any] = {}
                 # A person who has just written a freeze must be able to see whether this start knew of it.
                 if node.starts:
                     start["settings"] = settings_value(plan.settings, plan.now)
-                self.write("node", dryRun=rehearsed, node=node.node, **fields, **start)
-        for name in self._last_lines.keys() - lines.keys():
-            self.write("node", dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
-        self._last_lines = lines
-        for one in outcomes:
-            if one.notable:
-                level = "error" if one.result is Result.FAILED else "info"
-                self.write(
-                    one.result.value, level=level, node=one.node, action=one.action, because=one.detail
-                )
+                self.write(LogEvent.NODE, dryRun=rehearsed, node=node.node, **fields, **start)
+        for name in self._told.keys() - told.keys():
+            self.write(LogEvent.NODE, dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
+        self._told = told
+        notable = {(one.node, one.action): one for one in outcomes if one.notable}
+        for key, one in notable.items():
+            if _steady(one.detail) != self._notable.get(key):
+                event, level = _RESULTS[one.result]
+                self.write(event, level=level, node=one.node, action=one.action, because=one.detail)
+        self._notable = {key: _steady(one.detail) for key, one in notable.items()}
+
+
+_RESULTS = {
+    Result.FAILED: (LogEvent.FAILED, Level.ERROR),
+    Result.LATER: (LogEvent.LATER, Level.INFO),
+}
+
+# What a plan does again in each pass, or only for its own bookkeeping, is no news.
+_QUIET = frozenset({"record", "publish", "conditions"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the last line about a node said: its situation, the actions, and the reasons of transitions."""
+
+    situation: str
+    actions: frozenset[str]
+    because: tuple[str, ...]
+
+    def repeats(self, before: _Told | None) -> bool:
+        """Whether a line would say nothing that the pass before did not say."""
+        if before is None or self.situation != before.situation:
+            return False
+        if self.actions - before.actions - _QUIET:
+            return False
+        return not self.because or self.because == before.because
+
+
+def _told(fields: dict[str, Any]) -> _Told:
+    situation = {key: value for key, value in fields.items() if key not in ("actions", "because")}
+    text = _steady(json.dumps(situation, sort_keys=True))
+    return _Told(text, frozenset(fields["actions"]), tuple(map(_steady, fields["because"])))
+
+
+def _steady(text: str) -> str:
+    """Return the text without durations, such as an age or a skew: they count by themselves."""
+    return _DURATION.sub("#", text)
+
+
+_CLOCK = r"(?:\d+ days?, )?\d+:\d\d:\d\d(?:\.\d+)?"
+_SECONDS = r"\d+(?:\.\d+)? (?:seconds?|s)"
+_SHORT = r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+"
+_DURATION = re.compile(rf"(?<![\w:.-])(?:{_CLOCK}|{_SECONDS}|{_SHORT})(?![\w:-])")
 
 
 def _version(version: SettingsVersion | None) -> dict[str, Any] | None:

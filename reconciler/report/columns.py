@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from reconciler.model.actions import ActionName, actions
@@ -19,6 +20,7 @@ from reconciler.report.values import (
     check_value,
     event_value,
     hold_value,
+    moment_value,
     preview_value,
     progress_value,
     transition_value,
@@ -108,6 +110,11 @@ def _action_rows(names: list[str], would: bool) -> Iterator[Row]:
 
 def _happens(node: Document) -> str:
     return ", ".join(node["actions"]) or ("held" if node["holds"] else "")
+
+
+def _deadline(plan: NodePlan) -> datetime | None:
+    """Return the earliest deadline of the events that ask for a drain."""
+    return min((one.deadline for one in plan.events if one.asks and one.deadline is not None), default=None)
 
 
 def _event_rows(events: list[Document], _: bool) -> Iterator[Row]:
@@ -214,6 +221,11 @@ COLUMNS = (
         "urgency",
         _turn,
         heading=lambda urgency: urgency or "",
+    ),
+    Column(
+        "deadline",
+        lambda plan: moment_value(_deadline(plan)),
+        log=LogField("deadline", lambda plan: moment_value(_deadline(plan))),
     ),
     Column(
         "transitions",

@@ -69,7 +69,7 @@ class AgentProcess:
         """What it has logged: all, or the lines of one message."""
         text = self.output.read_text(encoding="utf-8")
         logged = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
-        return [line for line in logged if message in (None, line["message"])]
+        return [line for line in logged if message in (None, line["event"])]
 
     def wait_for_line(self, message: str, *, seconds: float = 20) -> dict[str, Any]:
         """Return the first line of that message once it is there."""

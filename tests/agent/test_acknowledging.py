@@ -37,7 +37,7 @@ def forgetful() -> Iterator[World]:
 
 def said(capsys: pytest.CaptureFixture[str], message: str) -> list[dict[str, str]]:
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return [line for line in lines if line["message"] == message]
+    return [line for line in lines if line["event"] == message]
 
 
 def test_the_agent_acknowledges_the_event_in_its_nodes_annotation_once_and_publishes_its_start(
@@ -56,7 +56,7 @@ def test_the_agent_acknowledges_the_event_in_its_nodes_annotation_once_and_publi
 
     assert imds.acknowledged == ["A"]
     assert imds.requests.count("POST") == 1
-    assert (line["event"], line["vm"]) == ("A", VM)
+    assert (line["id"], line["vm"]) == ("A", VM)
     assert len(api.writes) == 2
 
 
@@ -246,9 +246,7 @@ def test_what_imds_refuses_is_tried_again_at_the_next_poll_and_said(
     world.imds.refuse(Answer(status), Answer(status))
     world.step(times=2)
     assert (world.posts, world.imds.acknowledged) == (2, [])
-    assert [
-        (line["event"], str(status) in line["because"]) for line in said(capsys, "cannot acknowledge")
-    ] == [
+    assert [(line["id"], str(status) in line["because"]) for line in said(capsys, "cannot acknowledge")] == [
         ("A", True),
         ("A", True),
     ]

@@ -17,6 +17,7 @@ OURS = {
     "jobs.runtime",
     "jobs.runtime.health",
     "jobs.runtime.log_line",
+    "jobs.runtime.log_words",
     "reconciler",
     "reconciler.clients",
     "reconciler.clients.agent",

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from jobs.agent.program import main
+from jobs.runtime.log_words import LogEvent
 from tests.real.manifests.applying import K8S
 
 DOCS = K8S.parent / "docs"
@@ -36,10 +37,11 @@ def test_every_flag_and_variable_of_the_agent_has_its_heading(capsys: pytest.Cap
 
 def test_every_message_of_the_agent_is_described() -> None:
     source = (K8S.parent / "jobs" / "agent" / "program.py").read_text(encoding="utf-8")
-    messages = set(re.findall(r'(?:_log|_api_failed)\(\s*"([^"]+)"', source))
+    events = {LogEvent[name] for name in re.findall(r"LogEvent\.([A-Z_]+)", source)}
 
     page = (DOCS / "agent.md").read_text(encoding="utf-8")
-    assert {message for message in messages if f"`{message}`" not in page} == set()
+    assert len(events) > 10
+    assert {event for event in events if f"`{event}`" not in page} == set()
 
 
 @pytest.mark.parametrize("page", ["agent.md", "azure.md", "install.md", "replacing.md"])
