@@ -468,9 +468,11 @@ MUTANTS = (
         "the Node is read again right before",
         "jobs/agent/program.py",
         "            now = self._client.read_annotations()\n        except ClusterError as error:\n"
-        '            self._api_failed("cannot read the Node", error)\n            return\n        if now.uid',
+        "            self._api_failed(LogEvent.CANNOT_READ_NODE, error)\n"
+        "            return\n        if now.uid",
         "            now = self._node\n        except ClusterError as error:\n"
-        '            self._api_failed("cannot read the Node", error)\n            return\n        if now.uid',
+        "            self._api_failed(LogEvent.CANNOT_READ_NODE, error)\n"
+        "            return\n        if now.uid",
     ),
     Mutant(
         12,
