@@ -23,6 +23,7 @@ from jobs.runtime.settings_warning import SettingsWarning
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.supervised import Ending
 from jobs.runtime.watching import FileWatcher, NodeWatcher
+from jobs.runtime.yields import Yields
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, LockHeld, LockLost
 from reconciler.model.drains import DrainProgress, Phase
@@ -98,6 +99,7 @@ class Serving:
         own_pod = OwnPodEvents(connection, self._only_looking.itself)
         self._warning = SettingsWarning(lambda notice: own_pod.notify(notice, self._settings.time_zone))
         self._log = PassLog()
+        self._yields = Yields()
         self._loop = PassLoop(self._run, every.total_seconds(), self._log.unexpected, ending)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
@@ -217,5 +219,5 @@ class Serving:
             acting.__exit__(None, None, None)
 
     def _on_progress(self, progress: DrainProgress) -> None:
-        if progress.phase is not Phase.RUNNING:
+        if progress.phase is not Phase.RUNNING or self._yields.see(progress):
             self._loop.wake(Cause(f"drain of {progress.node}", urgent=True))

@@ -121,6 +121,7 @@ def _lines(nodes: int, pods: int, results: dict[str, list[Result]]) -> list[str]
     lines = []
     for name, runs in results.items():
         shown = [nodes, pods, name, f"{medians[name]:.2f}", " ".join(f"{one.seconds:.2f}" for one in runs)]
+        shown.append(f"{statistics.median(one.cpu for one in runs):.1f}")
         shown += [
             f"{statistics.median(one.requests for one in runs):.0f}",
             sum(one.overdrawn for one in runs),
