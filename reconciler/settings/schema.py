@@ -105,7 +105,8 @@ class Settings(Section):
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
         description="Node conditions that drain the node while they are True, by type. A condition has no "
-        "deadline. Default: none.",
+        "deadline. The conditions that `sources.nodeConditions` reads, such as `VMEventScheduled`, are "
+        "refused: `events` decides on them. Default: none.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),

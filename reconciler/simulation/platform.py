@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import partial
 from uuid import UUID, uuid5
 
+from reconciler.model.aks_conditions import MAIN
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import Condition, Node
@@ -16,7 +17,6 @@ from reconciler.simulation.aks import no_event
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor
 from reconciler.sources import imds
-from reconciler.sources.node_condition import MAIN
 
 # Azure's own words (scheduled-events.md, and its mock server); only these words identify a live migration.
 _DESCRIPTIONS: Mapping[Kind, str] = {

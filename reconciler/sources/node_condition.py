@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from reconciler.model import limits
+from reconciler.model.aks_conditions import CONDITIONS, MAIN, RELATIVES
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
@@ -19,16 +20,6 @@ from reconciler.settings.schema import Settings
 from reconciler.sources.source import Source, SourceContext, Wants
 
 PREFIX = "condition:"
-MAIN = "VMEventScheduled"
-RELATIVES = (
-    "PreemptionScheduled",
-    "FreezeScheduled",
-    "RebootScheduled",
-    "RedeployScheduled",
-    "PreemptScheduled",
-    "TerminateScheduled",
-)
-CONDITIONS = frozenset((MAIN, *RELATIVES))
 
 # '<Type> <Status>[: <date>]. DurationInSeconds: <n>. <description> For more information, see <link>[.]
 # [EventId: <guid>]', as AKS's check_scheduledevent_consolidated.sh writes it; white space varies.

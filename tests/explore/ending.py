@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from reconciler.model.aks_conditions import MAIN
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import MECHANIC_LABEL, Condition
 from reconciler.model.record import Record, Unreadable
@@ -13,7 +14,6 @@ from reconciler.model.snapshot import Agents, Remediator
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.watch import at_once
-from reconciler.sources.node_condition import MAIN
 from tests.explore.laws import KEYS
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from reconciler.model.aks_conditions import MAIN
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.simulation.platform import Reporter, VmEvent
-from reconciler.sources.node_condition import MAIN
 from tests.explore.laws import KEYS
 from tests.explore.moves import move
 

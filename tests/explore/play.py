@@ -12,6 +12,7 @@ from random import Random
 from reconciler.claim import claim
 from reconciler.errors import ClusterError, LockLost
 from reconciler.machines import aks, karpenter, openshift
+from reconciler.model.aks_conditions import MAIN
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import ZONE_LABEL, Node
@@ -30,7 +31,6 @@ from reconciler.simulation.log import Happening
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
-from reconciler.sources.node_condition import MAIN
 from tests.explore.choices import changed, parsed
 from tests.explore.clouds import SimulatedArm, SimulatedEc2
 from tests.explore.ending import end

@@ -152,6 +152,18 @@ mode: Observe
             id="a condition that is True on every healthy node",
         ),
         pytest.param(
+            "conditions: {VMEventScheduled: {}}",
+            "f:1:14: conditions.VMEventScheduled: sources.nodeConditions reads VMEventScheduled as an event; "
+            "write what to do in `events`, by its kind",
+            id="a condition that a source reads",
+        ),
+        pytest.param(
+            "overrides: [{nodeSelector: {a: b}, conditions: {preemptionscheduled: {}}}]",
+            "f:1:49: overrides[0].conditions.preemptionscheduled: sources.nodeConditions reads "
+            "preemptionscheduled as an event; write what to do in `events`, by its kind",
+            id="a condition that a source reads, in small letters and in an override",
+        ),
+        pytest.param(
             "keys: {prefix: My_Prefix}",
             "f:1:8: keys.prefix: 'My_Prefix' is not a DNS name in lower case, like node-maintenance.dev",
             id="a prefix that no label could have",

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from reconciler.errors import Conflict, NotFound, Unreachable
+from reconciler.model.aks_conditions import MAIN
 from reconciler.model.node import Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Ledger
 from reconciler.simulation.api import Call, Killed, SimulatedApi
 from reconciler.simulation.log import Actor
-from reconciler.sources.node_condition import MAIN
 from tests.simulation.building import START, cordoning, name, pods_of, web, world
 
 WANTED = Wanted(frozenset({MAIN, "Ready"}), "node-maintenance.dev")

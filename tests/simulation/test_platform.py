@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.model import aks_conditions
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
@@ -126,7 +127,7 @@ def test_a_recreated_vm_has_none_of_the_old_one_s_events() -> None:
     there.advance(60 * MINUTE)
 
     assert there.cluster.nodes[name(0)].ready
-    assert there.cluster.nodes[name(0)].condition(node_condition.MAIN) is None
+    assert there.cluster.nodes[name(0)].condition(aks_conditions.MAIN) is None
 
 
 def test_of_several_events_the_condition_shows_one_and_the_agent_all() -> None:

@@ -12,6 +12,7 @@ from reconciler.clients.kubernetes.wire.lists import budget_format, node_format,
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
 from reconciler.errors import Rejected
 from reconciler.model import limits
+from reconciler.model.aks_conditions import MAIN
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import Condition, Wanted
 from reconciler.model.pod import LONGEST_GRACE
@@ -19,7 +20,7 @@ from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents
 from reconciler.sources import imds, published, request
-from reconciler.sources.node_condition import MAIN, parse_message, read, read_named
+from reconciler.sources.node_condition import parse_message, read, read_named
 from tests.support import builders, shapes
 from tests.support.builders import IMDS, PREFIX, RECORD, REQUEST
 

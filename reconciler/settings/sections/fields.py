@@ -19,6 +19,7 @@ from reconciler.calendar.values import (
     parse_time_or_moment,
     parse_zone,
 )
+from reconciler.model.aks_conditions import CONDITIONS
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.selectors import parse_selector
 
@@ -55,14 +56,22 @@ def _prefix(value: object) -> str:
     return text
 
 
+_READ_BY_A_SOURCE = {one.casefold() for one in CONDITIONS}
+
+
 def _condition_type(value: object) -> str:
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9./_-]{0,314}[A-Za-z0-9])?", text):
         raise ValueError(f"{literal(text)} is not the type of a node condition")
-    if text == "Ready":
+    if text.casefold() == "ready":
         # Ready is True on healthy nodes, so it would drain every one of them.
         raise ValueError(
             "Ready is True on healthy nodes; name a condition that is True when something is wrong"
+        )
+    if text.casefold() in _READ_BY_A_SOURCE:
+        # One event would be two: one with a deadline, and one without it that never starts by itself.
+        raise ValueError(
+            f"sources.nodeConditions reads {text} as an event; write what to do in `events`, by its kind"
         )
     return text
 

@@ -1,0 +1,14 @@
+"""The node conditions of AKS's node-problem-detector that report scheduled events."""
+
+from __future__ import annotations
+
+MAIN = "VMEventScheduled"
+RELATIVES = (
+    "PreemptionScheduled",
+    "FreezeScheduled",
+    "RebootScheduled",
+    "RedeployScheduled",
+    "PreemptScheduled",
+    "TerminateScheduled",
+)
+CONDITIONS = frozenset((MAIN, *RELATIVES))
