@@ -13,7 +13,7 @@ from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.outside import WritableOutside
-from reconciler.model.plan import Plan
+from reconciler.model.plan import NodePlan, Notice, Plan
 from reconciler.model.ports import (
     ClusterWriter,
     Drains,
@@ -32,6 +32,8 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     drained, so that pods don't move twice.
     """
     refused: set[str] = set()  # Nodes for which this pass does nothing more.
+    # Facts that an earlier pass recorded, and perhaps did not live to tell.
+    _notify(plan, outside.notifier, lambda node: node.todo.pending, refused)
     outcomes = (
         *_stop_drains(plan, outside.drainer),
         *_write_ledger(plan, outside.writer, refused),
@@ -42,8 +44,8 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         # Publications and notices come last, so no drain waits for them.
         *_publish(plan, outside.writer, refused),
     )
-    _notify(plan, outside.notifier, refused)
-    return outcomes
+    _notify(plan, outside.notifier, lambda node: node.todo.notices, refused)
+    return (*outcomes, *_note(plan, outside.writer, refused))
 
 
 def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:
@@ -104,12 +106,23 @@ def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Ite
             yield _attempt(one.node, one.action, partial(one.send, writer))
 
 
-def _notify(plan: Plan, notifier: Notifier, refused: Collection[str]) -> None:
+def _note(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
+    """Record which facts people were told; where that fails, the next pass tells them again."""
+    for node in plan.nodes:
+        if node.todo.noted is not None and node.node not in refused:
+            outcome = _attempt(node.node, "update record", partial(writer.patch_node, node.todo.noted))
+            if outcome.result is not Result.DONE:
+                yield outcome
+
+
+def _notify(
+    plan: Plan, notifier: Notifier, chosen: Callable[[NodePlan], tuple[Notice, ...]], refused: Collection[str]
+) -> None:
     """Report to people what was done, and only what was written."""
     for node in plan.nodes:
         write = node.todo.write
         if write is not None and node.node not in refused:
-            for notice in node.todo.notices:
+            for notice in chosen(node):
                 try:
                     notifier.notify(Notification(node.node, write.uid, notice))
                 except LockLost:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
+from reconciler.engine.struck import is_struck
 from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.machines import registry as machine_providers
 from reconciler.model.drains import DrainProgress
@@ -55,10 +56,11 @@ def observe(
     Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
     needs permissions on nodes only; what else it may not read is in the problems.
 
-    Pods are read for the nodes that are being drained, and for those on which a drain has left pods, with one
-    request each; there are no other requests per node. `capacity` keeps what a preview needs to find room on
-    other nodes. Polled sources query their services if the settings enable them and the ledger says that a
-    query is due. `now` is aware. Machine providers are queried only for nodes that may be replaced.
+    Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for those
+    on which the platform has started while they may not be empty, with one request each; there are no other
+    requests per node. `capacity` keeps what a preview needs to find room on other nodes. Polled sources query
+    their services if the settings enable them and the ledger says that a query is due. `now` is aware.
+    Machine providers are queried only for nodes that may be replaced.
     """
     reader = outside.reader
     gaps = Gaps(rehearsed)
@@ -74,14 +76,19 @@ def observe(
     context = SourceContext(settings, now, agents, memories)
     on = sources.switched_on(settings)
     readings: dict[str, tuple[Reading, ...]] = {}
+    busy = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
     for node in nodes:
         try:
             readings[node.name] = tuple(reading for source in on for reading in source.read(node, context))
+            if (
+                is_struck(node, readable.get(node.name), readings[node.name], settings)
+                and node.name not in busy
+            ):
+                busy.append(node.name)
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             readings[node.name] = ()
             node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
-    drained = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
-    pods, unread_pods = _pods(reader, drained, gaps)
+    pods, unread_pods = _pods(reader, busy, gaps)
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     return Snapshot(
         nodes=nodes,

@@ -132,7 +132,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         ),
         next_change=min(
             (
-                *moments(plans),
+                *moments(plans, now),
                 *expiries(seen),
                 *changes(snapshot.memories, now),
                 *_eased(progress.ledger, settings),

@@ -9,7 +9,8 @@ from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
 from reconciler.checks.others_first import cannot_wait, has_started, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
-from reconciler.decide.planned import Decided, node_patch, node_plan
+from reconciler.decide.facts import CaseStep, tell
+from reconciler.decide.planned import Decided, node_patch, node_plan, second_patch
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
@@ -69,9 +70,17 @@ class _Step:
 
 
 def follow_drain(
-    one: Seen, walked: Walk, view: cases.CaseView, context: PassContext, progress: Progress
+    one: Seen,
+    before: CaseRecord,
+    walked: Walk,
+    view: cases.CaseView,
+    context: PassContext,
+    progress: Progress,
 ) -> NodePlan:
-    """Return the plan of a node: the result of the state machine, merged with the recorded drain."""
+    """Return the plan of a node: the result of the state machine, merged with the recorded drain.
+
+    `before` is the case before the state machine ran.
+    """
     node, found = one.node, context.snapshot.drains.get(one.node.name)
     stale = found if found is not None and found.uid != node.uid else None
     drained = None if stale is not None else found
@@ -103,22 +112,30 @@ def follow_drain(
             holds.append(step.waits)
         if drained is not None:
             holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
+    has_begun = drain is not None and not (
+        drain.attempt == 1 and under_way and _waits_to_begin(order, drained)
+    )
+    telling = tell(CaseStep(before, record, view, has_begun, tuple(holds)), one, context)
+    record = telling.record
     standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(one, walked, record, progress.acknowledgements, context)
     showing = Showing(context.settings.publish, context.keys.prefix, context.now)
     signs = node_signs(node, standing, showing)
+    write = node_patch(one, walked, record, {**signs.annotations, **word}, context)
     todo = Actions(
-        write=node_patch(one, walked, record, {**signs.annotations, **word}, context),
+        write=write,
         drain=order,
         stop_drain=order is None and not _unjudged(step.hold) and (running(drained) or running(stale)),
         perform=walked.effects.perform,
         machine=walked.effects.machine,
-        notices=(*walked.effects.notices, *step.notices),
+        notices=(*walked.effects.notices, *step.notices, *telling.fresh),
         publications=signs.writes,
+        pending=telling.pending,
+        noted=second_patch(one, write, telling.noted, context) if telling.noted is not None else None,
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
-    decided = Decided(walked.state, record, tuple(holds))
+    decided = Decided(walked.state, record, tuple(holds), telling.ended)
     return node_plan(one, walked, decided, todo, _drain_state(one, record, step.kept, shown, context))
 
 
@@ -152,7 +169,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     # The pods do not show what else the drainer waits for, such as the detachment of volumes.
     if found is not None and found.drained and not running(drained):
         stays = KeptPods.of(kept)
-        done = replace(record, drain=replace(drain, done=context.second, kept=stays))
+        done = replace(record, drain=replace(drain, done=_ended_at(record, drained, context), kept=stays))
         return _Step(done, kept=kept, notices=(Notice("MaintenanceDrained", str(stays)),))
     if held is None and context.now - drain.since >= settings.drain.timeout:
         again = DrainRecord(context.second, drain.attempt + 1)
@@ -165,6 +182,22 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
         )
     waits = running(drained) and drained is not None and drained.waits_for_slot
     return _Step(record, order, held, _no_slot(node, context) if waits else None, kept)
+
+
+def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> datetime:
+    """Return when the drain ended: now, unless a date has passed since, which the drain was in time for."""
+    if drained is None or drained.phase is not Phase.DRAINED or drained.finished is None:
+        return context.second
+    ended = drained.finished.replace(microsecond=0)
+    dates = (event.not_before for event in record.events if event.not_before is not None)
+    return ended if any(ended <= date < context.second for date in dates) else context.second
+
+
+def _waits_to_begin(order: DrainOrder | None, drained: DrainProgress | None) -> bool:
+    """Whether the first attempt of a drain has moved no pod yet, because it is held or has no slot."""
+    if drained is None:
+        return order is None
+    return drained.waits_for_slot and not drained.gone and not drained.evicted
 
 
 def _unjudged(hold: Hold | None) -> bool:

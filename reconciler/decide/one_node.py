@@ -9,6 +9,7 @@ from reconciler.checks import CHECKS
 from reconciler.decide.acknowledging import taken_back
 from reconciler.decide.context import PassContext
 from reconciler.decide.draining import follow_drain, holds_slot, is_stuck, running
+from reconciler.decide.facts import with_starts
 from reconciler.decide.planned import Decided, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
@@ -85,6 +86,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in reported))
     if again:
         record = replace(record, drain=DrainRecord(context.second))
+    record = with_starts(record, view, one, switched_on, context)
     machine = snapshot.machines.get(node.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
@@ -120,7 +122,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
         if settings.budget.spacing > timedelta() and not is_exempt(situation):
             progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
-    return follow_drain(one, walked, view, context, progress)
+    return follow_drain(one, record, walked, view, context, progress)
 
 
 def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:

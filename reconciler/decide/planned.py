@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen
@@ -19,11 +19,12 @@ from reconciler.model.record_text import to_annotation
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A node after the pass: its state, its profile's data, and what holds it."""
+    """A node after the pass: its state, its profile's data, what holds it, and the case that ended."""
 
     state: State
     record: CaseRecord | None
     holds: tuple[Hold, ...]
+    ended: CaseRecord | None = None
 
 
 def node_plan(
@@ -42,7 +43,10 @@ def node_plan(
         transitions=walked.transitions if walked else (),
         # A patch that only shows something to other tools is no action: what holds the node is still
         # reported.
-        holds=after.holds if todo.any or after.holds else _unspoken_holds(one),
+        # So is what only tells people.
+        holds=after.holds
+        if after.holds or (todo.any and not _only_tells(one, walked, after, todo))
+        else _unspoken_holds(one),
         unknowns=tuple(
             f"{reading.source}: {reading.because}"
             for reading in one.assessment.readings
@@ -53,7 +57,15 @@ def node_plan(
         todo=todo,
         draining=draining,
         urgency=one.urgency,
+        ended=after.ended,
     )
+
+
+def _only_tells(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> bool:
+    """Whether the only action is to record a fact of the case."""
+    moved = walked is not None and walked.transitions
+    facts = after.record is not None and after.record.facts != one.case.facts
+    return facts and not moved and todo.drain is None and not todo.stop_drain
 
 
 def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
@@ -111,3 +123,25 @@ def node_patch(
         labels=labels,
         annotations=annotations,
     )
+
+
+def second_patch(one: Seen, first: NodeWrite | None, case: CaseRecord, context: PassContext) -> NodeWrite:
+    """Return the patch that follows `first` in the same pass, and only writes the record.
+
+    It expects the node as `first` leaves it. Its resourceVersion is older than that, so the writer reads the
+    node again.
+    """
+    node, keys = one.node, context.keys
+    if first is not None:
+        node = replace(
+            node,
+            labels=_merged(node.labels, first.labels),
+            annotations=_merged(node.annotations, first.annotations),
+            unschedulable=node.unschedulable if first.unschedulable is None else first.unschedulable,
+        )
+    record = (one.record or Record(node.uid)).with_case(one.profile, case, context.now)
+    return node_write(node, keys.prefix, annotations={keys.record: to_annotation(record)})
+
+
+def _merged(have: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    return {key: text for key, text in {**have, **changes}.items() if text is not None}

@@ -51,18 +51,24 @@ def _silence(one: Seen) -> tuple[datetime, ...]:
     )
 
 
-def moments(plans: Iterable[NodePlan]) -> Iterable[datetime]:
-    """Yield when a hold, an event or a drain of these plans ends."""
+def moments(plans: Iterable[NodePlan], now: datetime) -> Iterable[datetime]:
+    """Yield when a hold, an event or a drain of these plans ends, and when a latest start passes."""
     for plan in plans:
-        found, _ = guarded("a plan ends at an unknown time", partial(_moments, plan), ())
+        found, _ = guarded("a plan ends at an unknown time", partial(_moments, plan, now), ())
         yield from found
 
 
-def _moments(plan: NodePlan) -> tuple[datetime, ...]:
+def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     drain = plan.todo.drain
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
-    return tuple(moment for moment in found if moment is not None)
+    # People are told of a latest start that passes while no drain runs.
+    waits = [one.deadline for one in plan.events if one.asks and drain is None]
+    return tuple(
+        moment
+        for moment in (*found, *(one for one in waits if one is not None and one > now))
+        if moment is not None
+    )
 
 
 def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:

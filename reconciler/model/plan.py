@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.actions import ActionName
 from reconciler.model.azure import PerformMaintenance
+from reconciler.model.case_outcome import CaseOutcome, outcome_of
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
@@ -89,11 +90,15 @@ class NoticeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A Kubernetes Event to write on the node; it belongs to a transition."""
+    """A Kubernetes Event to write on the node; it belongs to a transition, or to a fact of the record.
+
+    Two notices about one node with the same `once` are the same one, so it does no harm to send it again.
+    """
 
     reason: str
     message: str
     type: NoticeType = NoticeType.NORMAL
+    once: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +201,8 @@ class Actions:
     """The actions for one node.
 
     `publications` only show something to other tools: they are not counted as actions, and are sent last.
+    `pending` are notices about facts that the record had before this pass: they are sent before `write`,
+    which notes that. `notices` are sent after it, and `noted` then records that they were.
     """
 
     write: NodeWrite | None = None
@@ -205,6 +212,8 @@ class Actions:
     machine: ScaleUp | Remove | None = None
     notices: tuple[Notice, ...] = ()
     publications: tuple[Publication, ...] = ()
+    pending: tuple[Notice, ...] = ()
+    noted: NodeWrite | None = None
 
     @property
     def any(self) -> bool:
@@ -230,8 +239,8 @@ class DrainState:
 class NodePlan:
     """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
-    `record` is the profile's data about the node after this pass. `urgency` is its place in the order of the
-    nodes, None if no event requires a drain.
+    `record` is the profile's data about the node after this pass, `ended` the case that ended with it.
+    `urgency` is its place in the order of the nodes, None if no event requires a drain.
     """
 
     node: str
@@ -249,6 +258,13 @@ class NodePlan:
     todo: Actions = Actions()
     draining: DrainState = DrainState()
     urgency: Urgency | None = None
+    ended: CaseRecord | None = None
+
+    @property
+    def outcome(self) -> CaseOutcome | None:
+        """What has become of the node's case, None if there is none."""
+        case = self.ended or self.record
+        return outcome_of(case) if case is not None else None
 
     @property
     def acts(self) -> bool:

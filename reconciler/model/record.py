@@ -162,6 +162,37 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
+class PlatformStart:
+    """The platform's start of one event, as a pass saw it first.
+
+    `at` is UTC. `pods` is how many pods that the drain had to evict were on the node then, None if they could
+    not be counted.
+    """
+
+    event: KnownEvent
+    at: datetime
+    pods: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """What happened in a case, apart from its drain.
+
+    `starts` are the starts of its events. `deadline_passed` is when a pass saw first that the latest start
+    was over and no drain had begun (UTC). `warned` are the reasons of the Warning Events that were sent about
+    these facts: a fact is recorded first, then sent, then noted here, so each is sent at least once.
+    """
+
+    starts: tuple[PlatformStart, ...] = ()
+    deadline_passed: datetime | None = None
+    warned: tuple[str, ...] = ()
+
+    def start_of(self, event: KnownEvent | MaintenanceEvent) -> PlatformStart | None:
+        """Return the start of an event, None if none was seen."""
+        return next((one for one in self.starts if one.event.matches(event)), None)
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileRecord:
     """The data of one profile about a node.
 
@@ -169,7 +200,8 @@ class ProfileRecord:
     the case. `dismissed` are ignored because someone uncordoned the node. `quiet_since` is when the last of
     `events` was gone from every source that reported it. `self_service` is set once we asked the platform
     to start, `acknowledged` are the ids of the events that it was asked to start, `replacement` is set once
-    another machine was requested. All moments are UTC.
+    another machine was requested. `facts` is what happened so far; a profile that is operational has some
+    while an event that requires a drain can't start a case. All moments are UTC.
     """
 
     state: State = State.OPERATIONAL
@@ -180,11 +212,17 @@ class ProfileRecord:
     self_service: SelfService | None = None
     acknowledged: tuple[str, ...] = ()
     replacement: Replacement | None = None
+    facts: CaseFacts = CaseFacts()
 
     @property
     def open(self) -> bool:
         """Whether the profile has a case."""
         return self.state is not State.OPERATIONAL
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there is anything to keep."""
+        return self.open or bool(self.dismissed) or self.facts != CaseFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +314,7 @@ class Record:
             self_service=mine.self_service,
             acknowledged=mine.acknowledged,
             replacement=mine.replacement,
+            facts=mine.facts,
             cordon=cordon.whose if cordon and claim in cordon.claims else Cordon.NONE,
             drain=drain.drain if drain and claim in drain.claims else None,
             node_cordon=cordon.whose if cordon else Cordon.NONE,
@@ -294,10 +333,11 @@ class Record:
             self_service=case.self_service,
             acknowledged=case.acknowledged,
             replacement=case.replacement,
+            facts=case.facts,
         )
         claim = Claim(ClaimKind.PROFILE, profile)
         kept = {name: data for name, data in self.profiles if name != profile}
-        if mine.open or mine.dismissed:
+        if mine.has_data:
             kept[profile] = mine
         record = replace(self, profiles=tuple(sorted(kept.items(), key=lambda pair: pair[0])))
         record = (

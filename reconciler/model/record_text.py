@@ -20,6 +20,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import (
+    CaseFacts,
     Claim,
     ClaimedCordon,
     ClaimedDrain,
@@ -27,6 +28,7 @@ from reconciler.model.record import (
     Cordon,
     DrainRecord,
     KnownEvent,
+    PlatformStart,
     ProfileRecord,
     Record,
     Replacement,
@@ -136,7 +138,7 @@ def _version_1(document: Mapping[str, Any], uid: str) -> Record:
 
 
 def _profiles(found: Mapping[str, ProfileRecord]) -> tuple[tuple[str, ProfileRecord], ...]:
-    kept = ((name, one) for name, one in found.items() if one.open or one.dismissed)
+    kept = ((name, one) for name, one in found.items() if one.has_data)
     return tuple(sorted(kept, key=lambda pair: pair[0]))
 
 
@@ -168,6 +170,9 @@ def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
             out["replacement"]["wanted"] = kept.replacement.wanted
         if kept.replacement.retries:
             out["replacement"]["retries"] = kept.replacement.retries
+    # A program that does not know this key decides the same; it only does not tell what happened.
+    if kept.facts != CaseFacts():
+        out["facts"] = _facts_out(kept.facts)
     return out
 
 
@@ -192,6 +197,45 @@ def _data_in(document: Mapping[str, Any], start: ProfileRecord) -> ProfileRecord
         else None,
         acknowledged=tuple(limits.text(str(one)) for one in document.get("acknowledged", ())),
         replacement=_replacement_in(replaced) if replaced is not None else None,
+        facts=_facts_in(document.get("facts", {})),
+    )
+
+
+def _facts_out(facts: CaseFacts) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    if facts.starts:
+        out["starts"] = [_start_out(one) for one in facts.starts]
+    if facts.deadline_passed:
+        out["deadlinePassed"] = to_text(facts.deadline_passed)
+    if facts.warned:
+        out["warned"] = list(facts.warned)
+    return out
+
+
+def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
+    starts = tuple(_start_in(one) for one in document.get("starts", ()))
+    if len(starts) > limits.EVENTS:
+        raise ValueError(f"{len(starts)} starts are recorded, and {limits.EVENTS} are read")
+    return CaseFacts(
+        starts,
+        from_text(document["deadlinePassed"]) if "deadlinePassed" in document else None,
+        tuple(limits.text(str(one)) for one in document.get("warned", ())),
+    )
+
+
+def _start_out(start: PlatformStart) -> dict[str, Any]:
+    out: dict[str, Any] = {"event": _event_out(start.event), "at": to_text(start.at)}
+    if start.pods is not None:
+        out["pods"] = start.pods
+    return out
+
+
+def _start_in(document: Mapping[str, Any]) -> PlatformStart:
+    pods = document.get("pods")
+    return PlatformStart(
+        _event_in(document["event"]),
+        from_text(document["at"]),
+        None if pods is None else limits.count(pods),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from reconciler.calendar.formatting import in_zone
 from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import core
-from reconciler.errors import ClusterError
+from reconciler.errors import ClusterError, Conflict
 from reconciler.model.moments import to_text
 from reconciler.model.notification import Notification
 from reconciler.report import safe
@@ -22,6 +23,7 @@ COMPONENT = "node-maintenance-reconciler"
 # core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
 LONGEST_MESSAGE = 1024
 _LONGEST_REASON = 128
+_LONGEST_NODE = 230  # An object's name may have 253 characters.
 
 
 class KubernetesEvents:
@@ -62,7 +64,7 @@ class KubernetesEvents:
             "apiVersion": "v1",
             "kind": "Event",
             # Events of cluster-wide objects are in the namespace "default", like those of the kubelet.
-            "metadata": {"generateName": f"{node}.", "namespace": "default"},
+            "metadata": {**_name(notification), "namespace": "default"},
             "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": notification.uid},
             "type": notice.type.value,
             "reason": notice.reason[:_LONGEST_REASON],
@@ -73,4 +75,19 @@ class KubernetesEvents:
             "lastTimestamp": now,
             "count": 1,
         }
-        self._connection.send(Request("POST", core("default") / "events", body=body))
+        try:
+            self._connection.send(Request("POST", core("default") / "events", body=body))
+        except Conflict:
+            # One with a name of its own was written before.
+            if not notice.once:
+                raise
+
+
+def _name(notification: Notification) -> dict[str, str]:
+    """Return the name: the API server makes one, unless the same notice must not be written twice."""
+    node, notice = notification.node, notification.notice
+    if not notice.once:
+        return {"generateName": f"{node}."}
+    identity = "|".join((notification.uid, notice.reason, notice.once))
+    hashed = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
+    return {"name": f"{node[:_LONGEST_NODE]}.{hashed[:16]}"}

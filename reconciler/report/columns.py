@@ -21,6 +21,7 @@ from reconciler.report.values import (
     event_value,
     hold_value,
     moment_value,
+    outcome_value,
     preview_value,
     progress_value,
     transition_value,
@@ -101,6 +102,16 @@ def event_line(event: Document) -> str:
     if event["startedBy"] == "User":
         parts.append("started by a user")
     return f"{', '.join(parts)} ({', '.join(event['sources'])})"
+
+
+def _fact_rows(facts: Document | None, _: bool) -> Iterator[Row]:
+    if facts is not None and facts["words"] is not None:
+        yield "outcome", facts["words"]
+
+
+def _fact_points(facts: Document | None) -> Iterator[Point]:
+    if facts is not None and facts["words"] is not None:
+        yield Point(f"outcome: {facts['words']}")
 
 
 def _action_rows(names: list[str], would: bool) -> Iterator[Row]:
@@ -201,6 +212,19 @@ COLUMNS = (
     Column("stateBefore", lambda plan: plan.before.value),
     Column(
         "cordoned", lambda plan: plan.unschedulable, heading=lambda cordoned: "cordoned" if cordoned else ""
+    ),
+    Column(
+        "outcome",
+        lambda plan: plan.outcome.result.value if plan.outcome else None,
+        cell=Cell("outcome", lambda node: node["outcome"] or ""),
+        log=LogField("outcome", lambda plan: plan.outcome.result.value if plan.outcome else None),
+        place=FIRST,
+    ),
+    Column(
+        "facts",
+        lambda plan: outcome_value(plan.outcome),
+        rows=_fact_rows,
+        points=_fact_points,
     ),
     Column(
         "actions",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from reconciler.model.case_outcome import CaseOutcome, CaseResult
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.moments import to_text
@@ -70,6 +71,20 @@ def _plan(plan: PlatformPlan) -> Document:
         "offered": plan.offered,
         "offerStart": moment_value(plan.offer_start),
         "offerEnd": moment_value(plan.offer_end),
+    }
+
+
+def outcome_value(outcome: CaseOutcome | None) -> Document | None:
+    """Return the facts of a case, None where there is no case; `words` is null while nothing is settled."""
+    if outcome is None:
+        return None
+    settled = outcome.result is not CaseResult.RUNNING or outcome.deadline_passed is not None
+    return {
+        "drained": moment_value(outcome.drained),
+        "started": moment_value(outcome.started),
+        "pods": outcome.pods,
+        "deadlinePassed": moment_value(outcome.deadline_passed),
+        "words": outcome.words if settled else None,
     }
 
 

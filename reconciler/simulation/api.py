@@ -220,8 +220,14 @@ class SimulatedApi:
         node, uid, notice = notification.node, notification.uid, notification.notice
         try:
             call = self.begin_write("notify", node, notice.reason, notice)
-            self.cluster.events.append(KubernetesEvent(self.cluster.clock.now(), node, uid, notice))
-            self.cluster.note(Actor.US, "notify", node, notice.reason, notice.message)
+            told = any(
+                one.uid == uid and (one.notice.reason, one.notice.once) == (notice.reason, notice.once)
+                for one in self.cluster.events
+                if notice.once
+            )
+            if not told:
+                self.cluster.events.append(KubernetesEvent(self.cluster.clock.now(), node, uid, notice))
+                self.cluster.note(Actor.US, "notify", node, notice.reason, notice.message)
             self.end_write(call)
         except ClusterError as error:
             self.cluster.note(Actor.US, "notify failed", node, notice.reason, str(error))

@@ -12,7 +12,17 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, Node
 from reconciler.model.plan import NodePlan, NodeWrite
-from reconciler.model.record import CaseRecord, Claim, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.record import (
+    CaseFacts,
+    CaseRecord,
+    Claim,
+    ClaimKind,
+    Cordon,
+    DrainRecord,
+    PlatformStart,
+    Record,
+    State,
+)
 from reconciler.model.record_text import from_annotation, record_of
 from reconciler.model.snapshot import Ledger, Remediator
 from reconciler.release import release
@@ -558,7 +568,8 @@ def test_while_a_drain_goes_on_another_event_that_starts_no_drain_is_no_hold() -
     reboot = signal(Kind.REBOOT, event_id="A1")
     freeze = signal(Kind.FREEZE, status=Status.STARTED, event_id="B2")
     events = (known(Kind.FREEZE, ids=("B2",)), known(Kind.REBOOT, ids=("A1",)))
-    undone = record(events=events, drain=DrainRecord(NOW - minutes(1)))
+    seen = CaseFacts((PlatformStart(events[0], NOW - minutes(1), 0),))
+    undone = replace(record(events=events, drain=DrainRecord(NOW - minutes(1))), facts=seen)
     here = snapshot(
         held_node(undone), readings={"a": reported(reboot, freeze)}, pods={"a": (builders.pod("web-1"),)}
     )

@@ -21,5 +21,15 @@ def test_the_log_and_the_table_of_nodes_name_each_thing_once() -> None:
     logged = [column.log.key for column in FOR_PEOPLE if column.log is not None]
     headers = [column.cell.header for column in FOR_PEOPLE if column.cell is not None]
 
-    assert logged == ["state", "events", "actions", "deadline", "because", "holds", "unknown", "stays"]
-    assert headers == ["node", "zone", "state", "event", "what happens"]
+    assert logged == [
+        "state",
+        "outcome",
+        "events",
+        "actions",
+        "deadline",
+        "because",
+        "holds",
+        "unknown",
+        "stays",
+    ]
+    assert headers == ["node", "zone", "state", "outcome", "event", "what happens"]

@@ -1,0 +1,215 @@
+"""The facts of a case: what the platform did while pods were on the node, and what people are told of it.
+
+A fact is recorded first. Then the Warning Event is sent, and only then the record says so. A pass that finds
+a fact without that note sends the Event again: a killed process loses none, and no other sends one twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from reconciler.decide.context import PassContext
+from reconciler.decide.seen import Seen
+from reconciler.engine import case as cases
+from reconciler.engine.orders import drain_options
+from reconciler.eviction.survey import Survey, survey
+from reconciler.model import limits
+from reconciler.model.case_outcome import counted, reports_start, struck_by
+from reconciler.model.event import Status
+from reconciler.model.moments import to_text
+from reconciler.model.plan import Hold, JudgedEvent, Notice, NoticeType
+from reconciler.model.record import CaseFacts, CaseRecord, KnownEvent, PlatformStart, State
+from reconciler.settings.schema import Mode
+
+DEADLINE_PASSED = "MaintenanceDeadlinePassed"
+MISSED = "MaintenanceMissed"
+
+_NAMED_AT_MOST = 3
+_LONGEST_REASON = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """The record after the pass, and the Warning Events about its facts.
+
+    `pending` are sent before the record is written, `fresh` after it. `noted` is the record once `fresh` are
+    sent, None if there are none. `ended` is the case that ended with this pass.
+    """
+
+    record: CaseRecord
+    pending: tuple[Notice, ...] = ()
+    fresh: tuple[Notice, ...] = ()
+    noted: CaseRecord | None = None
+    ended: CaseRecord | None = None
+
+
+def with_starts(
+    record: CaseRecord, view: cases.CaseView, one: Seen, switched_on: cases.SwitchedOn, context: PassContext
+) -> CaseRecord:
+    """Return the record with the starts of its events that this pass sees first.
+
+    An event that is gone after its date has started meanwhile, as far as anyone can know. In mode Observe
+    nothing is ours to miss.
+    """
+    if context.settings.mode is Mode.OBSERVE:
+        return record
+    facts = record.facts
+    present = [event for event in view.present if event.asks or record.open]
+    events = (*record.events, *(cases.known(event.event) for event in present))
+    pods = _pods_to_go(record, events, one, context)
+    starts = [_recounted(start, record, pods) for start in facts.starts]
+    for judged in present:
+        # The record still has the date, which Azure empties at the start.
+        seen = cases.known(judged.event)
+        event = next((old for old in record.events if old.matches(judged.event)), seen)
+        started = judged.event.status is Status.STARTED and reports_start(event)
+        if started and facts.start_of(event) is None and facts.start_of(seen) is None:
+            starts.append(PlatformStart(event, context.second, pods))
+    for old in _gone(record, one, switched_on):
+        dated = old.not_before is not None and old.not_before <= context.now and reports_start(old)
+        if dated and old.not_before is not None and facts.start_of(old) is None:
+            starts.append(PlatformStart(old, old.not_before, pods))
+    if tuple(starts) == facts.starts:
+        return record
+    kept = tuple(starts) if len(starts) <= limits.EVENTS else (*starts[:1], *starts[1 - limits.EVENTS :])
+    known = record.events or tuple(dict.fromkeys(events))
+    return replace(record, events=known, facts=replace(facts, starts=kept))
+
+
+@dataclass(frozen=True, slots=True)
+class CaseStep:
+    """One case before and after the state machine ran.
+
+    `begun` says that a drain of the node has begun, `holds` are what holds the node.
+    """
+
+    before: CaseRecord
+    after: CaseRecord
+    view: cases.CaseView
+    begun: bool
+    holds: Sequence[Hold]
+
+
+def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
+    """Return the record with all facts, and what people are told of them now."""
+    before, record, view = step.before, step.after, step.view
+    over = not view.unknown and not any(event.asks for event in view.present)
+    ends = record.state is State.OPERATIONAL and (before.open or over)
+    case = before if ends else _with_deadline(record, step, context)
+    told = one.case
+    notices = tuple(_warnings(case, one, step.holds, context))
+    known = {notice.reason for notice in notices if _knows(told, notice.reason)}
+    pending = tuple(
+        notice for notice in notices if notice.reason in known and notice.reason not in told.facts.warned
+    )
+    fresh = tuple(notice for notice in notices if notice.reason not in known)
+    if ends:
+        # Nothing is left to note it in, so it is sent before the case is closed.
+        closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None)
+        quiet = before.quiet_since or (context.second if over else None)
+        return Telling(
+            closed,
+            (*pending, *fresh),
+            ended=replace(before, quiet_since=quiet) if _is_case(before) else None,
+        )
+    record = _noted(case, pending)
+    return Telling(record, pending, fresh, _noted(record, fresh) if fresh else None)
+
+
+def _is_case(record: CaseRecord) -> bool:
+    return record.open or record.facts != CaseFacts()
+
+
+def _gone(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> Iterator[KnownEvent]:
+    """Yield the recorded events that no source reports any more, and that none may hide."""
+    for old in one.case.events:
+        reported = any(old.matches(judged.event) for judged in one.judged)
+        silent = any(cases.is_silent(old, source, one.assessment, switched_on) for source in old.sources)
+        if not reported and not silent:
+            yield old
+
+
+def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> PlatformStart:
+    """Return a start whose pods could not be counted with today's count, unless a drain emptied the node."""
+    if start.pods is not None or (not pods and record.drain is not None):
+        return start
+    return replace(start, pods=pods)
+
+
+def _survey(
+    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
+) -> Survey | None:
+    snapshot, node = context.snapshot, one.node
+    pods = snapshot.pods.get(node.name)
+    if pods is None or snapshot.problems.namespaces:
+        return None
+    options = drain_options(events, context.settings, node.labels)
+    return survey(pods, options, now=context.now, namespaces=snapshot.namespaces, own_pod=snapshot.own_pod)
+
+
+def _pods_to_go(
+    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
+) -> int | None:
+    """Return how many pods are on the node that a drain for these events has to evict, None if unknown."""
+    if record.drain is not None and record.drain.done is not None:
+        return 0
+    found = _survey(record, events, one, context)
+    return None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
+
+
+def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
+    events = step.view.present
+    if step.begun or record.facts.deadline_passed or context.settings.mode is Mode.OBSERVE:
+        return record
+    if not any(_is_overdue(event, context) for event in events):
+        return record
+    known = record.events or tuple(cases.known(event.event) for event in events if event.asks)
+    return replace(record, events=known, facts=replace(record.facts, deadline_passed=context.second))
+
+
+def _is_overdue(judged: JudgedEvent, context: PassContext) -> bool:
+    waits = judged.asks and judged.starts and judged.event.status is not Status.STARTED
+    return waits and judged.deadline is not None and judged.deadline <= context.now
+
+
+def _knows(told: CaseRecord, reason: str) -> bool:
+    """Whether the record that this pass read has the fact of a Warning Event."""
+    return struck_by(told) is not None if reason == MISSED else told.facts.deadline_passed is not None
+
+
+def _noted(record: CaseRecord, sent: Iterable[Notice]) -> CaseRecord:
+    warned = dict.fromkeys((*record.facts.warned, *(notice.reason for notice in sent)))
+    return replace(record, facts=replace(record.facts, warned=tuple(warned)))
+
+
+def _warnings(record: CaseRecord, one: Seen, holds: Sequence[Hold], context: PassContext) -> Iterator[Notice]:
+    facts = record.facts
+    why = "; ".join(f"{hold.code}: {hold.reason[:_LONGEST_REASON]}" for hold in holds[:_NAMED_AT_MOST])
+    if facts.deadline_passed is not None:
+        names = ", ".join(_dated(event) for event in record.events) or "its event"
+        message = f"the latest start for {names} has passed, and no drain has begun"
+        yield _warning(DEADLINE_PASSED, f"{message}: {why}" if why else message, facts.deadline_passed)
+    missed = struck_by(record)
+    if missed is not None:
+        name = missed.event.condition or missed.event.kind
+        message = f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods)}"
+        names = _names(_survey(record, record.events, one, context))
+        message = f"{message}: {names}" if names else message
+        yield _warning(MISSED, f"{message}; held by {why}" if why else message, missed.at)
+
+
+def _warning(reason: str, message: str, since: datetime) -> Notice:
+    return Notice(reason, message, NoticeType.WARNING, once=to_text(since))
+
+
+def _dated(event: KnownEvent) -> str:
+    name = event.condition or event.kind.value
+    return f"{name} (not before {to_text(event.not_before)})" if event.not_before else name
+
+
+def _names(found: Survey | None) -> str:
+    pods = [one.pod.key for one in (*found.to_go, *found.waiting)] if found is not None else []
+    more = f" and {len(pods) - _NAMED_AT_MOST} more" if len(pods) > _NAMED_AT_MOST else ""
+    return ", ".join(pods[:_NAMED_AT_MOST]) + more

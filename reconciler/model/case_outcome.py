@@ -1,0 +1,148 @@
+"""What has become of a case: a fact, computed here and nowhere else, from what its record says happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from reconciler.model.event import REQUEST
+from reconciler.model.moments import to_text
+from reconciler.model.record import CaseFacts, CaseRecord, KnownEvent, PlatformStart
+
+
+class CaseResult(StrEnum):
+    """The outcome of a case. Reports and NodeMaintenance objects show the values, so they never change."""
+
+    RUNNING = "running"
+    DRAINED = "drained"
+    """The node was empty before its maintenance."""
+
+    LATE = "late"
+    """The node was drained after the date of its event, or after the platform had started."""
+
+    MISSED = "missed"
+    """The platform started while pods that the drain had to evict were on the node."""
+
+    CANCELLED = "cancelled"
+    """The event went away before it started, or was put off."""
+
+    @property
+    def good(self) -> bool:
+        """Whether the node was not struck with pods on it, as far as is known."""
+        return self not in (CaseResult.LATE, CaseResult.MISSED)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """The outcome of a case, and the facts that it follows from; moments are UTC.
+
+    `drained` is when the drain ended, `started` when the platform was first seen to start. `pods` is how many
+    pods that the drain had to evict were on the node then, None if they could not be counted or it has not
+    started. `deadline_passed` is when a pass saw that the latest start was over and no drain had begun.
+    """
+
+    result: CaseResult
+    drained: datetime | None = None
+    started: datetime | None = None
+    pods: int | None = None
+    deadline_passed: datetime | None = None
+
+    @property
+    def words(self) -> str:
+        """The outcome as a sentence, with its times."""
+        return "; ".join(part for part in self._parts() if part)
+
+    def _parts(self) -> Iterator[str]:
+        drained = f"drained at {to_text(self.drained)}" if self.drained else ""
+        started = f"the platform started at {to_text(self.started)}" if self.started else ""
+        match self.result:
+            case CaseResult.MISSED:
+                yield f"missed: {started} while {counted(self.pods)}"
+                yield drained or "not drained"
+            case CaseResult.LATE:
+                yield f"late: {drained}, after the date of its event" if not started else f"late: {drained}"
+                yield started
+            case CaseResult.DRAINED:
+                yield f"in time: {drained or 'no pod had to be evicted'}"
+                yield started
+            case CaseResult.CANCELLED:
+                yield "cancelled: the event did not start"
+                yield drained
+            case CaseResult.RUNNING:
+                yield "running"
+        if self.deadline_passed:
+            yield f"no drain had begun at the latest start (seen at {to_text(self.deadline_passed)})"
+
+
+def counted(pods: int | None) -> str:
+    """Return how many pods were on a node, in words."""
+    if pods is None:
+        return "an unknown number of pods was on the node"
+    return f"{pods} {'pod that' if pods == 1 else 'pods that'} had to be evicted " + (
+        "was on the node" if pods == 1 else "were on the node"
+    )
+
+
+def outcome_of(case: CaseRecord) -> CaseOutcome | None:
+    """Return the outcome of a case, None if the record has no case."""
+    facts = case.facts
+    if not case.open and facts == CaseFacts():
+        return None
+    done = case.drain.done if case.drain is not None else None
+    struck = struck_by(case)
+    first = struck or min(facts.starts, key=lambda one: one.at, default=None)
+    result = CaseResult.MISSED if struck is not None else _result(case, done)
+    return CaseOutcome(
+        result,
+        drained=done,
+        started=first.at if first else None,
+        pods=first.pods if first else None,
+        deadline_passed=facts.deadline_passed,
+    )
+
+
+def outcome_of_event(case: CaseRecord, event: KnownEvent) -> CaseOutcome | None:
+    """Return the outcome of one event of a case, once it is gone: the others do not count."""
+    starts = tuple(one for one in case.facts.starts if one.event.matches(event))
+    facts = replace(case.facts, starts=starts)
+    quiet = case.quiet_since or (case.drain.done if case.drain is not None else None) or case.since
+    return outcome_of(replace(case, events=(event,), facts=facts, quiet_since=quiet))
+
+
+def struck_by(case: CaseRecord) -> PlatformStart | None:
+    """Return the start that met pods, None if there is none.
+
+    Unknown is not healthy: once the events are gone and the node was never drained, a start whose pods could
+    not be counted met some.
+    """
+    counted_ones = [one for one in case.facts.starts if one.pods]
+    never_drained = case.drain is None or case.drain.done is None
+    if not counted_ones and case.quiet_since is not None and never_drained:
+        counted_ones = [one for one in case.facts.starts if one.pods is None]
+    return min(counted_ones, key=lambda one: one.at, default=None)
+
+
+def reports_start(event: KnownEvent) -> bool:
+    """Whether a source of the event reports its start. Requests and conditions don't."""
+    return not event.condition and not set(event.sources) <= {REQUEST}
+
+
+def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
+    starts, ended = case.facts.starts, case.quiet_since is not None
+    uncounted = [one for one in starts if one.pods is None]
+    if done is not None:
+        due = min((one.not_before for one in case.events if one.not_before), default=None)
+        if (due is not None and done > due) or any(done > one.at for one in uncounted):
+            return CaseResult.LATE
+        return CaseResult.CANCELLED if ended and not _begun(case) else CaseResult.DRAINED
+    if starts and not uncounted:
+        return CaseResult.DRAINED
+    return CaseResult.CANCELLED if ended else CaseResult.RUNNING
+
+
+def _begun(case: CaseRecord) -> bool:
+    """Whether the maintenance took place, as far as its sources tell."""
+    ours = case.self_service is not None or case.acknowledged or case.replacement is not None
+    return bool(case.facts.starts) or bool(ours) or any(not reports_start(one) for one in case.events)

@@ -1,0 +1,241 @@
+"""The outcome of a case is a fact, and people are told of a bad one once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reconciler.model.event import Kind
+from reconciler.model.plan import NodePlan, NoticeType
+from reconciler.model.pod import Pod
+from reconciler.model.record import State
+from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.cluster import KubernetesEvent
+from tests.laws.histories import History
+from tests.support import builders
+from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published
+from tests.support.strategies import rfc1123
+from tests.support.worlds import world_of
+
+ONE = "budget: {maxUnavailable: 1}"
+WARNINGS = ("MaintenanceDeadlinePassed", "MaintenanceMissed")
+
+
+def announced(kind: Kind = Kind.REBOOT, *, minutes_ahead: float = 20, id_: str = "A1") -> str:
+    date = rfc1123(NOW + minutes(minutes_ahead))
+    return published(
+        {"EventId": id_, "EventType": kind, "EventStatus": "Scheduled", "NotBefore": date}, vm="vm"
+    )
+
+
+def begun(kind: Kind = Kind.REBOOT, *, id_: str = "A1") -> str:
+    return published({"EventId": id_, "EventType": kind, "EventStatus": "Started", "NotBefore": ""}, vm="vm")
+
+
+def history(text: str = ONE, *, mode: str = "Enforce", pods: tuple[Pod, ...] | None = None) -> History:
+    """Nodes a and b; b is down, so a budget of one place holds a."""
+    nodes = [node("a"), node("b", ready=False, ready_since=NOW - minutes(1))]
+    on_a = (pod("web-1"), pod("web-2")) if pods is None else pods
+    return History(world_of(nodes, on_a), builders.settings(text, mode=mode))
+
+
+def say(scene: History, text: str | None) -> None:
+    scene.cluster.annotate("a", IMDS, text)
+
+
+def look(scene: History, wait: float = 1) -> NodePlan:
+    """Run a pass, and return node a's plan, an empty one if there is nothing to report."""
+    plan, _ = scene.look()
+    scene.wait(minutes(wait))
+    nothing = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
+    return next((one for one in plan.nodes if one.node == "a"), nothing)
+
+
+def result(plan: NodePlan) -> str:
+    assert plan.outcome is not None
+    return plan.outcome.result.value
+
+
+def told(scene: History, *reasons: str) -> list[KubernetesEvent]:
+    return [one for one in scene.cluster.events if one.notice.reason in (reasons or WARNINGS)]
+
+
+def test_a_node_that_the_budget_held_is_missed_and_both_warnings_come_once() -> None:
+    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    say(scene, announced())
+    assert result(look(scene, 6)) == "running"
+    look(scene, 0)  # The latest start, 15 minutes before the date, has passed.
+    (passed,) = told(scene)
+    assert passed.notice.reason == "MaintenanceDeadlinePassed"
+    assert passed.notice.type is NoticeType.WARNING
+    assert "budgetLeft: maxUnavailable is 1, held by b (NotReady)" in passed.notice.message
+    look(scene, 15)
+    say(scene, begun())
+    plan = look(scene)
+    assert result(plan) == "missed"
+    assert plan.outcome is not None
+    assert plan.outcome.pods == 2
+    for _ in range(3):
+        assert result(look(scene)) == "missed"
+    _, missed = told(scene)
+    assert missed.notice.reason == "MaintenanceMissed"
+    assert "2 pods that had to be evicted were on the node: shop/web-1, shop/web-2" in missed.notice.message
+    assert "held by budgetLeft: maxUnavailable is 1" in missed.notice.message
+    say(scene, published(vm="vm"))
+    last = look(scene)
+
+    assert result(last) == "missed"
+    assert look(scene).outcome is None
+    assert len(told(scene)) == 2
+
+
+def test_what_a_mode_holds_is_told_as_well_and_leaves_nothing_behind() -> None:
+    scene = history("", mode="Finish")
+    say(scene, announced(minutes_ahead=10))
+    look(scene)
+    (passed,) = told(scene)
+    assert "startsAllowed: mode is Finish" in passed.notice.message
+    say(scene, begun())
+    assert result(look(scene)) == "missed"
+    look(scene)
+    say(scene, published(vm="vm"))
+    look(scene)
+    look(scene)
+
+    assert [one.notice.reason for one in told(scene)] == list(WARNINGS)
+    assert builders.RECORD not in scene.cluster.nodes["a"].annotations
+    assert builders.STATE not in scene.cluster.nodes["a"].labels
+
+
+def test_a_drain_that_a_budget_blocks_is_missed_and_its_end_is_a_warning() -> None:
+    scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    say(scene, announced())
+    look(scene)
+    say(scene, begun())
+    assert result(look(scene)) == "missed"
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    look(scene)
+    assert result(look(scene)) == "missed"
+    say(scene, published(vm="vm"))
+    for _ in range(3):
+        look(scene, 3)
+    (done,) = told(scene, "MaintenanceDone")
+
+    assert done.notice.type is NoticeType.WARNING
+    assert "missed: the platform started at " in done.notice.message
+    assert len(told(scene, "MaintenanceMissed")) == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected", "words"),
+    [
+        pytest.param((announced(), begun()), "drained", "in time: drained at ", id="drained in time"),
+        pytest.param((announced(),), "cancelled", "cancelled: the event did not start", id="cancelled"),
+    ],
+)
+def test_the_end_of_a_case_says_what_happened(steps: tuple[str, ...], expected: str, words: str) -> None:
+    scene = history("budget: {maxUnavailable: 100%}")
+    for step in steps:
+        say(scene, step)
+        look(scene)
+        look(scene)
+    say(scene, published(vm="vm"))
+    ended = results(scene)
+    (done,) = told(scene, "MaintenanceDone")
+
+    assert ended == {expected}
+    assert done.notice.type is NoticeType.NORMAL
+    assert words in done.notice.message
+    assert told(scene) == []
+
+
+def results(scene: History) -> set[str]:
+    """The outcomes that the passes until the end of the case report."""
+    return {plan.outcome.result.value for _ in range(4) if (plan := look(scene, 2)).outcome}
+
+
+def test_a_drain_that_ends_after_the_date_is_late() -> None:
+    scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    say(scene, announced(minutes_ahead=2))
+    look(scene, 3)
+    assert result(look(scene)) == "running"
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    look(scene)
+
+    assert result(look(scene)) == "late"
+
+
+def test_an_event_that_is_gone_after_its_date_has_started_meanwhile() -> None:
+    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    say(scene, announced(minutes_ahead=2))
+    look(scene, 5)
+    say(scene, published(vm="vm"))
+    plan = look(scene)
+    (missed,) = told(scene, "MaintenanceMissed")
+
+    assert result(plan) == "missed"
+    assert "an unknown number of pods was on the node" in missed.notice.message
+
+
+def test_a_request_reports_no_start_so_a_drained_node_is_drained() -> None:
+    scene = history("budget: {maxUnavailable: 100%}")
+    scene.cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
+    look(scene)
+    look(scene)
+    scene.cluster.annotate("a", REQUEST, None)
+
+    assert results(scene) == {"drained"}
+
+
+def test_observe_records_nothing() -> None:
+    scene = history(ONE, mode="Observe")
+    say(scene, begun())
+    plan = look(scene)
+
+    assert result(plan) == "running"
+    assert (plan.todo.pending, plan.todo.noted) == ((), None)
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_killed_anywhere_each_warning_is_sent_at_least_once(number: int, when: str) -> None:
+    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    dead = False
+
+    def kill(call: Call) -> None:
+        nonlocal dead
+        if not dead and call.number == number:
+            dead = True
+            raise Killed
+
+    if when == "before":
+        scene.api.before_write = kill
+    else:
+        scene.api.after_write = kill
+    for step in (announced(minutes_ahead=10), begun(), published(vm="vm")):
+        say(scene, step)
+        for _ in range(2):
+            try:
+                look(scene, 0)
+            except Killed:
+                scene.world.restart()
+        scene.wait(timedelta(minutes=11))
+
+    assert [one.notice.reason for one in told(scene)] == list(WARNINGS)
+
+
+def test_a_warning_is_asked_for_once_where_nothing_is_killed() -> None:
+    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    calls: list[str] = []
+    scene.api.before_write = lambda call: calls.append(call.subject) if call.what == "notify" else None
+    for step in (announced(minutes_ahead=10), begun(), published(vm="vm")):
+        say(scene, step)
+        for _ in range(3):
+            look(scene, 4)
+
+    assert [reason for reason in calls if reason in WARNINGS] == list(WARNINGS)
