@@ -56,8 +56,8 @@ def observe(
     Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
     needs permissions on nodes only; what else it may not read is in the problems.
 
-    Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for those
-    on which the platform has started while they may not be empty, with one request each; there are no other
+    Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for
+    those on which the platform has started while they may not be empty, one request each; there are no other
     requests per node. `capacity` keeps what a preview needs to find room on other nodes. Polled sources query
     their services if the settings enable them and the ledger says that a query is due. `now` is aware.
     Machine providers are queried only for nodes that may be replaced.
