@@ -41,12 +41,7 @@ def node_plan(
         events=one.judged,
         checks=walked.answers if walked else (),
         transitions=walked.transitions if walked else (),
-        # A patch that only shows something to other tools is no action: what holds the node is still
-        # reported.
-        # So is what only tells people.
-        holds=after.holds
-        if after.holds or (todo.any and not _only_tells(one, walked, after, todo))
-        else _unspoken_holds(one),
+        holds=_holds(one, walked, after, todo),
         unknowns=tuple(
             f"{reading.source}: {reading.because}"
             for reading in one.assessment.readings
@@ -59,6 +54,15 @@ def node_plan(
         urgency=one.urgency,
         ended=after.ended,
     )
+
+
+def _holds(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> tuple[Hold, ...]:
+    """Return what holds the node.
+
+    A patch that only shows something to other tools, or only records a fact, is no action.
+    """
+    acts = todo.any and not _only_tells(one, walked, after, todo)
+    return after.holds if after.holds or acts else _unspoken_holds(one)
 
 
 def _only_tells(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> bool:

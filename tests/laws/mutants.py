@@ -281,7 +281,7 @@ MUTANTS = (
         7,
         "what no check says is said",
         "reconciler/decide/planned.py",
-        "after.holds if todo.any or after.holds else _unspoken_holds(one)",
+        "after.holds if after.holds or acts else _unspoken_holds(one)",
         "after.holds",
     ),
     Mutant(
@@ -714,8 +714,8 @@ MUTANTS = (
         "notices are sent after publications",
         "reconciler/act.py",
         "        *_publish(plan, outside.writer, refused),\n    )\n"
-        "    _notify(plan, outside.notifier, refused)\n",
-        "        *(_notify(plan, outside.notifier, refused) or ()),\n"
+        "    _notify(plan, outside.notifier, lambda node: node.todo.notices, refused)\n",
+        "        *(_notify(plan, outside.notifier, lambda node: node.todo.notices, refused) or ()),\n"
         "        *_publish(plan, outside.writer, refused),\n    )\n",
         "tests/stages/test_act.py",
     ),
