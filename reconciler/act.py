@@ -131,9 +131,9 @@ def _notify(
                     internal(f"node {node.node}: a notice can't be sent", error)
 
 
-def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
+def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome:
     try:
-        write()
+        said = write()
     except (Conflict, NotFound) as error:
         return Outcome(node, action, Result.LATER, str(error))
     except ClusterError as error:
@@ -143,7 +143,7 @@ def _attempt(node: str, action: str, write: Callable[[], None]) -> Outcome:
         raise
     except Exception as error:  # noqa: BLE001 - one node's write harms that node only
         return Outcome(node, action, Result.FAILED, internal(f"{action} of {node or 'the ledger'}", error))
-    return Outcome(node, action, Result.DONE)
+    return Outcome(node, action, Result.DONE, said or "")
 
 
 def _perform(action: PerformMaintenance, clients: Mapping[str, SourceClient]) -> Outcome:

@@ -106,7 +106,8 @@ def node_patch(
         key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value
     }
     shown = node.labels.get(keys.state)
-    wanted = None if record.worst is State.OPERATIONAL else record.worst.value
+    shows = context.settings.keys.state_label and record.worst is not State.OPERATIONAL
+    wanted = record.worst.value if shows else None
     if shown != wanted:
         labels[keys.state] = wanted
     annotations: dict[str, str | None] = dict(signs)

@@ -14,7 +14,7 @@ from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
-from reconciler.model.node import Node
+from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import (
     Hold,
     JudgedEvent,
@@ -150,6 +150,8 @@ def untouchable(one: Seen, settings: Settings) -> Hold | None:
     if not settings.in_fleet(one.node.labels):
         undo = f"reconciler release {name} removes our cordon, label and record"
         return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
+    if HOSTED_LABEL in one.node.labels:
+        return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")
     if not settings.manages(one.node.labels):
         return Hold(name, HoldCode.LOOKED_AFTER, f"label {OwnKeys(settings.keys.prefix).ignore} excludes it")
     if one.record is not None and one.record.claimed_by:

@@ -36,6 +36,8 @@ CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 # The second one is older. OpenShift still writes it beside the first.
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MECHANIC_LABEL = "mechanic.cordoned"
+# AKS Automatic runs system pods on nodes that AKS manages itself, and denies others every change of them.
+HOSTED_LABEL = "kubernetes.azure.com/hostedvm"
 # Every label that this file or a check reads by name.
 READ_LABELS = frozenset(
     {
@@ -47,6 +49,7 @@ READ_LABELS = frozenset(
         CAPACITY_TYPE_LABEL,
         *CONTROL_PLANE_LABELS,
         MECHANIC_LABEL,
+        HOSTED_LABEL,
     }
 )
 AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"

@@ -57,8 +57,8 @@ class ClusterReader(Protocol):
 class ClusterWriter(Protocol):
     """Writes of one pass; each checks the lock first and raises LockLost if it is no longer ours."""
 
-    def patch_node(self, write: NodeWrite) -> None:
-        """Patch a node, naming the resourceVersion and UID seen.
+    def patch_node(self, write: NodeWrite) -> str | None:
+        """Patch a node, naming the resourceVersion and UID seen; return what people should know, if anything.
 
         After a 409 the node is read again, and the patch retried if UID, `unschedulable` and our own keys
         are unchanged. Raises Conflict if they have changed, NotFound if the node is gone.

@@ -16,13 +16,14 @@ from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.lifecycle import LIFECYCLE
+from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
 from reconciler.settings.sections.budget import Budget
 from reconciler.settings.sections.draining import Drain
-from reconciler.settings.sections.fields import ConditionType, Duration, Prefix, Selector, Zone
+from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
 from reconciler.settings.sections.others import Adoptable, Coexist, Sign
 from reconciler.settings.sections.replace import Replacing
@@ -60,6 +61,12 @@ class Keys(Section):
         default=DEFAULT_PREFIX,
         description="The prefix of the labels and annotations, a DNS name. Two installations in one cluster "
         "need different prefixes.",
+    )
+    state_label: Flag = Field(
+        default=True,
+        description="Whether the label `<keys.prefix>/state` of a node shows the state of its maintenance. "
+        "AKS Automatic denies changes of node labels; `false` avoids requests that are denied, see "
+        "docs/azure.md#9-aks-automatic. Nothing depends on the label: the state is in an annotation.",
     )
 
 
@@ -206,8 +213,9 @@ class Settings(Section):
         return self.node_selector.matches(labels)
 
     def manages(self, labels: Mapping[str, str]) -> bool:
-        """Return whether such a node is managed: selected, and without the ignore label."""
-        return self.in_fleet(labels) and labels.get(OwnKeys(self.keys.prefix).ignore) != "true"
+        """Return whether such a node is managed: selected, without the ignore label, and not AKS's own."""
+        ignored = labels.get(OwnKeys(self.keys.prefix).ignore) == "true" or HOSTED_LABEL in labels
+        return self.in_fleet(labels) and not ignored
 
     def policy(self, kind: Kind, condition: str, labels: Mapping[str, str]) -> EventPolicy | None:
         """Return what an event means on a node with these labels.

@@ -453,6 +453,25 @@ def test_a_node_that_the_label_takes_out_is_held_and_counts() -> None:
     assert plan.managed == 1
 
 
+def test_a_node_that_aks_manages_itself_is_held() -> None:
+    hosted = node(labels={"kubernetes.azure.com/hostedvm": "true"})
+    plan = planned(snapshot(hosted, node("b"), readings={name: reported(signal()) for name in "ab"}))
+
+    assert codes(plan_of(plan)) == {"lookedAfter"}
+    assert "AKS manages the node itself" in plan_of(plan).holds[0].reason
+    assert plan_of(plan).todo.write is None
+    assert plan_of(plan, "b").starts
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_the_label_with_the_state_can_be_left_out(shows: bool) -> None:
+    chosen = builders.settings(f"keys: {{stateLabel: {str(shows).lower()}}}")
+    plan = plan_of(planned(snapshot(node(), readings={"a": reported(signal())}), chosen))
+
+    assert plan.todo.write is not None
+    assert plan.todo.write.labels == ({STATE: "in-maintenance"} if shows else {})
+
+
 def test_a_node_that_the_settings_do_not_select_is_not_there() -> None:
     chosen = builders.settings("nodeSelector: {agentpool: web}\nbudget: {maxUnavailable: 1}")
     other = node("z", pool="batch", unschedulable=True)

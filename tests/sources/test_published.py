@@ -7,9 +7,10 @@ from hypothesis import given, settings
 
 from reconciler.model.event import Answer, Kind
 from reconciler.model.snapshot import Agents
-from reconciler.sources.published import read
+from reconciler.sources.published import PublishedEvents, read
+from reconciler.sources.source import SourceContext
 from tests.support import builders, strategies
-from tests.support.builders import IMDS, PREFIX
+from tests.support.builders import IMDS, NOW, PREFIX
 
 EVENT = builders.published(
     {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
@@ -89,3 +90,10 @@ def test_an_annotation_that_can_not_be_read_is_unknown_and_says_why(text: str) -
 
     assert answer.answer is Answer.UNKNOWN
     assert answer.because
+
+
+def test_a_node_that_aks_manages_itself_needs_no_agent() -> None:
+    hosted = builders.node(labels={"kubernetes.azure.com/hostedvm": "true"})
+    agents = Agents(installed=True, covered=frozenset())
+
+    assert PublishedEvents().read(hosted, SourceContext(builders.settings(), NOW, agents)) == ()

@@ -149,9 +149,9 @@ class Cluster:
         """Return our clock minus the `Date` of the server's last answer, None before the first."""
         return self._connection.skew
 
-    def patch_node(self, write: NodeWrite) -> None:
+    def patch_node(self, write: NodeWrite) -> str:
         """Patch a node; see node_writing.patch_node."""
-        node_writing.patch_node(self._connection, self._guard, write)
+        return node_writing.patch_node(self._connection, self._guard, write)
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Patch a node's status; see node_writing.patch_conditions."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from dataclasses import replace
 from typing import Any
 
 from reconciler.clients.guard import Guard
@@ -11,11 +14,17 @@ from reconciler.clients.kubernetes.paths import NODES
 from reconciler.clients.kubernetes.wire import shapes
 from reconciler.clients.kubernetes.wire.reducing import FROM_JSON, node_reducer
 from reconciler.clients.retrying import patiently, write_until_settled
-from reconciler.errors import Conflict, Rejected, TooManyRequests, Unreachable
+from reconciler.errors import ClusterError, Conflict, Forbidden, Rejected, TooManyRequests, Unreachable
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.own import is_as_seen, shows_intent
 from reconciler.model.plan import ConditionsWrite, NodeWrite
+
+log = logging.getLogger(__name__)
+
+# k8s.io/apiserver: plugin/webhook/errors and plugin/policy/validating.
+_DENIED = re.compile(r"\bdenied (?:the )?request\b")
+_ADVICE = "set keys.stateLabel: false if a policy of the cluster denies changes of node labels"
 
 SHOWN_PATIENCE = 2.0
 """The limit of retries for a condition, in seconds.
@@ -24,7 +33,33 @@ It only shows something, and the next pass compares again.
 """
 
 
-def patch_node(connection: Connection, guard: Guard, write: NodeWrite) -> None:
+def patch_node(connection: Connection, guard: Guard, write: NodeWrite) -> str:
+    """Patch the node, and return what people should know, empty if everything was written.
+
+    An admission policy may deny changes of node labels and permit all else, as in AKS Automatic. Our labels
+    only show something, so the rest is then written without them. For the errors, see `_patch_whole`.
+    """
+    try:
+        _patch_whole(connection, guard, write)
+    except (Forbidden, Rejected) as error:
+        if not write.labels or not _is_denied(error):
+            raise
+        rest = replace(write, labels={})
+        if rest.annotations or rest.unschedulable is not None:
+            _patch_whole(connection, guard, rest)
+        keys = ", ".join(sorted(write.labels))
+        said = f"the labels of the node stay as they are ({keys}): {error}; {_ADVICE}"
+        log.warning("node %s: %s", write.node, said)
+        return said
+    return ""
+
+
+def _is_denied(error: ClusterError) -> bool:
+    """Whether an admission webhook or a ValidatingAdmissionPolicy denied the request, not RBAC."""
+    return _DENIED.search(str(error)) is not None
+
+
+def _patch_whole(connection: Connection, guard: Guard, write: NodeWrite) -> None:
     """Patch the node, with the UID and resourceVersion that were seen; calls `guard` before each try.
 
     After a 409, or if no answer came, it reads the node again. If the node is already as wanted, the write

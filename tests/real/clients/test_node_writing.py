@@ -1,19 +1,23 @@
 """One patch of one node: who else wrote in between decides whether it is tried again."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.retrying import TRIES
-from reconciler.errors import Conflict, LockLost, NotFound, Unreachable
+from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.own import node_write, own_keys
 from reconciler.model.plan import NodeWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, json_answer, status
 
 NAME = Pool("np").node_name(0)
@@ -172,3 +176,98 @@ def test_it_is_not_tried_for_ever(stub: StubMaker, code: int, kind: type[Excepti
         Cluster(connection, guard=lambda: None).patch_node(cordon(SEEN))
     assert sum(asked.method == "PATCH" for asked in server.asked) == TRIES
     assert len(server.slept) == TRIES - 1
+
+
+# A policy of the cluster that denies changes of node labels, as in AKS Automatic.
+
+POLICY: dict[str, Any] = {
+    "metadata": {"name": "no-node-labels"},
+    "spec": {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
+            ]
+        },
+        "validations": [
+            {
+                "expression": "object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})",
+                "message": "node labels are not yours",
+            }
+        ],
+    },
+}
+BINDING: dict[str, Any] = {
+    "metadata": {"name": "no-node-labels"},
+    "spec": {"policyName": "no-node-labels", "validationActions": ["Deny"]},
+}
+
+
+@pytest.fixture
+def denied(cluster: ControlPlane, node: Node) -> Iterator[Node]:
+    """The node, in a cluster with this policy in force."""
+    place = "apis/admissionregistration.k8s.io/v1"
+    try:
+        cluster.api.request("POST", f"{place}/validatingadmissionpolicies", POLICY)
+        cluster.api.request("POST", f"{place}/validatingadmissionpolicybindings", BINDING)
+        wait_for("the policy in force", lambda: _denies(cluster))
+        yield node
+    finally:
+        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+            cluster.api.request("DELETE", f"{place}/{kind}/no-node-labels")
+
+
+def _denies(cluster: ControlPlane) -> bool:
+    try:
+        cluster.api.patch("nodes", NAME, {"metadata": {"labels": {"probe": "x"}}})
+    except ApiError:
+        return True
+    cluster.api.patch("nodes", NAME, {"metadata": {"labels": {"probe": None}}})
+    return False
+
+
+def test_a_denied_label_does_not_stop_the_cordon_and_its_record(ours: Cluster, denied: Node) -> None:
+    seen = ours.nodes(WANTED)[0]
+
+    said = ours.patch_node(cordon(seen))
+    again = ours.patch_node(
+        node_write(ours.nodes(WANTED)[0], PREFIX, labels={STATE: "in-maintenance"}, annotations={})
+    )
+
+    found = ours.nodes(WANTED)[0]
+    assert found.unschedulable
+    assert found.annotations == {RECORD: "{}"}
+    assert STATE not in found.labels
+    for one in (said, again):
+        assert "ValidatingAdmissionPolicy 'no-node-labels'" in one
+        assert "keys.stateLabel: false" in one
+
+
+GATEKEEPER = (
+    'admission webhook "validation.gatekeeper.sh" denied the request: '
+    "[azurepolicy-k8sazurev1restrictednodeedits] Cannot edit system node labels"
+)
+
+
+def test_a_webhook_that_denies_labels_does_not_stop_the_cordon(stub: StubMaker) -> None:
+    def answer(asked: Asked) -> Answer:
+        if b'"labels"' in asked.body:
+            return status(403, "Forbidden", GATEKEEPER)
+        return json_answer({})
+
+    server, connection = stub(answer)
+    said = Cluster(connection, guard=lambda: None).patch_node(cordon(Node(NAME, "u", "1")))
+
+    assert "k8sazurev1restrictednodeedits" in said
+    assert [asked.method for asked in server.asked] == ["PATCH", "PATCH"]
+
+
+def test_a_missing_right_is_no_denial_of_labels(stub: StubMaker) -> None:
+    words = (
+        'nodes "x" is forbidden: User "y" cannot patch resource "nodes" in API group "" at the cluster scope'
+    )
+    server, connection = stub(lambda _: status(403, "Forbidden", words))
+
+    with pytest.raises(Forbidden):
+        Cluster(connection, guard=lambda: None).patch_node(cordon(Node(NAME, "u", "1")))
+    assert len(server.asked) == 1
