@@ -17,7 +17,7 @@ from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
-FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "replacing", "crd")
+FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "replacing", "report", "crd")
 
 
 def pod_of(found: Object) -> Object | None:
