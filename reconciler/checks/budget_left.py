@@ -8,7 +8,7 @@ from reconciler.engine.situation import Situation
 from reconciler.model.holds import WaitsFor
 
 
-@check("budgetLeft", waits_for=WaitsFor.TURN)
+@check("budgetLeft", ordinarily="the budget has a place for the node", waits_for=WaitsFor.TURN)
 def budget_left(situation: Situation) -> CheckResult:
     """Pass when every limit has a free place, the node already holds one, or its event is exempt and due."""
     refusals = situation.places.refusals(situation.node)

@@ -10,7 +10,7 @@ from reconciler.engine.situation import Situation
 TOLERANCE = timedelta(seconds=30)
 
 
-@check("clockTrusted")
+@check("clockTrusted", ordinarily="the local clock agrees with that of the API server")
 def clock_trusted(situation: Situation) -> CheckResult:
     """Pass when the local clock is within 30 s of the API server's `Date`, or that is not known."""
     skew = situation.skew

@@ -17,6 +17,6 @@ def drain_asked(situation: Situation) -> CheckResult:
         # Unknown does not mean no: a node that waits for its turn continues to wait.
         reason = "; ".join(situation.case.unknown)
         return unknown(reason, holds=False)
-    reason = "; ".join(one.because for one in situation.judged) or "no event"
+    reason = "; ".join(one.because for one in situation.judged) or "no event requires a drain"
     until = min((one.until for one in situation.judged if one.until), default=None)
     return failed(reason, until, holds=False)

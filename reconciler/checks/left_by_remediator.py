@@ -7,7 +7,7 @@ from reconciler.engine.situation import Situation
 from reconciler.model.node import REMEDIATOR_TAINT
 
 
-@check("leftByRemediator")
+@check("leftByRemediator", ordinarily="AKS's remediator is not working on the node")
 def left_by_remediator(situation: Situation) -> CheckResult:
     """Pass without the taint. The reconciler never removes it, and never uncordons a node that has it."""
     if situation.node.has_taint(REMEDIATOR_TAINT):

@@ -10,7 +10,7 @@ from reconciler.settings.sections.others import AksRemediator
 AUTOSCALER_DELETES = f"the cluster autoscaler is deleting the node (taint {AUTOSCALER_TAINT})"
 
 
-@check("leftToUs")
+@check("leftToUs", ordinarily="no other tool is working on the node")
 def left_to_us(situation: Situation) -> CheckResult:
     """Pass unless the cluster autoscaler deletes the node, or it is left to AKS's remediator."""
     reasons = []

@@ -8,7 +8,7 @@ from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
 
 
-@check("machineStays")
+@check("machineStays", ordinarily="its machine stays")
 def machine_stays(situation: Situation) -> CheckResult:
     """Pass when the machine is not being deleted: no deletion was requested, or it did not happen."""
     machine, asked = situation.machine, situation.record.replacement

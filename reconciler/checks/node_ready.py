@@ -7,7 +7,7 @@ from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
 
 
-@check("nodeReady")
+@check("nodeReady", ordinarily="the node is Ready")
 def node_ready(situation: Situation) -> CheckResult:
     """Pass when Ready has been True for `uncordon.settle`."""
     if not situation.node.ready:

@@ -30,7 +30,7 @@ def has_started(one: JudgedEvent) -> bool:
     return one.event.status is Status.STARTED and not one.event.condition
 
 
-@check("othersFirst", waits_for=WaitsFor.TURN)
+@check("othersFirst", ordinarily="no other node goes before it", waits_for=WaitsFor.TURN)
 def others_first(situation: Situation) -> CheckResult:
     """Pass for every other node, and for our own node when no other node waits for a drain.
 

@@ -7,7 +7,7 @@ from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 
 
-@check("replacementReady")
+@check("replacementReady", ordinarily="no replacement is waited for")
 def replacement_ready(situation: Situation) -> CheckResult:
     """Pass when the drain need not wait: there is no surge, the replacement is Ready, or the time is up."""
     if not situation.settings.replace.surge or not situation.replacing:

@@ -8,7 +8,7 @@ from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
 
 
-@check("selfServiceDone")
+@check("selfServiceDone", ordinarily="Azure was not asked to do maintenance")
 def self_service_done(situation: Situation) -> CheckResult:
     """Pass when no maintenance was requested, the node has booted since, or the request is long ago."""
     asked = situation.record.self_service

@@ -11,7 +11,7 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
 
 
-@check("spacingKept", waits_for=WaitsFor.TURN)
+@check("spacingKept", ordinarily="budget.spacing holds nothing now", waits_for=WaitsFor.TURN)
 def spacing_kept(situation: Situation) -> CheckResult:
     """Pass when `budget.spacing` has passed since the last start, or an exempt event is due."""
     spacing, last = situation.settings.budget.spacing, situation.ledger.last_start

@@ -8,7 +8,7 @@ from reconciler.model.holds import WaitsFor
 from reconciler.settings.schema import Mode
 
 
-@check("startsAllowed", waits_for=WaitsFor.PERMISSION)
+@check("startsAllowed", ordinarily="the mode allows starts", waits_for=WaitsFor.PERMISSION)
 def starts_allowed(situation: Situation) -> CheckResult:
     """Pass unless the mode is Finish, which completes existing cases and starts no new ones."""
     if situation.settings.mode is Mode.FINISH:

@@ -155,6 +155,29 @@ def blockers(tree: Expression, answer: Callable[[str], CheckAnswer]) -> tuple[Ch
     return tuple({blocker.name: blocker for blocker in found}.values())
 
 
+def supporters(tree: Expression, answer: Callable[[str], CheckAnswer]) -> tuple[CheckAnswer, ...]:
+    """Return the answers that let a passing expression pass, each once.
+
+    A check behind a `!` does so by failing. Of the parts of an `||`, only those that pass count.
+    """
+    found = _supporters(tree, answer, wanted=Verdict.PASSED)
+    return tuple({one.name: one for one in found}.values())
+
+
+def _supporters(
+    tree: Expression, answer: Callable[[str], CheckAnswer], *, wanted: Verdict
+) -> list[CheckAnswer]:
+    match tree:
+        case Name(name):
+            given = answer(name)
+            return [given] if given.verdict is wanted else []
+        case Not(part):
+            return _supporters(part, answer, wanted=_OPPOSITE[wanted])
+        case All(parts) | AnyOf(parts):
+            agreeing = [part for part in parts if evaluate(part, answer) is wanted]
+            return [one for part in agreeing for one in _supporters(part, answer, wanted=wanted)]
+
+
 def _blockers(
     tree: Expression, answer: Callable[[str], CheckAnswer], *, wanted: Verdict
 ) -> list[CheckAnswer]:

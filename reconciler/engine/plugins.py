@@ -52,16 +52,28 @@ def unknown(reason: str, *, holds: bool = True) -> CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredCheck:
-    """A check with its name: a function of the situation."""
+    """A check with its name: a function of the situation.
+
+    `ordinarily` is the sentence for an answer that gives no reason.
+    """
 
     name: str
     ask: Callable[[Situation], CheckResult]
     waits_for: WaitsFor
+    ordinarily: str = ""
 
     def __call__(self, situation: Situation) -> CheckAnswer:
-        """Return the check's answer."""
+        """Return the check's answer. It always has words: behind a `!`, a check that passes holds."""
         found = self.ask(situation)
-        return CheckAnswer(self.name, found.verdict, found.reason, found.until, found.holds, self.waits_for)
+        return CheckAnswer(
+            self.name,
+            found.verdict,
+            found.reason,
+            found.until,
+            found.holds,
+            self.waits_for,
+            self.ordinarily,
+        )
 
     def hold(self, node: str, reason: str) -> Hold:
         """Return a hold of this check, for a stage that reaches the same result by itself."""
@@ -83,12 +95,15 @@ def registered_triggers() -> Mapping[str, Trigger]:
 
 
 def check(
-    name: str, *, waits_for: WaitsFor = WaitsFor.OTHER
+    name: str, *, ordinarily: str = "", waits_for: WaitsFor = WaitsFor.OTHER
 ) -> Callable[[Callable[[Situation], CheckResult]], RegisteredCheck]:
-    """Register a function as the check `name`; raises ValueError if the name is taken or invalid."""
+    """Register a function as the check `name`; raises ValueError if the name is taken or invalid.
+
+    `ordinarily` is the sentence for `passed()`: a check that ever passes without a reason needs it.
+    """
 
     def register(ask: Callable[[Situation], CheckResult]) -> RegisteredCheck:
-        return _add(_checks, name, RegisteredCheck(name, ask, waits_for))
+        return _add(_checks, name, RegisteredCheck(name, ask, waits_for, ordinarily))
 
     return register
 

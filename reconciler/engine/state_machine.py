@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.engine.case import not_dismissed
-from reconciler.engine.expression import blockers, evaluate, names
+from reconciler.engine.expression import blockers, evaluate, supporters
 from reconciler.engine.profile import Profile, Step
 from reconciler.engine.situation import Check, Effects, Situation, Trigger
 from reconciler.model.holds import HoldCode
@@ -55,24 +55,28 @@ def walk(
         if step is None:
             break
         left.add(situation.state)
-        because = "; ".join(
-            given[name].reason
-            for name in names(step.check)
-            if given[name].verdict is Verdict.PASSED and given[name].reason
-        )
+        because = _because(step, _asker(situation, checks, given))
         if step.next is not situation.state:
             moved = effects.record.moved(step.next, situation.now.replace(microsecond=0))
             effects = replace(effects, record=moved)
         chain = (*step.triggers, *profile.rules(step.next).enter)
         for name in chain:
             effects = triggers[name](situation, effects)
-        taken.append(Transition(profile.name, situation.state, step.next, because or step.text))
+        taken.append(Transition(profile.name, situation.state, step.next, because))
         situation, given = _after(situation, step, effects), {}
         if step.next is State.OPERATIONAL:
             break
     # The answers to the last question still hold where no step followed.
     holds = _holds(profile, situation, _asker(situation, checks, given))
     return Walk(situation.state, effects, tuple(taken), tuple(answers.values()), holds)
+
+
+def _because(step: Step, answer: Callable[[str], CheckAnswer]) -> str:
+    """Return why a step is taken, in the words of its checks."""
+    found = supporters(step.check, answer)
+    telling = [one for one in found if one.reason] or found
+    reasons = dict.fromkeys(one.words for one in telling if one.words)
+    return "; ".join(reasons) or "the profile requires nothing for this step"
 
 
 def _after(situation: Situation, step: Step, effects: Effects) -> Situation:
@@ -129,5 +133,5 @@ def _holds(profile: Profile, situation: Situation, answer: Callable[[str], Check
         if any(not one.holds for one in blocking):
             continue
         for one in blocking:
-            found[one.name] = Hold(situation.node.name, one.name, one.reason, one.until, one.waits_for)
+            found[one.name] = Hold(situation.node.name, one.name, one.words, one.until, one.waits_for)
     return tuple(found.values())

@@ -41,7 +41,7 @@ class CheckAnswer:
     """One check's answer, with a reason for people and, if known, the time when it changes (UTC).
 
     `holds` is False for a check that only states a fact: its 'no' is no reason to wait. `waits_for` comes
-    from the check's registration.
+    from the check's registration. `ordinarily` says it in words if the check passes without a reason.
     """
 
     name: str
@@ -50,6 +50,12 @@ class CheckAnswer:
     until: datetime | None = None
     holds: bool = True
     waits_for: WaitsFor = WaitsFor.OTHER
+    ordinarily: str = ""
+
+    @property
+    def words(self) -> str:
+        """The answer as a sentence: the reason, or what is ordinarily the case."""
+        return self.reason or self.ordinarily
 
 
 @dataclass(frozen=True, slots=True)
