@@ -45,10 +45,24 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A column of Markdown's table; `text` makes the cell of the node's document."""
+    """A column of Markdown's table; `text` makes the cell of the node's document.
+
+    `would_header` and `would_text` are for a dry run, where they differ.
+    """
 
     header: str
     text: Callable[[Document], str]
+    would_header: str = ""
+    would_text: Callable[[Document], str] | None = None
+
+    def head(self, *, would: bool) -> str:
+        """Return the header of the column."""
+        return (self.would_header if would else "") or self.header
+
+    def of(self, node: Document, *, would: bool) -> str:
+        """Return the cell of a node; `would` says that nothing is written."""
+        make = self.would_text if would and self.would_text is not None else self.text
+        return make(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +128,38 @@ def _fact_points(facts: Document | None) -> Iterator[Point]:
         yield Point(f"outcome: {facts['words']}")
 
 
+def action_row(label: str, names: Iterable[str]) -> Iterator[Row]:
+    """Yield the row of these actions, if there are any."""
+    if text := ", ".join(_ACTIONS[ActionName(name)] for name in names):
+        yield label, text
+
+
 def _action_rows(names: list[str], would: bool) -> Iterator[Row]:
-    if names:
-        yield "would" if would else "does", ", ".join(_ACTIONS[ActionName(name)] for name in names)
+    return action_row("would" if would else "does", names)
+
+
+def state_line(node: Document, *, would: bool) -> str:
+    """Return the state of a node, and where it goes; `would` says that it does not go there now."""
+    before, after = node["stateBefore"], node["state"]
+    if before == after:
+        return str(after)
+    return f"{before}, would become {after}" if would else f"{before} → {after}"
+
+
+def _state_now(node: Document) -> str:
+    return str(node["state"])
+
+
+def _state_would(node: Document) -> str:
+    return state_line(node, would=True)
 
 
 def _happens(node: Document) -> str:
     return ", ".join(node["actions"]) or ("held" if node["holds"] else "")
+
+
+def _would_happen(node: Document) -> str:
+    return f"would {', '.join(node['actions'])}" if node["actions"] else _happens(node)
 
 
 def _deadline(plan: NodePlan) -> datetime | None:
@@ -174,7 +213,8 @@ def _preview_rows(preview: Document | None, _: bool) -> Iterator[Row]:
     if not preview:
         return
     counted = Counter(pod["action"] for pod in preview["pods"])
-    yield "pods", ", ".join(f"{count} {action}" for action, count in sorted(counted.items())) or "none"
+    what = ", ".join(f"{action} {count}" for action, count in sorted(counted.items()))
+    yield "pods", f"would {what}" if what else "none"
     for pod in preview["pods"]:
         if pod["action"] == "wait":
             yield "wait", f"{pod['pod']}: {'; '.join(pod['reasons'])}"
@@ -205,7 +245,7 @@ COLUMNS = (
     Column(
         "state",
         lambda plan: plan.after.value,
-        cell=Cell("state", lambda node: node["state"]),
+        cell=Cell("state", _state_now, would_text=_state_would),
         log=LogField("state", lambda plan: plan.after.value),
         place=FIRST,
     ),
@@ -230,7 +270,7 @@ COLUMNS = (
         "actions",
         lambda plan: [action.value for action in actions(plan)],
         rows=_action_rows,
-        cell=Cell("what happens", _happens),
+        cell=Cell("what happens", _happens, "what would happen", _would_happen),
         log=LogField("actions", lambda plan: [action.value for action in actions(plan)]),
     ),
     Column(

@@ -24,8 +24,10 @@ def as_markdown(document: Document) -> str:
     lines += [f"> {safe.markdown(note)}" for note in document["notes"]]
     lines += [f"> Could not see: {safe.markdown(unseen_line(one))}" for one in document["unseen"]]
     if document["nodes"]:
-        lines += ["", f"| {' | '.join(cell.header for cell in _CELLS)} |", f"|{'---|' * len(_CELLS)}"]
-        lines += [_row(node) for node in document["nodes"]]
+        would = document["dryRun"]
+        heads = " | ".join(cell.head(would=would) for cell in _CELLS)
+        lines += ["", f"| {heads} |", f"|{'---|' * len(_CELLS)}"]
+        lines += [_row(node, would=would) for node in document["nodes"]]
         for node in document["nodes"]:
             lines += _reasons(node)
     else:
@@ -36,8 +38,8 @@ def as_markdown(document: Document) -> str:
     return "\n".join(in_zone(line, zone) for line in lines).rstrip() + "\n"
 
 
-def _row(node: Document) -> str:
-    return "| " + " | ".join(safe.markdown(cell.text(node)) for cell in _CELLS) + " |"
+def _row(node: Document, *, would: bool) -> str:
+    return "| " + " | ".join(safe.markdown(cell.of(node, would=would)) for cell in _CELLS) + " |"
 
 
 def _reasons(node: Document) -> list[str]:

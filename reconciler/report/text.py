@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.calendar.values import format_duration
+from reconciler.model.actions import ActionName
+from reconciler.model.record import State
 from reconciler.report import safe
-from reconciler.report.columns import FOR_PEOPLE
+from reconciler.report.columns import FOR_PEOPLE, action_row, state_line
 from reconciler.report.values import Document, unseen_line
 
 
@@ -20,7 +22,7 @@ def as_text(document: Document) -> str:
     lines += [f"could not see: {unseen_line(one)}" for one in document["unseen"]]
     listed = [node for node in document["nodes"] if not _only_unknown(node)]
     for node in listed:
-        lines += ["", *_node(node, would=document["dryRun"])]
+        lines += ["", *_node(node, _undone(document, node), would=document["dryRun"])]
     lines += _unknowns([node for node in document["nodes"] if _only_unknown(node)])
     if not document["nodes"]:
         lines += ["", "no node has an event; none cordoned or draining by us"]
@@ -57,12 +59,31 @@ def _settings(document: Document) -> str:
 def budget_line(document: Document) -> str:
     """Return which nodes are out of service, the first few by name."""
     budget = document["budget"]
-    line = f"out of service: {budget['taken']} of at most {budget['places']}"
+    # What a dry run would start takes a place only if it were started.
+    would = document["dryRun"] and any(map(_starts, document["nodes"]))
+    begin = "would be out of service" if would else "out of service"
+    line = f"{begin}: {budget['taken']} of at most {budget['places']}"
     named = [f"{one['node']} ({one['because']})" for one in budget["holders"]]
     if not named:
         return line
     more = f" and {len(named) - 5} more" if len(named) > 5 else ""
     return f"{line}: {', '.join(named[:5])}{more}"
+
+
+def _starts(node: Document) -> bool:
+    return bool(node["state"] == State.IN_MAINTENANCE != node["stateBefore"])
+
+
+def _undone(document: Document, node: Document) -> list[str]:
+    """Return the node's actions that this pass did not do, if any of its actions failed or was put off."""
+    results = [one for one in document["outcomes"] if one["node"] == node["name"]]
+    if not any(one["result"] in _WORDS for one in results):
+        return []
+    done = {one["action"] for one in results if one["result"] not in _WORDS}
+    if done - set(ActionName):
+        # The outcome of a change of the record has a more precise name.
+        done.add(ActionName.RECORD)
+    return [name for name in node["actions"] if name not in done]
 
 
 _WORDS = {"failed": "FAILED", "later": "retried by the next pass"}
@@ -95,7 +116,8 @@ def _unknowns(nodes: list[Document]) -> list[str]:
     return lines
 
 
-def _node(node: Document, *, would: bool) -> list[str]:
+def _node(node: Document, undone: list[str], *, would: bool) -> list[str]:
+    node = {**node, "actions": [name for name in node["actions"] if name not in undone]}
     parts = [column.heading(node[column.key]) for column in FOR_PEOPLE if column.heading is not None]
     place = ", ".join(part for part in parts if part)
     rows = [
@@ -104,13 +126,9 @@ def _node(node: Document, *, would: bool) -> list[str]:
         if column.rows is not None
         for label, text in column.rows(node[column.key], would)
     ]
-    return [f"{node['name']}{f' ({place})' if place else ''}: {_state(node)}", *rows]
-
-
-def _state(node: Document) -> str:
-    if node["stateBefore"] == node["state"]:
-        return str(node["state"])
-    return f"{node['stateBefore']} → {node['state']}"
+    rows += [_row(label, text) for label, text in action_row("not done", undone)]
+    state = state_line(node, would=would or bool(undone))
+    return [f"{node['name']}{f' ({place})' if place else ''}: {state}", *rows]
 
 
 def _row(label: str, text: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jobs.runtime.log_line import LARGEST_LINE, to_line
 from jobs.runtime.logs import PassLog, log_as_json
-from reconciler.model.plan import NodePlan, Plan, Transition
+from reconciler.model.plan import Actions, ConditionsWrite, NodePlan, Plan, Transition
 from reconciler.model.record import State
 from reconciler.model.settings_version import SettingsVersion
 from tests.support.builders import NOW, minutes
@@ -139,3 +139,22 @@ def test_the_line_of_a_start_names_the_settings_in_force(capsys: pytest.CaptureF
     loaded = {"hash": "0123456789ab", "loadedAt": "2026-11-21T11:55:00Z", "ageSeconds": 300}
     assert first["settings"] == loaded
     assert "settings" not in second
+
+
+def test_a_pass_that_wrote_nothing_logs_what_it_would_do_under_keys_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write = ConditionsWrite("a", "uid-a")
+    begins = NodePlan(
+        "a",
+        "",
+        "",
+        State.REQUIRED,
+        State.IN_MAINTENANCE,
+        todo=Actions(stop_drain=True, publications=(write,)),
+    )
+    PassLog().write_pass(Plan(NOW, "Observe", (begins,)), (), rehearsed=True)
+
+    line = strict(capsys.readouterr().out.rstrip("\n"))
+    assert (line["state"], line["actions"]) == ("maintenance-required", [])
+    assert (line["wouldBe"], line["wouldDo"]) == ("in-maintenance", ["stop drain", "conditions"])
