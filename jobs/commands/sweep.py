@@ -36,6 +36,8 @@ from reconciler.settings.schema import Mode, Settings
 LOOK_AGAIN = timedelta(seconds=10)
 # How soon SIGTERM is noticed.
 GLANCE = timedelta(seconds=0.5)
+STRUCK = 4
+"""The exit code while a case is missed or late, and nothing failed."""
 
 
 @click.command("sweep")
@@ -68,7 +70,7 @@ def sweep(config: SettingsSource, target: Target, *, dry_run: bool, patience: ti
             outside = Wiring(connection, target).to_read(settings)
             plan = rehearse(outside, settings, SystemClock().now())
             _print(to_document(plan, rehearsed=True), output)
-            return 1 if _broken(plan) else 0
+            return _exit_code(failed=_broken(plan), struck=_struck(plan))
         return _act(connection, target, settings, patience, output)
     except LockHeld as held:
         _print_locked(held, output)
@@ -92,7 +94,7 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
         # Also after an error: what was done before it has to be known.
         if story.document is not None:
             _print(story.told(), output)
-    return 1 if story.failed else 0
+    return _exit_code(failed=story.failed, struck=story.struck)
 
 
 def _passes(acting: Acting, clock: Clock, until: datetime, stop: threading.Event, story: Story) -> None:
@@ -125,6 +127,7 @@ class Story:
         self.drains: dict[str, DrainProgress] = {}
         self._outcomes: dict[tuple[str, str], Outcome] = {}
         self._broken = False
+        self.struck = False
 
     def add(self, plan: Plan, outcomes: Iterable[Outcome]) -> None:
         """Add a pass. Each action is there once, with its last result: every pass orders each drain again."""
@@ -132,6 +135,7 @@ class Story:
         self.document = document if self.document is None else summed(self.document, document)
         self._outcomes |= {(one.node, one.action): one for one in outcomes}
         self._broken |= _broken(plan)
+        self.struck |= _struck(plan)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -167,6 +171,16 @@ def _ended(outcome: Outcome, drain: DrainProgress | None) -> Outcome:
     if outcome.action != ActionName.DRAIN or outcome.result is not Result.RUNNING or drain is None:
         return outcome
     return replace(outcome, result=_ENDS.get(drain.phase, Result.RUNNING), detail=drain.error)
+
+
+def _exit_code(*, failed: bool, struck: bool) -> int:
+    return 1 if failed else STRUCK if struck else 0
+
+
+def _struck(plan: Plan) -> bool:
+    """Whether the case of a node is missed or late."""
+    outcomes = (node.outcome for node in plan.nodes)
+    return any(one is not None and not one.result.good for one in outcomes)
 
 
 def _broken(plan: Plan) -> bool:

@@ -103,11 +103,16 @@ def outcome_of(case: CaseRecord) -> CaseOutcome | None:
     )
 
 
-def outcome_of_event(case: CaseRecord, event: KnownEvent) -> CaseOutcome | None:
-    """Return the outcome of one event of a case, once it is gone: the others do not count."""
+def outcome_of_event(case: CaseRecord, event: KnownEvent, *, ended: bool) -> CaseOutcome | None:
+    """Return the outcome of one event of a case, None if the case does not know it.
+
+    What happened to the other events does not count. `ended` says that this one is gone.
+    """
     starts = tuple(one for one in case.facts.starts if one.event.matches(event))
+    if not starts and not any(one.matches(event) for one in case.events):
+        return None
+    quiet = (case.quiet_since or case.since or event.not_before) if ended else None
     facts = replace(case.facts, starts=starts)
-    quiet = case.quiet_since or (case.drain.done if case.drain is not None else None) or case.since
     return outcome_of(replace(case, events=(event,), facts=facts, quiet_since=quiet))
 
 

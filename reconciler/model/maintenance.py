@@ -33,6 +33,9 @@ class Stage(StrEnum):
     SETTLING = "Settling"
     UNREADABLE = "Unreadable"
     DONE = "Done"
+    LATE = "Late"
+    MISSED = "Missed"
+    CANCELLED = "Cancelled"
     GONE = "Gone"
 
 

@@ -14,10 +14,11 @@ from functools import partial
 from itertools import count
 
 from reconciler.engine.case import known
-from reconciler.model.event import Status
+from reconciler.model.case_outcome import CaseResult, outcome_of_event
+from reconciler.model.event import Kind, Status
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED
+from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LATE, LIFECYCLE, MISSED, PLANNED
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
@@ -33,6 +34,9 @@ _LONGEST_NODE = 240
 _LONGEST_TEXT = 1024
 _DONE = frozenset({Stage.CORDONED, Stage.DRAINING, Stage.DRAINED, Stage.STARTED, Stage.SETTLING})
 """A case that ends after one of these stages had its maintenance. Before them, the event only disappeared."""
+
+_NOT_DRAINED = frozenset({Stage.HELD, Stage.WAITING, Stage.CORDONED, Stage.DRAINING})
+"""Stages of an event that requires a drain, on a node that may have pods that it has to evict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,8 @@ class NodeMaintenances:
                 if have is None or not _alike(have, wanted):
                     writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
         moments = []
+        plans = {fleet.nodes[plan.node].uid: plan for plan in fleet.plans if plan.node in fleet.nodes}
+        there = {node.uid for node in fleet.nodes.values()}
         for one in left.values():
             if one.finished is not None:
                 if one.finished + fleet.settings.history <= now:
@@ -94,7 +100,8 @@ class NodeMaintenances:
                 else:
                     moments.append(one.finished + fleet.settings.history)
             elif one.uid not in unreadable:
-                writes.append(MaintenanceWrite(one.name, one.node, prefix, _ended(one, now), exists=True))
+                ended = _ended(one, plans.get(one.uid), now, gone=one.uid not in there)
+                writes.append(MaintenanceWrite(one.name, one.node, prefix, ended, exists=True))
         return ObjectChanges(tuple(writes), (*moments, *_closings(fleet)))
 
 
@@ -229,8 +236,19 @@ def _shown(
         due=due.replace(microsecond=0) if due else None,
         reason=reason,
         message=_plain(message),
-        conditions=_conditions(truths, have, now),
+        conditions=_conditions(truths, _flag(_outcome(plan, event, ended=False)), have, now),
     )
+
+
+def _outcome(plan: NodePlan, event: KnownEvent, *, ended: bool) -> CaseResult | None:
+    case = plan.ended or plan.record
+    found = outcome_of_event(case, event, ended=ended) if case is not None else None
+    return found.result if found is not None else None
+
+
+def _flag(result: CaseResult | None) -> str:
+    """Return the condition that shows a bad outcome, empty if it is none."""
+    return {CaseResult.MISSED: MISSED, CaseResult.LATE: LATE}.get(result, "") if result is not None else ""
 
 
 def _whole(duration: timedelta | None) -> timedelta | None:
@@ -275,11 +293,14 @@ def _why(live: _Live, plan: NodePlan, stage: Stage) -> tuple[str, str]:
     return "", judged.because if judged is not None else ""
 
 
-def _conditions(truths: Mapping[str, bool], have: Maintenance | None, now: datetime) -> tuple[Condition, ...]:
+def _conditions(
+    truths: Mapping[str, bool], flag: str, have: Maintenance | None, now: datetime
+) -> tuple[Condition, ...]:
+    """Return the conditions, with the time of the last change of each. `flag` is one more that is True."""
     before = {one.type: one for one in have.conditions} if have else {}
     found = []
-    for kind in LIFECYCLE:
-        status = "True" if truths[kind] else "False"
+    for kind in (*LIFECYCLE, *([flag] if flag else ())):
+        status = "True" if truths.get(kind, True) else "False"
         old = before.get(kind)
         since = old.transition if old is not None and old.status == status else now
         found.append(Condition(kind, status, transition=since))
@@ -296,9 +317,40 @@ def _comparable(one: Maintenance) -> Maintenance:
     return replace(one, message="", conditions=conditions)
 
 
-def _ended(one: Maintenance, now: datetime) -> Maintenance:
-    stage = Stage.DONE if one.state in _DONE else Stage.GONE
-    words = "maintenance is over" if stage is Stage.DONE else "it went away before anything was done about it"
-    ended = replace(one, state=stage, due=None, reason="", message=words, finished=now)
+_WORDS = {
+    Stage.DONE: "maintenance is over",
+    Stage.LATE: "maintenance is over; the node was drained after the date of the event",
+    Stage.MISSED: "maintenance is over; the platform started while pods had to be evicted",
+    Stage.CANCELLED: "cancelled: it did not start",
+    Stage.GONE: "it went away before anything was done about it",
+}
+
+
+def _ended(one: Maintenance, plan: NodePlan | None, now: datetime, *, gone: bool) -> Maintenance:
+    """Return the object of an event that is over; `gone` says that its node no longer exists."""
+    result = _outcome(plan, one.event, ended=True) if plan is not None else None
+    stage = _last_stage(one, result, now, gone=gone)
+    ended = replace(one, state=stage, due=None, reason="", message=_WORDS[stage], finished=now)
     truths = dict.fromkeys(LIFECYCLE, False)
-    return replace(ended, conditions=_conditions(truths, one, now))
+    flag = {Stage.MISSED: MISSED, Stage.LATE: LATE}.get(stage, "")
+    return replace(ended, conditions=_conditions(truths, flag, one, now))
+
+
+def _last_stage(one: Maintenance, result: CaseResult | None, now: datetime, *, gone: bool) -> Stage:
+    flags = {condition.type for condition in one.conditions}
+    if result is CaseResult.MISSED or MISSED in flags:
+        return Stage.MISSED
+    if result is CaseResult.LATE or LATE in flags:
+        return Stage.LATE
+    if gone and one.state in _NOT_DRAINED and _took_place(one, now):
+        return Stage.MISSED
+    if one.state not in _DONE:
+        return Stage.GONE
+    return Stage.CANCELLED if result is CaseResult.CANCELLED else Stage.DONE
+
+
+def _took_place(one: Maintenance, now: datetime) -> bool:
+    """Whether the node of an event is gone because of it: its date has passed, or it takes the VM away."""
+    if one.not_before is not None:
+        return one.not_before <= now
+    return one.kind in (Kind.PREEMPT, Kind.TERMINATE)

@@ -33,6 +33,9 @@ def _joined(before: Document, last: Document) -> Document:
     return {
         **last,
         "stateBefore": before["stateBefore"],
+        # A case that an earlier pass closed keeps what became of it.
+        "outcome": last["outcome"] or before["outcome"],
+        "facts": last["facts"] or before["facts"],
         "actions": _each_once(before["actions"], last["actions"]),
         "transitions": _each_once(before["transitions"], last["transitions"]),
     }

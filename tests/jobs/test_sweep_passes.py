@@ -18,11 +18,11 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, Plan
-from reconciler.model.record import State
+from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.run import run_pass
 from reconciler.simulation.world import World
 from tests.support import builders
-from tests.support.builders import NOW, REQUEST
+from tests.support.builders import NOW, REQUEST, known
 from tests.support.stub import kubeconfig
 from tests.support.worlds import world_of
 
@@ -166,3 +166,25 @@ def test_a_failure_that_a_later_pass_made_good_is_none(
     passes: Passes = [(first, (failed,)), (first, (replace(failed, result=Result.DONE),))]
 
     assert swept(passes, tmp_path, monkeypatch) == 0
+
+
+def _with_a_miss() -> Passes:
+    start = PlatformStart(known(ids=("A1",)), NOW, 2)
+    case = replace(builders.record(State.REQUIRED), facts=CaseFacts((start,)))
+    over = NodePlan("a", "", "", State.REQUIRED, State.OPERATIONAL, ended=case)
+    return [(Plan(NOW, "Enforce", (over,)), ()), (Plan(NOW, "Enforce"), ())]
+
+
+def test_a_node_that_was_missed_is_no_success_even_if_its_case_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert swept(_with_a_miss(), tmp_path, monkeypatch) == 4
+
+
+def test_a_failure_is_still_a_failure_where_a_node_was_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = _with_a_miss()
+    passes.append((Plan(NOW, "Enforce"), (Outcome("b", "cordon", Result.FAILED, "no"),)))
+
+    assert swept(passes, tmp_path, monkeypatch) == 1

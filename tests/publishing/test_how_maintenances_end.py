@@ -1,0 +1,104 @@
+"""What an object says once its event is over: drained, late, missed, or cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reconciler.model.event import Kind
+from reconciler.model.lifecycle import MISSED
+from reconciler.model.maintenance import Maintenance, Stage
+from reconciler.publishing.node_maintenances import NodeMaintenances
+from reconciler.publishing.publisher import Fleet
+from tests.decide.test_outcomes import announced, begun, history, look, say
+from tests.laws.histories import History
+from tests.support import builders
+from tests.support.builders import NOW, minutes, pod, published
+
+SHOWN = "publish: [nodemaintenances]"
+HELD = f"budget: {{maxUnavailable: 1, ignore: {{notReadyFor: 10h}}}}\n{SHOWN}"
+FREE = f"budget: {{maxUnavailable: 100%}}\n{SHOWN}"
+
+
+def held() -> History:
+    """A node that the budget holds."""
+    return history(HELD)
+
+
+def free() -> History:
+    """A node that may be drained at once."""
+    return history(FREE)
+
+
+def blocked() -> History:
+    """A node whose drain can't end."""
+    scene = history(FREE, pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    return scene
+
+
+def the_object(scene: History) -> Maintenance:
+    assert scene.cluster.maintenances is not None
+    (found,) = scene.cluster.maintenances.values()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("make", "steps", "expected"),
+    [
+        pytest.param(free, (announced(), begun()), Stage.DONE, id="drained"),
+        pytest.param(free, (announced(),), Stage.CANCELLED, id="drained, and it never started"),
+        pytest.param(held, (announced(),), Stage.GONE, id="held, and it never started"),
+        pytest.param(held, (announced(), begun()), Stage.MISSED, id="held, and it started"),
+        pytest.param(blocked, (announced(), begun()), Stage.MISSED, id="blocked, and it started"),
+        pytest.param(free, (begun(),), Stage.MISSED, id="without notice"),
+    ],
+)
+def test_an_object_ends_as_what_happened(
+    make: Callable[[], History], steps: tuple[str, ...], expected: Stage
+) -> None:
+    scene = make()
+    for step in steps:
+        say(scene, step)
+        for _ in range(2):
+            look(scene)
+    say(scene, published(vm="vm"))
+    scene.cluster.finalizers.clear()
+    for _ in range(3):
+        look(scene, 5)
+    last = the_object(scene)
+
+    assert last.finished is not None
+    assert last.state == expected
+    assert (MISSED in {one.type for one in last.conditions}) is (expected is Stage.MISSED)
+
+
+def test_a_miss_is_shown_as_soon_as_it_is_known() -> None:
+    scene = held()
+    say(scene, begun())
+    look(scene)
+
+    assert the_object(scene).finished is None
+    assert [one.status for one in the_object(scene).conditions if one.type == MISSED] == ["True"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "ahead", "expected"),
+    [
+        pytest.param(Kind.PREEMPT, Stage.DRAINING, None, Stage.MISSED, id="the VM went in mid-drain"),
+        pytest.param(Kind.REDEPLOY, Stage.WAITING, -1, Stage.MISSED, id="its date has passed"),
+        pytest.param(Kind.REDEPLOY, Stage.DRAINED, -1, Stage.DONE, id="it was empty"),
+        pytest.param(Kind.REDEPLOY, Stage.WAITING, 60, Stage.GONE, id="something else removed it"),
+    ],
+)
+def test_a_node_that_is_gone_before_it_was_drained_is_missed(
+    kind: Kind, state: Stage, ahead: float | None, expected: Stage
+) -> None:
+    date = NOW + minutes(ahead) if ahead is not None else None
+    one = Maintenance("a-1", "a", "uid-a", kind, state, sources=("imds",), not_before=date)
+    (write,) = NodeMaintenances().changes([one], Fleet((), {}, builders.settings(), NOW)).writes
+
+    wanted = getattr(write, "wanted", None)
+    assert isinstance(wanted, Maintenance)
+    assert wanted.state == expected
