@@ -175,6 +175,22 @@ class Calendar:
         found = [opening for group in groups for opening in islice(group, count)]
         return tuple(sorted(found, key=lambda opening: (opening.start, opening.window))[:count])
 
+    def absolute_until(self, moment: datetime, labels: Mapping[str, str]) -> datetime | None:
+        """Return the first moment from `moment` on at which no absolute freeze applies to such a node (UTC).
+
+        None means that one always applies within 400 days.
+        """
+        start = moment = moment.astimezone(UTC)
+        _, freezes = self._chosen(labels)
+        lines = [self._freeze_lines[i] for i in freezes if self.not_allowed[i].absolute]
+        while moment < start + HORIZON:
+            runs = (line.at(moment) for line in lines)
+            ends = [run.end for run in runs if run is not None and run.holds(moment)]
+            if not ends:
+                return moment
+            moment = max(ends)
+        return None
+
     def _chosen(self, labels: Mapping[str, str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         windows = tuple(i for i, window in enumerate(self.windows) if window.selector.matches(labels))
         freezes = tuple(i for i, freeze in enumerate(self.not_allowed) if freeze.selector.matches(labels))

@@ -168,8 +168,25 @@ def _timing(
     if opening is not None and opening.start < deadline:
         waits = f"waits for {opening.window}, which opens at {to_text(opening.start)}"
         return False, f"{closed}; {waits}, before the deadline {to_text(deadline)}", opening.start, ""
-    waits = f"no window opens before the deadline, so it starts at {to_text(deadline)}"
-    return False, f"{closed}; {waits}", deadline, ""
+    waits, starts = _forecast(deadline, opening.start if opening is not None else None, node, settings)
+    return False, f"{closed}; {waits}", starts or openness.changes_at, ""
+
+
+def _forecast(
+    deadline: datetime, opens: datetime | None, node: Node, settings: Settings
+) -> tuple[str, datetime | None]:
+    """Return what happens at a deadline before which no window opens, and the first moment of a start.
+
+    Budget and spacing may keep the node waiting for longer, so it is only the first possible moment.
+    """
+    unfrozen = settings.calendar.absolute_until(deadline, node.labels)
+    if unfrozen == deadline:
+        return f"no window opens before the deadline, so it starts not before {to_text(deadline)}", deadline
+    covered = f"no window opens before the deadline {to_text(deadline)}, which an absolute freeze covers"
+    starts = min((one for one in (unfrozen, opens) if one is not None), default=None)
+    if starts is None:
+        return f"{covered} without end", None
+    return f"{covered}, so it starts not before {to_text(starts)}", starts
 
 
 def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.event import Initiator, Kind, Status
+from reconciler.model.moments import to_text
 from reconciler.model.node import KARPENTER_LABEL
 from reconciler.model.snapshot import Remediator
 from tests.support import builders
@@ -67,6 +68,57 @@ def test_the_deadline_rule(
     assert one.timing
     assert one.until == (None if until is None else NOW + minutes(until))
     assert bool(one.overruled) is overruled
+
+
+def _frozen(start: str, end: str, *, absolute: bool = True) -> str:
+    on = str(absolute).lower()
+    return (
+        f"{{name: f{start[:2]}{end[:2]}, start: 2026-11-21T{start}, end: 2026-11-21T{end}, absolute: {on}}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("calendar", "starts"),
+    [
+        pytest.param("", 45, id="no freeze: at the deadline"),
+        pytest.param(_frozen("12:30", "13:30"), 90, id="an absolute freeze over the deadline: at its end"),
+        pytest.param(
+            f"{_frozen('12:30', '13:30')}, {_frozen('13:00', '13:45')}",
+            105,
+            id="two freezes: at the last end",
+        ),
+        pytest.param(_frozen("12:30", "14:30"), 150, id="past the start of a window: at its end"),
+        pytest.param(_frozen("12:30", "13:30", absolute=False), 45, id="another freeze: at the deadline"),
+        pytest.param(_frozen("12:10", "12:40"), 45, id="a freeze that ends before: at the deadline"),
+        pytest.param(_frozen("12:45", "13:00"), 60, id="a freeze that begins at the deadline: at its end"),
+        pytest.param(
+            f"{_frozen('12:30', '14:00')}, {_frozen('14:00', '14:10', absolute=False)}",
+            120,
+            id="then an ordinary freeze, which the deadline overrules",
+        ),
+    ],
+)
+def test_what_is_foretold_of_a_start_comes_true(calendar: str, starts: float) -> None:
+    policy = builders.settings(f"{TWO}\nnotAllowed: [{calendar}]")
+    told = event(**_at(60))
+    one = judged(told, policy)
+
+    assert f"starts not before {to_text(NOW + minutes(starts))}" in one.timing
+    assert one.until == NOW + minutes(starts)
+    moments = [NOW + minutes(5 * step) for step in range(40)]
+    first = next(moment for moment in moments if judged(told, policy, now=moment).may_start)
+    assert first == one.until
+
+
+def test_a_freeze_without_end_over_the_deadline_foretells_no_start() -> None:
+    policy = builders.settings(
+        "windows: [{name: two, start: '14:00', end: '15:00', nodeSelector: {}}]\n"
+        "notAllowed: [{name: stop, start: 2026-11-21T12:30, end: 2029-01-01, absolute: true}]"
+    )
+    one = judged(event(**_at(60)), policy)
+
+    assert "which an absolute freeze covers without end" in one.timing
+    assert one.until is not None
 
 
 def test_the_deadline_is_the_platforms_time_less_the_lead_time() -> None:

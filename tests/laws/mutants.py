@@ -142,6 +142,14 @@ MUTANTS = (
         "Urgency(event.kind, event.not_before, ",
     ),
     Mutant(4, "windows", "reconciler/engine/judging.py", "if openness.open:", "if True:"),
+    Mutant(
+        4,
+        "a forecast knows the absolute freezes",
+        "reconciler/engine/judging.py",
+        "if unfrozen == deadline:",
+        "if True:",
+        "tests/engine/test_judging.py",
+    ),
     Mutant(4, "absolutely not allowed", "reconciler/engine/judging.py", "if openness.absolute:", "if False:"),
     Mutant(
         4,

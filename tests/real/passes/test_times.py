@@ -11,7 +11,7 @@ from tests.real.passes.scene import LIVE_MIGRATION, MONDAY_NOON, Scene
 NIGHT = 'windows: [{name: nights, days: [Mon-Sun], start: "22:00", end: "05:00"}]\n'
 NOON = 'windows: [{name: noon, days: [Mon], start: "11:00", end: "13:00"}]\n'
 SALE = "notAllowed: [{name: sale, start: 2026-05-11, end: 2026-05-12, reason: everything must go%s}]\n"
-AT_DEADLINE = "no window opens before the deadline, so it starts at"
+AT_DEADLINE = "no window opens before the deadline, so it starts not before"
 
 
 @pytest.fixture(autouse=True)
