@@ -10,6 +10,7 @@ from reconciler.settings.schema import Settings
 
 SETTINGS: dict[str, tuple[str, ...]] = {
     "mode": ("mode: Enforce", "mode: Finish", "mode: Observe"),
+    "nodeSelector": ("nodeSelector: {}", "nodeSelector: {zone: one}"),
     "windows": (
         "windows: []",
         'windows: [{name: night, start: "22:00", end: "05:00"}]',

@@ -12,8 +12,7 @@ from reconciler.model.azure import PerformMaintenance, Planned, Scope, vm_of
 from reconciler.model.polling import Listing
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor
-from reconciler.sources import aws
-from tests.support.fakes.listed_vms import ListedVms
+from reconciler.sources import arm, aws
 
 DOWN = timedelta(minutes=4)
 """How long a VM is away in a maintenance that we start."""
@@ -29,13 +28,25 @@ class SimulatedArm:
 
     def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
         """List the VMs of these scopes."""
-        statuses: dict[str, dict[str, dict[str, object]]] = {}
+        return tuple(
+            Listing(scope, problem=self.problem) if self.problem else arm.listing(scope, self._listed(scope))
+            for scope in scopes
+        )
+
+    def _listed(self, scope: Scope) -> list[dict[str, object]]:
+        documents: list[dict[str, object]] = []
         for name, node in self.cluster.nodes.items():
             vm = vm_of(node.provider_id)
-            if vm is not None:
-                statuses.setdefault(vm.scope.scale_set, {})[vm.name] = self.plans.get(name, {})
-        problems = dict.fromkeys(statuses, self.problem) if self.problem else {}
-        return ListedVms(statuses, problems).ask(scopes)
+            if vm is not None and vm.scope == scope:
+                status = self.plans.get(name, {})
+                documents.append(
+                    {
+                        "id": node.provider_id.removeprefix("azure://"),
+                        "instanceId": vm.name,
+                        "properties": {"instanceView": {"maintenanceRedeployStatus": status}},
+                    }
+                )
+        return documents
 
     def perform_maintenance(self, action: PerformMaintenance) -> None:
         """Restart the VM on another host, which ends its plan."""

@@ -42,6 +42,7 @@ def end(play: Play) -> None:
         _let_go(play, name)
     if play.settings.mode.value == "Observe":
         play.set_line("mode: Enforce")
+    play.set_line("nodeSelector: {}")
     play.wake()
 
 

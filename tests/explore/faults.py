@@ -103,6 +103,7 @@ class Faults:
     def _before_write(self, call: Call) -> None:
         if self._off:
             return
+        self._laws.asked(call)
         if self.escapes is not None:
             if self.escapes <= 0:
                 raise LockLost("another process holds the lock")

@@ -135,6 +135,13 @@ def clock(play: Play, _: str, value: str) -> None:
     play.wake()
 
 
+@move("clock", 2)
+def our_own_node(play: Play, name: str, _: str) -> None:
+    """Let the program run on this node from now on."""
+    play.own_node = name
+    play.wake()
+
+
 @move("look", 2, on_node=False)
 def dry_run(play: Play, _: str, __: str) -> None:
     """Make a dry run."""

@@ -23,12 +23,18 @@ from reconciler.sources.source import SourceContext
 from tests.laws import checked
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
+MOST_AT_ONCE = 200
+"""Requests about pods at one moment, which is as long as a history lets the drainer work without a pause."""
+
 CHECK_EVERY = timedelta(seconds=4)
 """A drain reads its node every three seconds before it evicts, and a request takes a moment."""
 
 
-class Broken(AssertionError):
-    """A law does not hold; `law` is its number or name."""
+class Broken(BaseException):
+    """A law does not hold; `law` is its number or name.
+
+    It is no Exception, because the program's boundaries would catch it where a hook raises it.
+    """
 
     def __init__(self, law: str, text: str) -> None:
         """Create it with what was seen."""
@@ -53,6 +59,7 @@ class Laws:
         self.opened: dict[str, datetime] = {}
         self.restless: dict[str, datetime] = {}
         self._requests = 0
+        self._at_once = (world.now, 0)
 
     # What hands do, as far as laws depend on it.
 
@@ -93,6 +100,15 @@ class Laws:
             self.ours.discard(patch.uid)
             self.opened[patch.node] = self.world.now
 
+    def asked(self, write: Call) -> None:
+        """Check, before a request about a pod, that it is not one of an endless row."""
+        if write.what not in ("evict", "delete"):
+            return
+        at, count = self._at_once
+        self._at_once = (self.world.now, count + 1 if at == self.world.now else 1)
+        if count > MOST_AT_ONCE:
+            raise Broken("17", f"{write.what} {write.subject} again and again, without a pause")
+
     def evicted(self) -> None:
         """Check the requests about pods since the last time."""
         fresh = self.world.api.pod_requests[self._requests :]
@@ -125,10 +141,12 @@ class Laws:
             if note.startswith("internal error"):
                 raise Broken("16", note)
         if not stale:
-            self._remember(plan, listed, policy)
+            self._remember(plan, listed)
 
     def _starts(self, plan: Plan, listed: dict[str, Node], policy: Settings) -> None:
         """Laws 3 and 4, as in their properties."""
+        if not any(one.starts for one in plan.nodes):
+            return
         now, budget = plan.now, policy.budget
         fleet = {name: node for name, node in listed.items() if policy.in_fleet(node.labels)}
         out = checked.out(fleet.values(), policy, now)
@@ -207,13 +225,13 @@ class Laws:
             if reading.answer is Answer.UNKNOWN
         }
 
-    def _remember(self, plan: Plan, listed: dict[str, Node], policy: Settings) -> None:
+    def _remember(self, plan: Plan, listed: dict[str, Node]) -> None:
         """Remember when each node in maintenance last had an event, or was not Ready."""
         for one in plan.nodes:
             node = listed.get(one.node)
-            if node is None or checked.case_of(node).state is not State.IN_MAINTENANCE:
+            known = checked.case_of(node) if node is not None else None
+            if node is None or known is None or known.state is not State.IN_MAINTENANCE:
                 continue
-            known = checked.case_of(node)
             asks = any(
                 event.asks and any(own.matches(event.event) for own in known.events) for event in one.events
             )
