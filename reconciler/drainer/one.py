@@ -277,11 +277,19 @@ class NodeDrain:
             self.error = because
 
     def hurry(self, now: datetime) -> None:
-        """Retry everything now, because the clock went back."""
+        """Retry everything now, because the clock went back: no moment of this drain may be in the future."""
+        if not self.running:
+            return
         for tracked in self._pods.values():
-            tracked.retry_at = min(tracked.retry_at, now) if tracked.retry_at else None
+            tracked.retry_at = _not_after(now, tracked.retry_at)
+            tracked.asked_at = _not_after(now, tracked.asked_at)
         self._cordoned_at = None
-        self._read_at = min(self._read_at, now) if self._read_at is not None else None
+        self._read_at = _not_after(now, self._read_at)
+        self._retry_at = _not_after(now, self._retry_at)
+        self._attachments_at = _not_after(now, self._attachments_at)
+        self._empty_since = _not_after(now, self._empty_since)
+        self._progress_at = _not_after(now, self._progress_at)
+        self.blocked_since = _not_after(now, self.blocked_since)
         self.wake = now
 
     # Commands.
@@ -707,3 +715,7 @@ class NodeDrain:
     def _still_attached(self) -> Iterator[str]:
         if self.phase is Phase.DRAINED and self._left_attached:
             yield f"still attached: {', '.join(self._left_attached)}"
+
+
+def _not_after(now: datetime, moment: datetime | None) -> datetime | None:
+    return min(moment, now) if moment is not None else None

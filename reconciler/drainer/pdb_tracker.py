@@ -108,9 +108,10 @@ class PdbTracker:
         """Return the time before which the server would refuse the eviction. None: try it now.
 
         The watch reports when a budget allows a disruption again. In case it misses that, the eviction is
-        tried anyway after `last`.
+        tried anyway after `last`. After a refusal the pause counts, whatever the last event said: the server
+        knows better.
         """
-        if not would_refuse(budget, pod):
+        if not (would_refuse(budget, pod) or budget.key in self._refusals):
             return None
         ask_at = self._ask_at.setdefault(budget.key, now + last)
         return ask_at if ask_at > now else None

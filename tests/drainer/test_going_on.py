@@ -133,6 +133,32 @@ def test_a_clock_that_goes_back_asks_a_closed_budget_again() -> None:
     assert len(_of(core.step(NodeSeen(NODE.name, number, NODE), EARLIER), Evict)) == 1
 
 
+def test_a_clock_that_goes_back_does_not_wake_a_drain_that_has_ended() -> None:
+    core = DrainCore()
+    number, _ = _evicting(core)
+    _end(core, number)
+    assert core.progress()[NODE.name].phase is Phase.DRAINED
+
+    core.step(Tick(), EARLIER)
+
+    assert core.next_wake() is None
+
+
+def test_a_clock_that_goes_back_does_not_prolong_the_wait_for_volumes() -> None:
+    core = DrainCore()
+    number, _ = _evicting(core)
+    core.step(PodsSeen(NODE.name, number, ()), NOW)
+    core.step(AttachmentsSeen(NODE.name, number, ("pv-1",)), NOW)
+    core.step(Tick(), EARLIER)
+
+    assert _of(core.step(NodeSeen(NODE.name, number, NODE), EARLIER), ListAttachments)
+
+
+def _end(core: DrainCore, number: int) -> None:
+    core.step(PodsSeen(NODE.name, number, ()), NOW)
+    core.step(AttachmentsSeen(NODE.name, number, ()), NOW)
+
+
 def test_a_clock_that_is_set_by_less_than_a_second_changes_nothing() -> None:
     core = DrainCore()
     _evicting(core, WEB)

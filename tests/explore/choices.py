@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from reconciler.errors import SettingsError
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
@@ -87,6 +88,15 @@ WAITS = (0, 0, 0, 1, 1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 600)
 def parsed(lines: tuple[str, ...]) -> Settings:
     """Return the settings of a file with these lines."""
     return parse_settings("\n".join(lines), "explore.yaml")
+
+
+def is_good(lines: tuple[str, ...]) -> bool:
+    """Return whether a file with these lines has no mistake."""
+    try:
+        parsed(lines)
+    except SettingsError:
+        return False
+    return True
 
 
 def changed(lines: Iterable[str], line: str) -> tuple[str, ...]:

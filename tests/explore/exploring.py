@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tests.explore import events, faults, hands
+from tests.explore.choices import is_good
 from tests.explore.generator import draw
 from tests.explore.history import History
 from tests.explore.laws import Broken
@@ -92,6 +93,8 @@ def play(history: History) -> Sum:
 
 def broken_law(history: History) -> str:
     """Return the number of the law that a history breaks, empty if it breaks none."""
+    if not is_good(history.scene.settings):
+        return ""
     try:
         Play(history).run()
     except Broken as error:

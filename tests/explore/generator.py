@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.explore.choices import CLOUDS, NODES, PODS, PROVIDERS, SETTINGS, WAITS, changed
+from tests.explore.choices import CLOUDS, NODES, PODS, PROVIDERS, SETTINGS, WAITS, changed, is_good
 from tests.explore.history import History, Scene, Step
 from tests.explore.moves import MOVES
 
 _FEWEST, _MOST = 4, 30
+_ACTS = 0.8
+"""How many histories begin with a process that acts, which most of what can go wrong needs."""
+
 _CHANGED = 0.35
 """How many of the settings differ from their simplest choice."""
+
+
+def _settings(random: Random) -> tuple[str, ...]:
+    lines: tuple[str, ...] = ()
+    for choices in SETTINGS.values():
+        some = choices if random.random() < _CHANGED else choices[:1]
+        lines = changed(lines, random.choice(some))
+    if random.random() < _ACTS:
+        lines = changed(lines, "mode: Enforce")
+    return lines
 
 
 def draw(seed: int) -> History:
     """Return the history of a seed: always the same one."""
     random = Random(f"history {seed}")
-    lines: tuple[str, ...] = ()
-    for choices in SETTINGS.values():
-        some = choices if random.random() < _CHANGED else choices[:1]
-        lines = changed(lines, random.choice(some))
-    if random.random() < 0.8:
-        # Most of what can go wrong needs a process that acts.
-        lines = changed(lines, "mode: Enforce")
+    lines = _settings(random)
+    while not is_good(lines):
+        lines = _settings(random)
     scene = Scene(
         random.choice(NODES),
         random.choice(CLOUDS),

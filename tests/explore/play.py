@@ -31,7 +31,7 @@ from reconciler.simulation.log import Happening
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
-from tests.explore.choices import changed, parsed
+from tests.explore.choices import changed, is_good, parsed
 from tests.explore.clouds import SimulatedArm, SimulatedEc2
 from tests.explore.ending import end
 from tests.explore.faults import Faults
@@ -378,8 +378,13 @@ class Play:
         self._mend_machines()
 
     def set_line(self, line: str) -> None:
-        """Change the settings file, with one line in place of that with its key."""
-        self.lines = changed(self.lines, line)
+        """Change the settings file, with one line in place of that with its key.
+
+        A file with a mistake changes nothing: the last good one stays in force.
+        """
+        lines = changed(self.lines, line)
+        if is_good(lines):
+            self.lines = lines
         self.wake()
 
 

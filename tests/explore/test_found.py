@@ -28,3 +28,14 @@ def test_a_node_that_is_released_with_reset_is_drained_again() -> None:
             Step("reset"),
         ),
     )
+
+
+def test_an_unready_pod_under_a_budget_whose_news_are_lost() -> None:
+    # Law 17: evict shop/guarded-... again and again, without a pause.
+    holds(
+        Scene(1, pods=("budget",), settings=ACTING),
+        (
+            Step("watches", value="lost"),
+            Step("wide event", value="Reboot in 15 by both", then=15),
+        ),
+    )

@@ -131,6 +131,22 @@ def test_a_budget_whose_news_are_lost_is_asked_again() -> None:
     assert took <= timedelta(seconds=60) + (LIMITS.budgets_from + 1) * (LIMITS.backoff_last + SLACK)
 
 
+def test_an_unready_pod_is_not_asked_for_without_a_pause_where_the_budget_is_worse_than_reported() -> None:
+    """The last news said that enough pods are healthy: then an unready one needs no place of the budget."""
+    scene = _scene()
+    scene.cluster.budget_lag = timedelta()
+    (web,) = scene.there("a")
+    scene.add_budget("web", max_unavailable=0)
+    drive = Drive(scene)
+    drive.start("a", timeout=timedelta(minutes=10))
+    scene.cluster.delivery = lambda item: _ONCE if isinstance(item, Pod | PodGone) else ()
+    drive.at(40, lambda: scene.change_pod(replace(scene.cluster.pods[web.uid], ready=False)))
+    drive.run(300)
+
+    asked = sum(one.uid == web.uid for one in scene.requests)
+    assert asked <= 300 / LIMITS.backoff_last.total_seconds() + 10
+
+
 def _unreliable(seed: int, tried: Counter[str]) -> Callable[[object], Lags]:
     """Lose, double and delay events; delayed ones overtake each other."""
     random = Random(seed)

@@ -67,6 +67,13 @@ WAITING_RULES = (
     ),
     Mutant(
         17,
+        "after a refusal the pause counts, whatever the watch said",
+        "reconciler/drainer/pdb_tracker.py",
+        " or budget.key in self._refusals",
+        "",
+    ),
+    Mutant(
+        17,
         "a watch lists again",
         "reconciler/clients/kubernetes/watching.py",
         "self._list_at = time.monotonic() + RELIST_EVERY",
