@@ -1,0 +1,201 @@
+"""Warnings about valid settings that probably do something else than their author means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic.alias_generators import to_camel
+
+from reconciler.calendar.occurrences import HORIZON
+from reconciler.calendar.values import Limit, format_duration
+from reconciler.calendar.windows import Calendar, NotAllowed, Window
+from reconciler.model.event import Kind
+from reconciler.settings.policies import DEFAULTS, EventPolicy, OutsideWindow
+from reconciler.settings.schema import Settings
+
+_FEW_NODES = 5
+"""A percentage that gives one place to groups of so many nodes drains them one by one."""
+
+_LOST = (Kind.PREEMPT, Kind.TERMINATE)
+"""Kinds after which the VM is gone, with all pods that are still on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning: the key of the file, such as `budget.spacing`, what happens, and what to change."""
+
+    key: str
+    message: str
+    change: str
+
+    def __str__(self) -> str:
+        """Return the warning as one line."""
+        return f"{self.key}: {self.message}; {self.change}"
+
+
+def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
+    """Return what a person should check in the settings, given that it is `now` (aware).
+
+    Only what the file says is warned of, not the defaults.
+    """
+    found = (*_calendar(settings, now), *_budget(settings), *_events(settings), *_drain(settings))
+    return (*found, *_sources(settings))
+
+
+def _policies(settings: Settings) -> Iterator[tuple[str, Kind, EventPolicy]]:
+    """Yield each policy that drains, with the key of its events: the base, and each override over it."""
+    for kind in Kind:
+        base = settings.events.of(kind).over(DEFAULTS[kind])
+        places = [("events", base)]
+        for index, override in enumerate(settings.overrides):
+            changed = override.events.of(kind).over(base)
+            if changed != base:
+                places.append((f"overrides[{index}].events", changed))
+        for key, policy in places:
+            if policy.drain:
+                yield key, kind, policy
+
+
+def _named(kinds: Iterator[Kind]) -> str:
+    return ", ".join(dict.fromkeys(kind.value for kind in kinds))
+
+
+def _calendar(settings: Settings, now: datetime) -> Iterator[Warned]:
+    calendar = settings.calendar
+    for index, window in enumerate(calendar.windows):
+        key = f"windows[{index}] ({window.name})"
+        if not _opens((window,), (), now):
+            yield Warned(
+                key, f"never opens in the next {HORIZON.days} days", "change its times, or remove it"
+            )
+        elif not _opens((window,), calendar.not_allowed, now):
+            message = f"never opens in the next {HORIZON.days} days, because notAllowed covers all of it"
+            yield Warned(key, message, "change its times, or those of notAllowed")
+    at_deadline = _named(
+        kind
+        for _, kind, policy in _policies(settings)
+        if policy.outside_window is not OutsideWindow.NEVER and kind is not Kind.UNKNOWN
+    )
+    for index, freeze in enumerate(calendar.not_allowed):
+        key = f"notAllowed[{index}] ({freeze.name})"
+        if next(freeze.times.runs(now), None) is None:
+            yield Warned(key, "is over and never comes again", "remove it, or change its dates")
+        elif not freeze.absolute and at_deadline:
+            message = f"a deadline wins over it: nodes are drained all the same for {at_deadline}"
+            change = "set absolute: true if no drain may start then, or outsideWindow: Never for some events"
+            yield Warned(key, message, change)
+
+
+def _opens(windows: tuple[Window, ...], freezes: tuple[NotAllowed, ...], now: datetime) -> bool:
+    return bool(Calendar(windows, freezes).openings(now, None, count=1))
+
+
+def _budget(settings: Settings) -> Iterator[Warned]:
+    budget = settings.budget
+    groups = (
+        ("max_unavailable", "cluster", budget.max_unavailable),
+        ("per_zone", "zone", budget.per_zone),
+        ("per_pool", "pool", budget.per_pool),
+    )
+    for field, group, limit in groups:
+        if limit is None or field not in budget.model_fields_set:
+            continue
+        key = f"budget.{to_camel(field)}"
+        if limit.amount == 0:
+            exempt = f", except for {', '.join(budget.exempt)} once they are due" if budget.exempt else ""
+            yield Warned(key, f"is {limit}: no drain ever starts{exempt}", "write 1 or more")
+        elif (wave := _one_by_one(group, limit)) and (late := _dated(settings)):
+            message = (
+                f"is {limit}: {wave} drained one after another, and of several that are announced together"
+                f" only the first is sure to be drained in time ({late})"
+            )
+            yield Warned(key, message, "allow more nodes, or increase leadTime")
+    notice = [policy.lead_time for _, _, policy in _policies(settings) if policy.lead_time]
+    if notice and budget.spacing > min(notice):
+        message = (
+            f"is {format_duration(budget.spacing)}, longer than the shortest leadTime"
+            f" ({format_duration(min(notice))}): of nodes that are announced together only the first is"
+            " drained in time"
+        )
+        yield Warned("budget.spacing", message, "shorten it, or increase leadTime")
+    if "exempt" in budget.model_fields_set:
+        yield from _exempt(settings)
+
+
+def _one_by_one(group: str, limit: Limit) -> str:
+    """Return which nodes have only one place, empty if there is no such group."""
+    if not limit.percent:
+        return f"the nodes of a {group} are" if limit.amount == 1 else ""
+    few = 100 // limit.amount
+    # A whole cluster of so few nodes has no other choice.
+    small = few >= _FEW_NODES and group != "cluster"
+    return f"the nodes of a {group} of up to {few} are" if small else ""
+
+
+def _dated(settings: Settings) -> str:
+    """Return the kinds whose notice is short, with their lead times."""
+    found = {
+        kind.value: format_duration(policy.lead_time)
+        for _, kind, policy in _policies(settings)
+        if policy.lead_time and policy.lead_time <= settings.drain.timeout
+    }
+    return ", ".join(f"{kind}.leadTime is {lead}" for kind, lead in found.items())
+
+
+def _exempt(settings: Settings) -> Iterator[Warned]:
+    exempt = settings.budget.exempt
+    drained = {kind for _, kind, _ in _policies(settings)}
+    for kind in _LOST:
+        if kind in drained and kind not in exempt:
+            message = f"does not name {kind}: its node waits for a place, and is lost with its pods meanwhile"
+            yield Warned("budget.exempt", message, f"add {kind}")
+    for kind in exempt:
+        if kind not in drained:
+            message = f"names {kind}, which is never drained"
+            yield Warned("budget.exempt", message, f"set events.{kind}.drain: true, or remove it here")
+
+
+def _events(settings: Settings) -> Iterator[Warned]:
+    for key, kind, policy in _policies(settings):
+        never = policy.outside_window is OutsideWindow.NEVER
+        if never and kind in _LOST and settings.windows:
+            message = "is Never: outside a window the node is lost with its pods"
+            yield Warned(f"{key}.{kind}.outsideWindow", message, "write AtDeadline or Immediately")
+
+
+def _drain(settings: Settings) -> Iterator[Warned]:
+    drain = settings.drain
+    written = "timeout" in drain.model_fields_set
+    short = {
+        f"{key}.{kind}.leadTime ({format_duration(policy.lead_time)})"
+        for key, kind, policy in _policies(settings)
+        if timedelta() < policy.lead_time < drain.timeout
+        and (written or policy.lead_time != DEFAULTS[kind].lead_time)
+    }
+    timeout = format_duration(drain.timeout)
+    if short:
+        message = (
+            f"is {timeout}, longer than {', '.join(sorted(short))}: a drain that starts"
+            " at the deadline may still run when the platform starts"
+        )
+        yield Warned("drain.timeout", message, "increase leadTime, or shorten drain.timeout")
+    after = drain.escalation.warn_after if drain.escalation is not None else None
+    if after is not None and after >= drain.timeout:
+        message = f"is not shorter than drain.timeout ({timeout}): nothing is warned of"
+        yield Warned("drain.escalation.warnAfter", message, "shorten it")
+    limit = settings.budget.max_unavailable
+    if not limit.percent and drain.max_concurrent_nodes < limit.amount:
+        message = (
+            f"is {drain.max_concurrent_nodes}, less than budget.maxUnavailable ({limit}): nodes may stand"
+            " cordoned and wait for their drain"
+        )
+        yield Warned("drain.maxConcurrentNodes", message, "increase it, or decrease budget.maxUnavailable")
+
+
+def _sources(settings: Settings) -> Iterator[Warned]:
+    sources = settings.sources
+    names = [name for name in type(sources).model_fields if getattr(sources, name).enabled]
+    if not names and not settings.conditions:
+        yield Warned("sources", "none is enabled: no maintenance is ever seen", "enable one of them")
