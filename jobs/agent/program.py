@@ -48,6 +48,10 @@ LONGEST_WISH = 70.0
 LONGEST_STEP_PAUSE = 30.0
 """The longest pause in seconds after steps that failed unexpectedly."""
 
+STUCK = 900.0
+"""Seconds without a finished step after which the process is of no use. A step may take two minutes, and a
+pause five."""
+
 LONGEST_WAIT = 300.0
 """The longest time in seconds between two steps, whatever a server asks for."""
 
@@ -87,6 +91,13 @@ class Health:
         self.imds_says = "IMDS has not answered yet"
         self.api_problem = "the Node has not been read yet"
         self.step_problem = ""
+        self.stepped_at: float | None = None
+
+    def why_stuck(self, now: float) -> str:
+        """Return why a restart may help, empty if the loop runs; a service that is silent is no reason."""
+        if self.stepped_at is None or now - self.stepped_at <= STUCK:
+            return ""
+        return f"no step has ended for {now - self.stepped_at:.0f} s"
 
     def why_not(self, now: float) -> str:
         """Return why the agent is not ready, empty if it is."""
@@ -332,6 +343,7 @@ def run(step: Callable[[], float], health: Health, stop: threading.Event) -> Non
     MemoryError ends the process, so that the kubelet starts it again.
     """
     failures = 0
+    health.stepped_at = time.monotonic()
     while not stop.is_set():
         try:
             pause = step()
@@ -350,6 +362,7 @@ def run(step: Callable[[], float], health: Health, stop: threading.Event) -> Non
             pause = min(LONGEST_STEP_PAUSE, float(1 << min(failures - 1, 10)))
         else:
             failures, health.step_problem = 0, ""
+        health.stepped_at = time.monotonic()
         stop.wait(min(pause, LONGEST_WAIT))
 
 
@@ -372,7 +385,9 @@ def _arguments(argv: list[str]) -> Arguments:
     parser.add_argument(
         "--key-prefix", default=DEFAULT_PREFIX, help="prefix of the annotations (default: %(default)s)"
     )
-    parser.add_argument("--listen", type=_address, help="HOST:PORT that answers GET /readyz (default: none)")
+    parser.add_argument(
+        "--listen", type=_address, help="HOST:PORT that answers GET /readyz and /healthz (default: none)"
+    )
     parser.add_argument(
         "--reread",
         type=_seconds,
@@ -423,10 +438,13 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _serve_readiness(address: tuple[str, int], health: Health) -> None:
-    """Answer GET /readyz in a thread, which ends with the process. OSError if the address can't be used."""
+    """Answer probes in a thread, which ends with the process. OSError if the address can't be used."""
     server = HealthServer(
         address,
-        {"/readyz": lambda: health.why_not(time.monotonic())},
+        {
+            "/healthz": lambda: health.why_stuck(time.monotonic()),
+            "/readyz": lambda: health.why_not(time.monotonic()),
+        },
         ok="ready",
         report=lambda error: _log(
             LogEvent.PROBE_FAILED, Level.ERROR, because=f"{type(error).__name__}: {error}"

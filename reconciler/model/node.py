@@ -38,6 +38,8 @@ CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kube
 MECHANIC_LABEL = "mechanic.cordoned"
 # AKS Automatic runs system pods on nodes that AKS manages itself, and denies others every change of them.
 HOSTED_LABEL = "kubernetes.azure.com/hostedvm"
+# With the value virtual-kubelet: a node that is no VM.
+TYPE_LABEL = "type"
 # Every label that this file or a check reads by name.
 READ_LABELS = frozenset(
     {
@@ -50,6 +52,7 @@ READ_LABELS = frozenset(
         *CONTROL_PLANE_LABELS,
         MECHANIC_LABEL,
         HOSTED_LABEL,
+        TYPE_LABEL,
     }
 )
 AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
@@ -191,6 +194,11 @@ class Node:
     def is_windows(self) -> bool:
         """Whether the node runs Windows, for which AKS has no node-problem-detector and we have no agent."""
         return self.labels.get(OS_LABEL) == "windows"
+
+    @property
+    def runs_no_agent(self) -> bool:
+        """Whether the agent's DaemonSet leaves the node out, because there is nothing for an agent to do."""
+        return HOSTED_LABEL in self.labels or self.labels.get(TYPE_LABEL) == "virtual-kubelet"
 
     @property
     def is_karpenter(self) -> bool:

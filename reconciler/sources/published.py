@@ -9,7 +9,7 @@ from __future__ import annotations
 from reconciler.errors import SourceError
 from reconciler.model.event import Answer, Reading
 from reconciler.model.keys import OwnKeys
-from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
 from reconciler.sources import imds
@@ -37,8 +37,8 @@ class PublishedEvents(Source):
         return Wants(agents=True)
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
-        """Return what IMDS reported, or why that is unknown; nothing for a node that AKS manages itself."""
-        if HOSTED_LABEL in node.labels:
+        """Return what IMDS reported, or why that is unknown; nothing for a node that needs no agent."""
+        if node.runs_no_agent:
             return ()
         return (read(node, context.settings.keys.prefix, context.agents),)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.agent.program import LONGEST_WAIT, SILENCE, Health, run
+from jobs.agent.program import LONGEST_WAIT, SILENCE, STUCK, Health, run
 from reconciler import USER_AGENT
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
@@ -292,6 +292,28 @@ def test_the_agent_is_not_ready_before_the_first_good_answer(imds: FakeImds, sta
     agent.wait_for_line("IMDS gives no good answer")
     assert agent.readiness() == (503, "IMDS answered 500 Internal Server Error")
     agent.wait_until_ready()
+
+
+def test_only_a_loop_that_hangs_ends_liveness() -> None:
+    health = Health()
+
+    assert health.why_stuck(1e6) == ""
+    health.stepped_at = 100.0
+    assert health.why_stuck(100.0 + STUCK) == ""
+    assert "no step has ended for 901 s" in health.why_stuck(101.0 + STUCK)
+
+
+def test_a_step_that_fails_is_a_step() -> None:
+    health, stop = Health(), threading.Event()
+
+    def step() -> float:
+        stop.set()
+        health.stepped_at = None
+        raise RuntimeError("no")
+
+    run(step, health, stop)
+
+    assert health.stepped_at is not None
 
 
 def test_silence_of_imds_ends_readiness_and_one_answer_brings_it_back() -> None:

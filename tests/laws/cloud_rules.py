@@ -181,4 +181,20 @@ CLOUD_RULES = (
         "    if False:\n",
         "tests/decide/test_life_of_a_case.py",
     ),
+    Mutant(
+        5,
+        "a node that the agent's DaemonSet leaves out is unknown",
+        "reconciler/clients/kubernetes/cluster.py",
+        "        expected = max(status.desiredNumberScheduled, self._need_agents)\n",
+        "        expected = status.desiredNumberScheduled\n",
+        "tests/real/clients/test_cluster.py",
+    ),
+    Mutant(
+        0,
+        "a failed step is no hanging loop",
+        "jobs/agent/program.py",
+        "        health.stepped_at = time.monotonic()\n        stop.wait(",
+        "        stop.wait(",
+        "tests/agent/test_agent.py",
+    ),
 )

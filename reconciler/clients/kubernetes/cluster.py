@@ -56,11 +56,13 @@ class Cluster:
         self._agent_namespace = agent_namespace
         self._agent = agent
         self._wall = wall
+        self._need_agents = 0
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
         with _for_the_pass():
             listed = list_all(self._connection, NODES, node_format(wanted))
+        self._need_agents = sum(1 for node in listed.items if not (node.runs_no_agent or node.is_windows))
         return tuple(sorted(listed.items, key=lambda node: node.name))
 
     def node(self, name: str, wanted: Wanted) -> Node:
@@ -103,8 +105,9 @@ class Cluster:
         return frozenset(owners - {f"{one.metadata.namespace}/{one.metadata.name}" for one in found})
 
     def agents(self) -> Agents:
-        """Return the state of the node agent's DaemonSet; its pods are read only if some are not ready.
+        """Return the state of the node agent's DaemonSet; its pods are read if one is missing or not ready.
 
+        One is missing if the last list of nodes had more nodes that need an agent than the DaemonSet has.
         What can't be read is a `problem` of the result; only what ends the whole pass is raised.
         """
         try:
@@ -114,9 +117,11 @@ class Cluster:
             return Agents(installed=False)
         except (Forbidden, Rejected) as error:
             return Agents(installed=True, problem=str(error), needs=error.needs)
-        if status.numberReady >= status.desiredNumberScheduled:
+        # A taint that the DaemonSet does not tolerate leaves a node out, and nothing in its status says so.
+        expected = max(status.desiredNumberScheduled, self._need_agents)
+        if status.numberReady >= expected:
             return Agents(installed=True)
-        return self._agents_by_pod(status.desiredNumberScheduled)
+        return self._agents_by_pod(expected)
 
     def remediator(self) -> Remediator:
         """Return AKS's remediator-config; its key appConfig is `{"Cluster":{"OnFreeze":{"Enabled":true}}}`.

@@ -279,3 +279,31 @@ def test_while_the_agent_is_rolled_out_one_ready_pod_a_node_is_enough(stub: Stub
     found = agents_of(stub, [agent("a", "True"), agent("a", "False"), agent("b", "False")])
 
     assert found.not_ready == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "covered"),
+    [
+        pytest.param({}, {"a"}, id="a taint that the agent does not tolerate"),
+        pytest.param({"kubernetes.azure.com/hostedvm": "true"}, None, id="AKS manages it itself"),
+        pytest.param({"type": "virtual-kubelet"}, None, id="a virtual node"),
+        pytest.param({"kubernetes.io/os": "windows"}, None, id="Windows"),
+    ],
+)
+def test_a_node_that_the_daemon_set_leaves_out_is_not_covered(
+    stub: StubMaker, labels: dict[str, str], covered: set[str] | None
+) -> None:
+    listed = [{"metadata": {"name": "a"}}, {"metadata": {"name": "b", "labels": labels}}]
+
+    def answer(asked: Any) -> Answer:
+        if asked.path.endswith("/nodes"):
+            return Answer(json.dumps({"kind": "NodeList", "items": listed}).encode())
+        if asked.path.endswith(AGENT):
+            return json_answer({"metadata": {}, "status": {"desiredNumberScheduled": 1, "numberReady": 1}})
+        return Answer(json.dumps({"kind": "PodList", "items": [agent("a", "True")]}).encode())
+
+    _, connection = stub(answer)
+    cluster = Cluster(connection)
+    cluster.nodes(WANTED)
+
+    assert cluster.agents().covered == covered

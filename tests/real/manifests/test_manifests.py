@@ -9,6 +9,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from reconciler.model.node import HOSTED_LABEL
 from tests.real.manifests.applying import K8S, applied, kubectl
 from tests.real.manifests.permissions import built
 from tests.support.controlplane.api import ApiError
@@ -64,6 +65,32 @@ def test_pods_are_as_restricted_as_can_be(folder: str) -> None:
             assert "memory" in container["resources"]["limits"]
         # A pod with one is kept where the settings say so: ours would hold up its own node's drain.
         assert not any("emptyDir" in volume for volume in pod.get("volumes", []))
+
+
+@pytest.mark.parametrize("folder", ["agent", "deployment"])
+def test_what_keeps_running_has_both_probes(folder: str) -> None:
+    containers = [one for found in built(folder) if (pod := pod_of(found)) for one in pod["containers"]]
+
+    assert containers
+    for one in containers:
+        paths = [one[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")]
+        assert paths == ["/healthz", "/readyz"]
+
+
+@pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment"])
+def test_no_pod_tolerates_every_taint(folder: str) -> None:
+    tolerations = [one for found in built(folder) if (pod := pod_of(found)) for one in pod["tolerations"]]
+
+    assert tolerations
+    assert all(one.get("key") for one in tolerations)
+
+
+def test_the_agent_leaves_nodes_alone_that_aks_manages_itself() -> None:
+    (pod,) = [pod for found in built("agent") if (pod := pod_of(found))]
+    required = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+
+    for term in required["nodeSelectorTerms"]:
+        assert {"key": HOSTED_LABEL, "operator": "DoesNotExist"} in term["matchExpressions"]
 
 
 @pytest.mark.parametrize("folder", ["agent", "cronjob", "deployment"])
