@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from reconciler.engine.plugins import CheckResult, check, failed, passed
@@ -30,6 +31,12 @@ def has_started(one: JudgedEvent) -> bool:
     return one.event.status is Status.STARTED and not one.event.condition
 
 
+def next_deadline(events: Iterable[JudgedEvent]) -> datetime | None:
+    """Return the first deadline of an event that requires a drain (UTC), None if no event has one."""
+    deadlines = (one.deadline for one in events if one.asks and one.starts)
+    return min((at for at in deadlines if at is not None), default=None)
+
+
 @check("othersFirst", ordinarily="no other node goes before it", waits_for=WaitsFor.TURN)
 def others_first(situation: Situation) -> CheckResult:
     """Pass for every other node, and for our own node when no other node waits for a drain.
@@ -41,5 +48,6 @@ def others_first(situation: Situation) -> CheckResult:
     if situation.own_node and situation.waiting_nodes:
         others = f"{situation.waiting_nodes} other nodes wait for a drain"
         reason = f"the reconciler runs on it, so it goes last: {others}"
-        return failed(reason)
+        moments = (next_deadline(situation.judged), situation.others_stuck_at)
+        return failed(reason, min((at for at in moments if at is not None), default=None))
     return passed()

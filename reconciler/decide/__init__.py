@@ -80,6 +80,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         acknowledged,
         pools_in_replacement(seen, snapshot.machines, faults),
         holding={one.node.name for one in seen if holds_slot(snapshot.drains.get(one.node.name))},
+        slot_free_at=min(
+            (
+                drain.blocked_at
+                for drain in snapshot.drains.values()
+                if holds_slot(drain) and drain.blocked_at is not None and drain.blocked_at > now
+            ),
+            default=None,
+        ),
     )
     keys = {
         one.node.name: faults.of(
@@ -95,7 +103,9 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     seen = _with_faults(seen, ours_or_theirs, faults, context)
     queue = sorted(seen, key=lambda one: keys[one.node.name])
     # Nodes in maintenance first: their places and slots are counted before another node needs one.
-    for one in sorted(queue, key=lambda one: one.node.name not in ours):
+    # Those with fewer attempts come first: a process that lives for a minute would never come to the others.
+    own = snapshot.own_node
+    for one in sorted(queue, key=lambda one: (one.node.name not in ours, one.node.name == own, one.attempts)):
         progress.plans.append(decide_safely(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
     if asked:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
-from reconciler.checks.others_first import cannot_wait, has_started, others_first
+from reconciler.checks.others_first import cannot_wait, has_started, next_deadline, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
 from reconciler.decide.facts import CaseStep, tell
@@ -100,6 +100,9 @@ def follow_drain(
         progress.undrained += 1
         since = record.drain.since if record.drain is not None else context.now
         progress.begun = max(since, progress.begun or since)
+        stuck_at = _stuck_at(drained, context.now)
+        if stuck_at is not None:
+            progress.stuck_at = min(stuck_at, progress.stuck_at or stuck_at)
     unread = context.snapshot.problems.pods.get(node.name)
     if unread and under_way:
         holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
@@ -181,7 +184,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
             notices=(Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING),),
         )
     waits = running(drained) and drained is not None and drained.waits_for_slot
-    return _Step(record, order, held, _no_slot(node, context) if waits else None, kept)
+    return _Step(record, order, held, _no_slot(node, context, progress) if waits else None, kept)
 
 
 def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> datetime:
@@ -218,6 +221,7 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
         reason = f"the reconciler runs on it, so it goes last: {others}"
         until = _own_turn(begun.view, context, progress)
         if until is None or until > context.now:
+            until = min((at for at in (until, progress.stuck_at) if at), default=None)
             return replace(others_first.hold(node.name, reason), until=until)
     unread = context.snapshot.problems.namespaces
     if unread:
@@ -227,7 +231,7 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
         return None
     # A drain that holds a slot is not stopped for one that would begin.
     held = 0 if holds_slot(drained) else len(progress.holding)
-    return _no_slot(node, context) if progress.drains + held >= order.slots else None
+    return _no_slot(node, context, progress) if progress.drains + held >= order.slots else None
 
 
 def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) -> datetime | None:
@@ -235,16 +239,16 @@ def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) ->
     settings, now = context.settings, context.now
     urgent = [event for event in view.present if cannot_wait(event, settings, now)]
     if not urgent:
-        return None
+        return next_deadline(view.present)
     if any(has_started(event) or event.event.kind in settings.budget.exempt for event in urgent):
         return now
     return shifted(progress.begun or now, HEAD_START)
 
 
-def _no_slot(node: Node, context: PassContext) -> Hold:
+def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
     limit = context.settings.drain.max_concurrent_nodes
     reason = f"{limit} nodes are drained at once (drain.maxConcurrentNodes)"
-    return Hold(node.name, HoldCode.DRAIN_SLOT, reason)
+    return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
 
 
 def _pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey | None:
@@ -287,6 +291,15 @@ def is_stuck(drained: DrainProgress | None, recorded: DrainRecord | None, now: d
         if now - drained.blocked_since >= STUCK_AFTER:
             return True
     return recorded is not None and recorded.attempt > 1
+
+
+def _stuck_at(drained: DrainProgress | None, now: datetime) -> datetime | None:
+    """Return when a drain may count as stuck, if it makes no progress before (UTC). None: not known."""
+    if drained is None or not running(drained):
+        return None
+    since = drained.blocked_since
+    at = drained.blocked_at if since is None else since + STUCK_AFTER
+    return at if at is not None and at > now else None
 
 
 def _is_awaited(step: _Step, drained: DrainProgress | None, now: datetime) -> bool:

@@ -103,6 +103,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         skew=snapshot.skew,
         own_node=node.name == snapshot.own_node,
         waiting_nodes=progress.undrained,
+        others_stuck_at=progress.stuck_at,
         acknowledgements=progress.acknowledgements.get(node.name, ()),
         machine=machine,
         before_us=before_us if before_us != node.name else "",

@@ -19,7 +19,8 @@ class Progress:
 
     `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
     decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
-    the last of them began (UTC).
+    the last of them began (UTC). `slot_free_at` is when the first slot may become free, and `stuck_at` when
+    our own node may no longer wait for one of the others (UTC).
     """
 
     places: DisruptionBudget
@@ -29,6 +30,8 @@ class Progress:
     drains: int = 0
     undrained: int = 0
     begun: datetime | None = None
+    slot_free_at: datetime | None = None
+    stuck_at: datetime | None = None
     holding: set[str] = field(default_factory=set)
     plans: list[NodePlan] = field(default_factory=list)
 
@@ -40,4 +43,4 @@ class Progress:
         """Take back all that changed since `before` was saved; `plans` only ever get whole plans."""
         self.places, self.ledger, self.pools = before.places, before.ledger, before.pools
         self.drains, self.undrained, self.holding = before.drains, before.undrained, before.holding
-        self.begun = before.begun
+        self.begun, self.stuck_at = before.begun, before.stuck_at

@@ -57,6 +57,11 @@ class Seen:
         object.__setattr__(self, "case", record.case(self.profile) if record is not None else CaseRecord())
 
     @property
+    def attempts(self) -> int:
+        """How many attempts at the drain the record counts, 0 before the first."""
+        return self.case.drain.attempt if self.case.drain is not None else 0
+
+    @property
     def state(self) -> State:
         """The state before the pass; a drain by hand is maintenance."""
         by_hand = self.record is not None and self.record.claimed_by

@@ -107,6 +107,7 @@ class NodeDrain:
     holds_slot: bool = False
     waits_for_slot: bool = False
     blocked_since: datetime | None = None
+    blocked_at: datetime | None = None
     _pods: dict[str, Tracked] = field(default_factory=dict)
     _had: set[str] = field(default_factory=set)
     _in_this_watch: set[str] = field(default_factory=set)
@@ -334,6 +335,7 @@ class NodeDrain:
             slot=self.running and self.order.slots is not None and (self.holds_slot or self._begins),
             waits_for_slot=self.running and self.waits_for_slot,
             blocked_since=self.blocked_since if self.running else None,
+            blocked_at=self.blocked_at if self.running else None,
         )
 
     @property
@@ -344,23 +346,30 @@ class NodeDrain:
     def _count_progress(self, now: datetime) -> None:
         """Note since when it is blocked, and give its slot back if it is."""
         remaining = [tracked for tracked in self._pods.values() if tracked.remains]
-        goes_on = self._begins or (not remaining and not self.error) or self._leaves(remaining, now)
+        self.blocked_at = self._late_at(remaining)
+        leaves = self.blocked_at is not None and not self._due(self.blocked_at, now)
+        goes_on = leaves or self._begins or (not remaining and not self.error)
         self.blocked_since = None if goes_on else self.blocked_since or now
         # A budget that allows one eviction at a time does not cost the slot after each of them.
-        kept = self._progress_at is not None and not self._due(self._progress_at + self.limits.slot_kept, now)
+        kept_until = self._progress_at + self.limits.slot_kept if self._progress_at is not None else now
+        kept = not self._due(kept_until, now)
+        if not leaves:
+            self.blocked_at = kept_until if kept and self.holds_slot else None
         asks = self.in_flight > 0 or self._check_asked is not None
         self.holds_slot = self.holds_slot and (goes_on or kept or asks)
 
-    def _leaves(self, remaining: list[Tracked], now: datetime) -> bool:
-        """Return whether a pod is on its way and not late. A pod that is late may never leave."""
+    def _late_at(self, remaining: list[Tracked]) -> datetime | None:
+        """Return when the last pod that is on its way is late (UTC), None if there is none.
+
+        A pod that is late may never leave.
+        """
         moments = [self._gone_at(tracked) for tracked in remaining]
         moments += [
             tracked.asked_at + _RESTARTED_WITHIN
             for tracked in remaining
             if tracked.stage is Stage.RESTARTED and tracked.asked_at is not None
         ]
-        last = max((at for at in moments if at is not None), default=None)
-        return last is not None and not self._due(last, now)
+        return max((at for at in moments if at is not None), default=None)
 
     def _may_evict(self) -> bool:
         """Return whether it needs no slot or holds one; take one if one is free."""

@@ -30,7 +30,8 @@ class Situation:
     """Everything that the checks and triggers of one node may read.
 
     `judged` are the node's events without dismissed ones. `waiting_nodes` counts the other nodes that still
-    wait for a drain (our own node goes last). `acknowledgements` are the events that should start early.
+    wait for a drain (our own node goes last), and `others_stuck_at` is when our own node may no longer wait
+    for one of them (UTC). `acknowledgements` are the events that should start early.
     `machine` is the node's machine, None if it was not read. `before_us` names another node of the same
     pool that is being replaced, empty if there is none. `twin` names another node with the same providerID,
     empty if there is none: a VM that two nodes claim is not changed.
@@ -48,6 +49,7 @@ class Situation:
     skew: timedelta | None = None
     own_node: bool = False
     waiting_nodes: int = 0
+    others_stuck_at: datetime | None = None
     acknowledgements: tuple[Acknowledgement, ...] = ()
     machine: Machine | None = None
     before_us: str = ""

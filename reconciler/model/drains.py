@@ -189,7 +189,8 @@ class DrainProgress:
 
     `escalations` are the stages that were taken, a sentence each. `slot` is whether a drain that runs uses
     one of the slots of its order, `waits_for_slot` whether it could go on if it had one. `blocked_since` is
-    when it last made progress (UTC), None while pods leave.
+    when it last made progress (UTC), None while pods leave. `blocked_at` is when that changes, or when it
+    gives its slot back, if nothing else happens before (UTC).
     """
 
     node: str
@@ -207,3 +208,4 @@ class DrainProgress:
     slot: bool = False
     waits_for_slot: bool = False
     blocked_since: datetime | None = None
+    blocked_at: datetime | None = None

@@ -33,3 +33,12 @@ def test_our_own_node_waits_until_its_deadline_only(told: MaintenanceEvent, verd
     seen = replace(situation(None, judged(told)), own_node=True, waiting_nodes=1)
 
     assert ask("othersFirst", seen).verdict is verdict
+
+
+def test_the_deadline_is_when_our_own_node_waits_no_more() -> None:
+    told = judged(event(not_before=NOW + minutes(60)))
+    seen = replace(situation(None, told), own_node=True, waiting_nodes=1)
+
+    assert ask("othersFirst", seen).until == told.deadline
+    stuck = NOW + minutes(2)
+    assert ask("othersFirst", replace(seen, others_stuck_at=stuck)).until == stuck

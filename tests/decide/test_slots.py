@@ -37,6 +37,8 @@ from tests.support.builders import (
 from tests.support.worlds import world_of
 
 FAR = NOW + timedelta(hours=3)
+LEAD = minutes(15)
+"""The lead time of a reboot."""
 ONE = builders.settings("drain: {maxConcurrentNodes: 1}")
 
 
@@ -124,6 +126,20 @@ def test_a_termination_that_is_two_weeks_ahead_needs_a_slot() -> None:
     assert _ordered(plan) == ["a"]
 
 
+def test_a_drain_that_has_timed_out_begins_again_after_those_that_have_not_begun() -> None:
+    plan = planned(_snapshot(_draining("a", attempt=2), _draining("b")), ONE)
+
+    assert _ordered(plan) == ["b"]
+    assert codes(plan_of(plan, "a")) == {"drainSlot"}
+
+
+def test_our_own_node_is_decided_on_last_even_if_others_have_more_attempts() -> None:
+    goes_on = _running("b", slot=True)
+    plan = planned(_snapshot(_draining("a"), _draining("b", attempt=2), drains=(goes_on,), own="a"))
+
+    assert _ordered(plan) == ["b"]
+
+
 def test_ten_blocked_drains_do_not_keep_the_others_from_theirs() -> None:
     names = [f"n{number:02}" for number in range(13)]
     nodes = [node(name, annotations={REQUEST: DRAIN_NOW}) for name in names]
@@ -163,6 +179,43 @@ def test_our_own_node_waits_for_drains_that_are_not_stuck(
 
     assert ("a" in _ordered(plan)) is drained
     assert ("othersFirst" in codes(plan_of(plan))) is not drained
+
+
+def test_the_moment_at_which_a_slot_may_become_free_is_a_moment_of_change() -> None:
+    free_at = NOW + timedelta(seconds=40)
+    leaving = replace(_running("a", slot=True), blocked_at=free_at)
+    plan = planned(_snapshot(_draining("a"), _draining("b"), drains=(leaving,)), ONE)
+
+    assert plan.next_change == free_at
+
+
+def test_the_moment_at_which_a_drain_is_stuck_is_a_moment_of_change_for_our_own_node() -> None:
+    blocked = _running("b", blocked=minutes(1))
+    plan = planned(_snapshot(_draining("a"), _draining("b"), drains=(blocked,), own="a"))
+
+    assert plan.next_change == NOW - minutes(1) + STUCK_AFTER
+
+
+def test_a_stuck_pod_holds_the_other_drains_until_it_is_late() -> None:
+    going = replace(builders.pod("web", "a"), deleting_until=NOW)
+    nodes = [node(name, annotations={REQUEST: DRAIN_NOW}) for name in "ab"]
+    history = History(
+        world_of(nodes, [going, builders.pod("shop", "b")]),
+        builders.settings("drain: {maxConcurrentNodes: 1}\nbudget: {maxUnavailable: 2}"),
+    )
+    plan = history.until_still()
+    assert plan.next_change is not None
+    history.wait(plan.next_change - history.now)
+    history.until_still()
+
+    assert history.cluster.pods_on("b") == ()
+
+
+def test_the_deadline_of_our_own_node_is_a_moment_of_change() -> None:
+    seen = _snapshot(_draining("a"), _draining("b"), drains=(_running("b"),), own="a")
+    not_before = NOW + minutes(40)
+
+    assert plan_of(_own(seen, not_before=not_before)).holds[0].until == not_before - LEAD
 
 
 def _own(plan_for: Snapshot, **event: object) -> Plan:
