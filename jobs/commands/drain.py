@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -203,10 +204,18 @@ def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, 
 def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
     """Print what would happen to each pod. Write nothing."""
     pods: list[dict[str, Any]] = []
-    refused = False
+    lines: list[str] = []
+    refused: list[dict[str, str]] = []
     for node in nodes:
         _, seen = _options(asked, cluster, node)
-        refused |= bool(seen.refused)
+        claimed = claim(node, asked.options.prefix, person(), SystemClock().now())
+        taken = claimed.because if isinstance(claimed, ClaimRefused) else ""
+        because = taken or _refusal(seen)
+        if because:
+            refused.append({"node": node.name, "because": because})
+        if not node.unschedulable and not taken:
+            lines.append(f"{node.name}: would be cordoned")
+        lines += _would(node, seen, asked, because)
         for verdict in seen.verdicts:
             namespace, _, name = verdict.pod.partition("/")
             action, reasons = _action(verdict, asked.options), list(verdict.reasons)
@@ -222,14 +231,32 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
     if asked.output == "json":
         from reconciler.report.document import as_json
 
-        document = {"version": "v1", "dryRun": True, "nodes": [node.name for node in nodes], "pods": pods}
+        names = [node.name for node in nodes]
+        document = {"version": "v1", "dryRun": True, "nodes": names, "pods": pods, "refused": refused}
         echo(as_json(document), nl=False)
     else:
-        for pod in pods:
-            because = f": {'; '.join(pod['reasons'])}" if pod["reasons"] else ""
-            echo(f"{pod['node']}: {pod['action']} {pod['namespace']}/{pod['name']}{because}")
-        echo("dry run: nothing was written")
+        for line in (*lines, "dry run: nothing was written"):
+            echo(line)
     return 1 if refused else 0
+
+
+def _refusal(seen: Survey) -> str:
+    """Return why a drain would evict none of these pods, or an empty text."""
+    count = len(seen.refused)
+    return f"{count} pod{'s' if count > 1 else ''} may not be evicted" if count else ""
+
+
+def _would(node: Node, seen: Survey, asked: Asked, refusal: str) -> Iterator[str]:
+    """Yield what a drain would do to each pod of a node, and why it would evict none."""
+    if refusal:
+        yield f"{node.name}: would not be drained: {refusal}"
+    evict = "delete" if asked.options.use_delete else "evict"
+    for verdict in seen.verdicts:
+        action = _action(verdict, asked.options)
+        if action != Action.SKIP and refusal:
+            action = f"not {evict}"
+        because = f": {'; '.join(verdict.reasons)}" if verdict.reasons else ""
+        yield f"{node.name}: would {action} {verdict.pod}{because}"
 
 
 def _action(verdict: PodVerdict, options: DrainOptions) -> str:

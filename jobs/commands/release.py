@@ -30,17 +30,22 @@ from reconciler.release import release as released
     help="Release all nodes with labels or annotations of the reconciler, to uninstall it.",
 )
 @click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")
+@click.option("--dry-run", is_flag=True, help="Print what would be released. Write nothing.")
 @options.prefix
 @options.cluster
-def command(nodes: tuple[str, ...], everything: bool, reset: bool, prefix: str, target: Target) -> int:
+def command(
+    nodes: tuple[str, ...], everything: bool, reset: bool, dry_run: bool, prefix: str, target: Target
+) -> int:
     """Uncordon nodes, and remove the reconciler's labels and annotations."""
     if bool(nodes) == everything:
         raise click.UsageError("name the nodes, or give --all")
-    return release(nodes, target, reset=reset, prefix=prefix)
+    return release(nodes, target, reset=reset, prefix=prefix, dry_run=dry_run)
 
 
-def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -> int:
+def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str, dry_run: bool = False) -> int:
     """Undo what is ours on the named nodes, or on all when none is named; return the exit code.
+
+    A dry run only prints what would be undone.
 
     This takes no lock: a running pass sees that the node is uncordoned and has no record, and ends the
     case. If the event still exists, the next pass starts a new case.
@@ -52,10 +57,11 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -
         wanted = Wanted(CONDITIONS, prefix, annotations=ANNOTATIONS)
         nodes = {node.name: node for node in cluster.nodes(wanted)}
         chosen = list(names) or list(nodes)
-        results = [_release_one(name, nodes.get(name), cluster, prefix, reset=reset) for name in chosen]
+        writer = None if dry_run else cluster
+        results = [_release_one(name, nodes.get(name), writer, prefix, reset=reset) for name in chosen]
         events, who = EventsByHand(connection), person()
         for name, (line, ok) in zip(chosen, results, strict=True):
-            if line and ok:
+            if line and ok and not dry_run:
                 message = f"{line.removeprefix(f'{name}: ')} by {who}, by hand"
                 events.write(nodes[name], Notice("MaintenanceStopped", message))
         if not list(names) and not any(line for line, _ in results):
@@ -63,29 +69,36 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str) -
         for line, ok in results:
             if line:
                 echo(line, err=not ok)
+        if dry_run:
+            echo("dry run: nothing was written")
         return 0 if all(ok for _, ok in results) else 1
     finally:
         connection.close()
 
 
 def _release_one(
-    name: str, node: Node | None, cluster: Cluster, prefix: str, *, reset: bool
+    name: str, node: Node | None, writer: Cluster | None, prefix: str, *, reset: bool
 ) -> tuple[str, bool]:
+    """Release one node, and return the line about it, and whether that succeeded; no writer: a dry run."""
     if node is None:
         return f"{name}: there is no such node", False
     try:
         write, signs = released(node, prefix, reset=reset), publications_off(node, prefix)
-        if write is not None:
-            cluster.patch_node(write)
-        for sign in signs:
-            sign.send(cluster)
-        if write is None:
-            return (f"{name}: released" if signs else ""), True
+        if writer is not None:
+            if write is not None:
+                writer.patch_node(write)
+            for sign in signs:
+                sign.send(writer)
     except RecordUnreadable as error:
-        return f"{name}: not released, because of its record: {error}; --reset removes it", False
+        would = "would not be released" if writer is None else "not released"
+        return f"{name}: {would}, because of its record: {error}; --reset removes it", False
     except ClusterError as error:
         return f"{name}: {error}", False
+    done = "would be released" if writer is None else "released"
+    if write is None:
+        return (f"{name}: {done}" if signs else ""), True
     if write.unschedulable is False:
-        return f"{name}: released and uncordoned", True
-    still = "; still cordoned, not by us" if node.unschedulable else ""
-    return f"{name}: released{still}", True
+        return f"{name}: {done} and uncordoned", True
+    stays = "it would stay cordoned" if writer is None else "still cordoned"
+    still = f"; {stays}, not by us" if node.unschedulable else ""
+    return f"{name}: {done}{still}", True

@@ -133,3 +133,77 @@ def test_a_container_without_a_name_for_its_user_has_a_number(monkeypatch: pytes
 
     monkeypatch.setattr(getpass, "getuser", nobody)
     assert person().startswith(f"{os.getuid()}@")
+
+
+def pod_of_a_set(name: str) -> dict[str, Any]:
+    """A pod that a drain evicts."""
+    found = unmanaged()
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "r", "controller": True}
+    found["metadata"] |= {"name": name, "uid": name, "ownerReferences": [owner]}
+    return found
+
+
+def writes(cluster: Cluster) -> list[str]:
+    """The requests that change something."""
+    return [f"{one.method} {one.path}" for one in cluster.stub.asked if one.method != "GET"]
+
+
+def test_a_dry_run_of_a_drain_says_what_it_would_do(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.pods.append(pod_of_a_set("web-1"))
+
+    assert cluster.run("drain", "n", "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "n: would be cordoned",
+        "n: would evict web/web-1",
+        "dry run: nothing was written",
+    ]
+    assert writes(cluster) == []
+
+
+def test_a_dry_run_of_a_drain_that_a_pod_refuses_promises_no_eviction(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.pods += [pod_of_a_set("web-1"), unmanaged()]
+
+    assert cluster.run("drain", "n", "--dry-run") == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "n: would be cordoned",
+        "n: would not be drained: 1 pod may not be evicted",
+        "n: would not evict web/naked: Pods that declare no controller (use --force to override)",
+        "n: would not evict web/web-1",
+        "dry run: nothing was written",
+    ]
+
+
+def test_a_dry_run_of_a_drain_knows_that_somebody_else_drains_the_node(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cluster.run("drain", "n") == 0
+    monkeypatch.setattr("jobs.commands.drain.person", lambda: "somebody@else")
+    capsys.readouterr()
+
+    assert cluster.run("drain", "n", "--dry-run", "--output", "json") == 1
+    (refused,) = json.loads(capsys.readouterr().out)["refused"]
+    assert refused["node"] == "n"
+    assert "is draining it by hand" in refused["because"]
+
+
+def test_a_dry_run_of_a_release_says_what_it_would_do(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.run("drain", "n") == 0
+    before, events = writes(cluster), len(cluster.events)
+    capsys.readouterr()
+
+    assert cluster.run("release", "n", "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "n: would be released and uncordoned",
+        "dry run: nothing was written",
+    ]
+    assert (writes(cluster), len(cluster.events)) == (before, events)
+    assert cluster.run("release", "n") == 0
+    assert capsys.readouterr().out.splitlines() == ["n: released and uncordoned"]
+    assert cluster.run("release", "--all", "--dry-run") == 0
+    assert "no node has labels or annotations" in capsys.readouterr().out
