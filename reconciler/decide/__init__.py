@@ -18,6 +18,7 @@ from reconciler.decide.reporting import (
     is_reported,
     moments,
     notes,
+    of_the_future,
     orphaned_drains,
 )
 from reconciler.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
@@ -63,12 +64,13 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     seen = [one for one in looked if one is not None]
     held = {one.node.name: _place(one, faults) for one in seen}
     ours = {name: because for name, because in held.items() if because}
+    read = snapshot.ledger.believed(context.times)
     missing, problems = guarded(
         "no replacement is missed",
-        lambda: still_missing(snapshot.ledger.replaced, fleet, settings.budget, now),
-        snapshot.ledger.replaced,
+        lambda: still_missing(read.replaced, fleet, settings.budget, now),
+        read.replaced,
     )
-    ledger, unspaced = _spaced(snapshot.ledger, settings, context.second)
+    ledger, unspaced = _spaced(read, settings, context.second)
     places = count_places(fleet, ours, settings.budget, now, missing, faults)
     none: Mapping[str, tuple[Acknowledgement, ...]] = {}
     acknowledged, unacknowledged = guarded(
@@ -134,6 +136,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(
             *unspaced,
+            *of_the_future(seen, read != snapshot.ledger),
             *problems,
             *unacknowledged,
             *unshown,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.keys import OwnKeys
+from reconciler.model.own_times import OwnTimes, own_times
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
 
@@ -29,6 +30,11 @@ class PassContext:
     def second(self) -> datetime:
         """The moment as records keep it: in whole seconds."""
         return self.now.replace(microsecond=0)
+
+    @property
+    def times(self) -> OwnTimes:
+        """Which of our own times to believe."""
+        return own_times(self.now, self.snapshot.skew)
 
     @property
     def keys(self) -> OwnKeys:

@@ -20,6 +20,9 @@ from reconciler.model.record import State
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
 
+_NAMED = 3
+"""Nodes that a note names."""
+
 
 def is_reported(plan: NodePlan) -> bool:
     """Whether the report includes the node."""
@@ -95,6 +98,16 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
         left = f"{coexist.karpenter} left to it (coexist.karpenter.leave)"
         notes.append(f"Karpenter manages {karpenter} nodes: {left}")
     return tuple(notes)
+
+
+def of_the_future(seen: Iterable[Seen], ledger: bool) -> tuple[str, ...]:
+    """Return a note about times of ours in the future; `ledger` is whether the ledger has some."""
+    names = sorted(one.node.name for one in seen if one.of_the_future)
+    found = [f"the records of {len(names)} nodes ({', '.join(names[:_NAMED])})"] if names else []
+    found += ["the ledger"] if ledger else []
+    if not found:
+        return ()
+    return (f"a clock was ahead: times in the future in {' and '.join(found)} count as now",)
 
 
 def orphaned_drains(snapshot: Snapshot, planned: Collection[str]) -> Iterable[NodePlan]:

@@ -15,6 +15,7 @@ from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.own_times import OwnTimes
 from reconciler.model.plan import (
     Hold,
     JudgedEvent,
@@ -33,8 +34,9 @@ class Seen:
     """One node with everything that the pass knows about it before it decides.
 
     `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
-    with the cordon. `problem` is set if an error in this program kept the node from being judged. `urgency`
-    is its place in the order of the nodes, None if no event requires a drain.
+    with the cordon, and `times` says which of its times to believe. `problem` is set if an error in this
+    program kept the node from being judged. `urgency` is its place in the order of the nodes, None if no
+    event requires a drain.
     """
 
     node: Node
@@ -45,6 +47,7 @@ class Seen:
     profile: str = DEFAULT
     problem: str = ""
     urgency: Urgency | None = None
+    times: OwnTimes | None = None
     written: Record | None = field(init=False)
     case: CaseRecord = field(init=False)
     """The profile's data about the node, and its claims."""
@@ -52,6 +55,8 @@ class Seen:
     def __post_init__(self) -> None:
         """Take the profile's view of the record, which is read many times in a pass."""
         record = self.record.in_force(cordoned=self.node.unschedulable) if self.record is not None else None
+        if record is not None and self.times is not None:
+            record = record.believed(self.profile, self.times)
         object.__setattr__(self, "written", self.record)
         object.__setattr__(self, "record", record)
         object.__setattr__(self, "case", record.case(self.profile) if record is not None else CaseRecord())
@@ -60,6 +65,12 @@ class Seen:
     def attempts(self) -> int:
         """How many attempts at the drain the record counts, 0 before the first."""
         return self.case.drain.attempt if self.case.drain is not None else 0
+
+    @property
+    def of_the_future(self) -> bool:
+        """Whether the record has times that a clock wrote which was ahead."""
+        known, times = self.written, self.times
+        return known is not None and times is not None and known.believed(self.profile, times) != known
 
     @property
     def state(self) -> State:
@@ -83,7 +94,7 @@ def broken(node: Node, context: PassContext, problem: str) -> Seen:
     """Return a node of which only its record is used, because an error kept it from being judged."""
     record = context.snapshot.records.get(node.name)
     known = record if isinstance(record, Record) else None
-    return Seen(node, NodeAssessment(), record=known, problem=problem)
+    return Seen(node, NodeAssessment(), record=known, problem=problem, times=context.times)
 
 
 def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
@@ -107,7 +118,7 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
     record = snapshot.records.get(node.name)
     if isinstance(record, Unreadable):
         return Seen(node, assessment, judged, unreadable=record.because)
-    seen = Seen(node, assessment, judged, record)
+    seen = Seen(node, assessment, judged, record, times=context.times)
     return replace(seen, record=record, urgency=_urgency(seen, context))
 
 

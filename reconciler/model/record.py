@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from reconciler.model.drains import KeptPods
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
+from reconciler.model.own_times import OwnTimes
 
 # Two moments that differ by no more are the same one, because clocks and formats differ.
 SAME_MOMENT = timedelta(minutes=1)
@@ -386,6 +387,23 @@ class Record:
             record = record.uncordoned(one).undrained(one)
         return record
 
+    def believed(self, profile: str, times: OwnTimes) -> Record:
+        """Return the record without times in the future, for this profile and for cordon and drain.
+
+        The data of other profiles stays as it is: each is read like this when its own turn comes.
+        """
+        profiles = tuple(
+            (name, _believed(kept, times) if name == profile else kept) for name, kept in self.profiles
+        )
+        cordon, drain = self.cordon, self.drain
+        if cordon is not None:
+            cordon = replace(cordon, since=times.of(cordon.since))
+        if drain is not None:
+            known = drain.drain
+            known = replace(known, since=times.of(known.since), done=times.maybe(known.done))
+            drain = replace(drain, drain=known)
+        return replace(self, profiles=profiles, cordon=cordon, drain=drain)
+
     @property
     def in_maintenance(self) -> tuple[str, ...]:
         """The profiles for which the node is in maintenance."""
@@ -438,6 +456,17 @@ class Unreadable:
     """A record that can't be read or has a newer version, and why."""
 
     because: str
+
+
+def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
+    service, replacement = kept.self_service, kept.replacement
+    return replace(
+        kept,
+        since=times.maybe(kept.since),
+        quiet_since=times.maybe(kept.quiet_since),
+        self_service=service and replace(service, asked=times.of(service.asked)),
+        replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
+    )
 
 
 def _with(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:

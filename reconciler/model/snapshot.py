@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node
+from reconciler.model.own_times import OwnTimes
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
 from reconciler.model.record import Record, Unreadable
@@ -70,12 +71,29 @@ class Ledger:
     `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
     next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
     replacements may still be missing. `unread` says why the last start can't be read, empty where it can.
+    `ahead` is a last start in the future as it was read: a write replaces it, though a last start never moves
+    back otherwise.
     """
 
     last_start: datetime | None = None
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
     unread: str = ""
+    ahead: datetime | None = None
+
+    def believed(self, times: OwnTimes) -> Ledger:
+        """Return the ledger without times in the future."""
+        last = times.maybe(self.last_start)
+        gone = tuple(replace(one, at=times.of(one.at)) for one in self.replaced)
+        return replace(
+            self, last_start=last, ahead=self.last_start if last != self.last_start else None, replaced=gone
+        )
+
+    def merged(self, before: Ledger) -> Ledger:
+        """Return this ledger as it is written over `before`: the last start never moves back."""
+        earlier = before.last_start if before.last_start != self.ahead else None
+        last = max((one for one in (earlier, self.last_start) if one), default=None)
+        return replace(self, last_start=last, ahead=None)
 
 
 @dataclass(frozen=True, slots=True)

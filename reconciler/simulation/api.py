@@ -208,8 +208,7 @@ class SimulatedApi:
         call = self.begin_write("write_ledger", content=ledger)
         if self.cluster.ledger_contended:
             raise Conflict("our ConfigMap: another client keeps writing it", status=409)
-        starts = (self.cluster.ledger.last_start, ledger.last_start)
-        self.cluster.ledger = replace(ledger, last_start=max((one for one in starts if one), default=None))
+        self.cluster.ledger = ledger.merged(self.cluster.ledger)
         self.cluster.note(Actor.US, "ledger")
         self.end_write(call)
 

@@ -142,7 +142,8 @@ class PolledSource(Source, Generic[S, F]):
         them come the VMs that are queried alone, those that wait longest first.
         """
         nodes = tuple(nodes)
-        if memory.not_before is not None and now < memory.not_before:
+        # A pause that is longer than any we grant was written by a clock that was ahead.
+        if memory.not_before is not None and now < memory.not_before <= now + _LONGEST_WAIT + SPARE:
             return ()
         soon = self.scopes(node for node in nodes if node.name in followed)
         largest = self._largest(nodes)
@@ -301,6 +302,9 @@ class PolledSource(Source, Generic[S, F]):
             patience = f"; the next query is at {to_text(memory.not_before)}" if memory.not_before else ""
             last = f"the last answer for {self.describe(scope)} is from {to_text(answer.asked)}"
             return self._unknown(f"{last}{patience}")
+        if answer.asked > now + SPARE:
+            at = to_text(answer.asked)
+            return self._unknown(f"the last answer for {self.describe(scope)} is from the future: {at}")
         if name in answer.unseen:
             return self._unknown(f"the list of {self.describe(scope)} does not contain {name}")
         alone = next((one for one in answer.alone if one.name == name), None)

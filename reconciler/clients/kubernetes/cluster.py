@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.clients.guard import Guard, read_only
@@ -172,11 +171,11 @@ class Cluster:
         def write() -> None:
             found = self._ledger_map()
             before = self._to_ledger(found) if found else Ledger()
-            last = max((one for one in (before.last_start, ledger.last_start) if one), default=None)
-            if found and replace(ledger, last_start=last) == before:
+            merged = ledger.merged(before)
+            if found and merged == before:
                 return
             self._guard()
-            self._send_ledger(found, replace(ledger, last_start=last))
+            self._send_ledger(found, merged)
 
         try:
             write_until_settled(
