@@ -90,6 +90,18 @@ def test_a_node_that_the_budget_held_is_missed_and_both_warnings_come_once() -> 
     assert len(told(scene)) == 2
 
 
+def test_a_start_is_recorded_once_and_then_nothing_is_written() -> None:
+    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    say(scene, begun())
+    look(scene)
+    writes = scene.api.writes
+    look(scene)
+    look(scene)
+
+    assert len(builders.case_of(scene.cluster.nodes["a"]).facts.starts) == 1
+    assert scene.api.writes == writes
+
+
 def test_what_a_mode_holds_is_told_as_well_and_leaves_nothing_behind() -> None:
     scene = history("", mode="Finish")
     say(scene, announced(minutes_ahead=10))

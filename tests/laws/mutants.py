@@ -17,6 +17,7 @@ from tests.laws.cloud_rules import CLOUD_RULES
 from tests.laws.drain_rules import DRAIN_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
+from tests.laws.outcome_rules import OUTCOME_RULES
 from tests.laws.pool_rules import POOL_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
@@ -937,6 +938,7 @@ MUTANTS = (
     *SERVING_RULES,
     *SLOT_RULES,
     *WAITING_RULES,
+    *OUTCOME_RULES,
     *POOL_RULES,
     *RIGHTS_RULES,
 )
