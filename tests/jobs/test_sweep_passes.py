@@ -17,7 +17,7 @@ from reconciler.errors import ReconcilerError, Unreachable
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import Hold, NodePlan, Plan
+from reconciler.model.plan import Hold, NodePlan, Plan, Transition
 from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.run import run_pass
 from reconciler.simulation.world import World
@@ -188,3 +188,15 @@ def test_a_failure_is_still_a_failure_where_a_node_was_missed(
     passes.append((Plan(NOW, "Enforce"), (Outcome("b", "cordon", Result.FAILED, "no"),)))
 
     assert swept(passes, tmp_path, monkeypatch) == 1
+
+
+def test_a_hold_of_an_earlier_pass_that_acted_is_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = Transition("platform", State.OPERATIONAL, State.REQUIRED, "an event")
+    acted = replace(HELD, transitions=(step,), unknowns=("imds: silent",))
+    swept([plan(acted), plan()], tmp_path, monkeypatch, "--output", "json")
+
+    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert (node["holds"], node["unknown"]) == ([], [])
+    assert [one["because"] for one in node["transitions"]] == ["an event"]

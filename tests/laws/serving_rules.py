@@ -16,7 +16,98 @@ _LINE = "jobs/runtime/log_line.py"
 _PRINTABLE = "reconciler/model/printable.py"
 _LOGS_TEST = "tests/jobs/test_logs.py"
 
+_LOG = "jobs/runtime/logs.py"
+_LOG_TEST = "tests/jobs/test_pass_log.py"
+_SWEEP_TEST = "tests/jobs/test_sweep_passes.py"
+_BY_HAND = "jobs/runtime/events_by_hand.py"
+_BY_HAND_TEST = "tests/jobs/test_events_by_hand.py"
+_OUTPUT = "jobs/runtime/output_file.py"
+_REPORT_TEST = "tests/jobs/test_report.py"
+_CONFIG_MAPS = "reconciler/clients/kubernetes/config_maps.py"
+_SOURCE_TEST = "tests/jobs/test_settings_source.py"
+
 SERVING_RULES = (
+    Mutant(
+        0,
+        "a line about a node is news",
+        _LOG,
+        "if not now.repeats(self._told.get(node.node)):",
+        "if True:",
+        _LOG_TEST,
+    ),
+    Mutant(
+        0,
+        "a duration that counts is no news",
+        _LOG,
+        'return _DURATION.sub("#", text)',
+        "return text",
+        _LOG_TEST,
+    ),
+    Mutant(
+        0,
+        "an action that fails again is logged once",
+        _LOG,
+        "if _steady(one.detail) != self._notable.get(key):",
+        "if True:",
+        _LOG_TEST,
+    ),
+    Mutant(
+        0,
+        "a sweep tells what all of its passes did",
+        "jobs/commands/sweep.py",
+        "self.document = document if self.document is None else summed(self.document, document)",
+        "self.document = document",
+        _SWEEP_TEST,
+    ),
+    Mutant(
+        0,
+        "a sweep tells what it did before an error",
+        "jobs/commands/sweep.py",
+        "    finally:\n        # Also after an error",
+        "    except KeyboardInterrupt:\n        # Also after an error",
+        _SWEEP_TEST,
+    ),
+    Mutant(
+        0,
+        "what held a node in an earlier pass no longer counts",
+        "reconciler/report/summed.py",
+        'return {**node, "holds": [], "unknown": [], "checks": []}',
+        "return node",
+        _SWEEP_TEST,
+    ),
+    Mutant(
+        0,
+        "a drain by hand goes on without the permission for Events",
+        _BY_HAND,
+        "self._off = True",
+        "raise",
+        _BY_HAND_TEST,
+    ),
+    Mutant(0, "one missing permission is said once", _BY_HAND, "if self._off:", "if False:", _BY_HAND_TEST),
+    Mutant(
+        0,
+        "a report replaces its file in one step",
+        _OUTPUT,
+        "fresh = target.with_name(",
+        "fresh = target or target.with_name(",
+        _REPORT_TEST,
+    ),
+    Mutant(
+        0,
+        "a pipe is not replaced by a file",
+        _OUTPUT,
+        "if path.exists() and not stat.S_ISREG(path.stat().st_mode):",
+        "if False:",
+        _REPORT_TEST,
+    ),
+    Mutant(
+        0,
+        "the settings of a ConfigMap are our key if it has several",
+        _CONFIG_MAPS,
+        "if KEY in known:",
+        "if False:",
+        _SOURCE_TEST,
+    ),
     Mutant(
         0,
         "probes have a limit of connections",
