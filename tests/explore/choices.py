@@ -9,6 +9,10 @@ from reconciler.errors import SettingsError
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
+_DETECTOR = "nodeConditions: {staleAfter: 2h"
+_ARM = "arm: {enabled: true, every: 1h"
+_AWS = "aws: {enabled: true, every: 1h"
+
 SETTINGS: dict[str, tuple[str, ...]] = {
     "mode": ("mode: Enforce", "mode: Finish", "mode: Observe"),
     "nodeSelector": ("nodeSelector: {}", "nodeSelector: {zone: one}"),
@@ -61,13 +65,15 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "adopt": ("adopt: []", "adopt: [mechanic]"),
     "coexist": ("coexist: {}", "coexist: {aksRemediator: Leave}"),
     "replace": ("replace: {}", "replace: {surge: true}"),
+    # Most heartbeats and answers are good for long: each that expires costs a pass.
     "sources": (
-        "sources: {arm: {enabled: true, every: 30m}, aws: {enabled: true, every: 30m}}",
-        "sources: {}",
-        "sources: {arm: {enabled: true, every: 30m, selfService: true}, aws: {enabled: true, every: 30m}}",
-        "sources: {imds: {enabled: false}, arm: {enabled: true, every: 30m}}",
-        "sources: {nodeConditions: {enabled: false}, aws: {enabled: true, every: 30m}}",
-        "sources: {requests: {enabled: false}, arm: {enabled: true, every: 30m, ahead: 4d}}",
+        f"sources: {{{_ARM}}}, {_AWS}}}, {_DETECTOR}}}}}",
+        f"sources: {{{_DETECTOR}}}}}",
+        f"sources: {{{_ARM}, selfService: true}}, {_AWS}}}, {_DETECTOR}}}}}",
+        f"sources: {{imds: {{enabled: false}}, {_ARM}}}, {_DETECTOR}}}}}",
+        f"sources: {{nodeConditions: {{enabled: false}}, {_AWS}}}}}",
+        f"sources: {{requests: {{enabled: false}}, {_ARM}, ahead: 4d}}, {_DETECTOR}}}}}",
+        "sources: {arm: {enabled: true}, aws: {enabled: true}}",
     ),
 }
 """The lines of a settings file, by their key."""
@@ -80,7 +86,7 @@ PROVIDERS = ("", "", "", "openshift", "aks", "karpenter")
 PODS = ("scratch", "bare", "budget", "slow")
 """Pods besides the Deployment: with an emptyDir, without a controller, under a tight budget, slow to end."""
 
-WAITS = (0, 0, 0, 1, 1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 600)
+WAITS = (0, 0, 0, 1, 1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 600, 600, 1440)
 """Minutes."""
 
 

@@ -47,7 +47,7 @@ _SECOND = timedelta(seconds=1)
 _PROVIDERS = {"openshift": openshift.NAME, "aks": aks.NAME, "karpenter": karpenter.NAME}
 _JOINS_AFTER = timedelta(minutes=5)
 _MACHINES_TAKE = timedelta(minutes=2)
-_IDLE = timedelta(hours=1)
+_IDLE = timedelta(minutes=30)
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ class Play:
         """Let all events end, take all hands off, and demand that every node is back."""
         end(self)
         self.settle()
-        self.wait(timedelta(hours=8))
+        self.wait(timedelta(hours=4))
         self.laws.calm()
         self._rest()
 

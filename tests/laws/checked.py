@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from reconciler.calendar.values import Limit
@@ -25,8 +26,13 @@ from tests.support.builders import ACKNOWLEDGE, IMDS, RECORD
 
 def case_of(node: Node) -> CaseRecord:
     """Return what the default profile remembers of a node, nothing where its record can't be read."""
+    return _case(node.annotations.get(RECORD, "null"), node.uid)
+
+
+@lru_cache(maxsize=4096)
+def _case(text: str, uid: str) -> CaseRecord:
     try:
-        found = from_annotation(node.annotations.get(RECORD, "null"), node.uid)
+        found = from_annotation(text, uid)
     except RecordUnreadable:
         return CaseRecord()
     return found.case("default") if found is not None else CaseRecord()
