@@ -13,7 +13,7 @@ import click
 
 from jobs.runtime.environment import Target
 from reconciler.calendar.values import parse_duration
-from reconciler.model.config_map import ConfigMapName, parse_config_map
+from reconciler.model.config_map import PREFIX, ConfigMapName, parse_config_map
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.selector import LabelSelector
 from reconciler.model.selector_text import parse_selector_text
@@ -123,9 +123,19 @@ SELECTOR = _Selector()
 ADDRESS = _Address()
 SETTINGS_SOURCE = _SettingsSource()
 
+
+def _a_file(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    """Return the path. The name of a ConfigMap is a usage error."""
+    if str(value).startswith(PREFIX) and not value.exists():
+        message = "this command watches a file for changes; mount the ConfigMap, and name the file"
+        raise click.BadParameter(message, ctx, param)
+    return value
+
+
 config = click.option(
     "--config",
     type=SETTINGS_FILE,
+    callback=_a_file,
     required=True,
     help="The settings file. `reconciler check-config FILE` explains it.",
 )
