@@ -9,6 +9,7 @@ from functools import partial
 from reconciler.decide.draining import running
 from reconciler.decide.seen import Seen
 from reconciler.model.event import Answer
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import REMEDIATOR_TAINT, Node
 from reconciler.model.plan import (
     Actions,
@@ -93,6 +94,16 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
     # A missing permission is in the list of what was not seen.
     if remediator.problem and not remediator.needs:
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
+    published = 0
+    if settings.sources.imds.enabled and not snapshot.agents.installed and not snapshot.agents.problem:
+        imds = OwnKeys(settings.keys.prefix).imds
+        published = _count(fleet, lambda node: imds in node.annotations)
+    if published:
+        # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.
+        notes.append(
+            f"no node agent is installed, but {published} nodes have its annotation, which stays in force: "
+            "remove it if no agent runs (docs/agent.md)"
+        )
     karpenter = _count(fleet, lambda node: node.is_karpenter)
     if karpenter:
         left = f"{coexist.karpenter} left to it (coexist.karpenter.leave)"

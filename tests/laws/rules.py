@@ -255,6 +255,22 @@ RULES = (
     ),
     Mutant(
         0,
+        "an answer from the future is unknown",
+        "reconciler/sources/polled.py",
+        "        if answer.asked > now + SPARE:\n            at = ",
+        "        if False:\n            at = ",
+        "tests/sources/test_arm.py",
+    ),
+    Mutant(
+        0,
+        "a pause of a day is not ours",
+        "reconciler/sources/polled.py",
+        " <= now + _LONGEST_WAIT + SPARE:",
+        ":",
+        "tests/sources/test_arm.py",
+    ),
+    Mutant(
+        0,
         "a last start in the future is corrected in the ledger",
         "reconciler/model/snapshot.py",
         "before.last_start if before.last_start != self.ahead else None",

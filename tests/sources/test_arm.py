@@ -491,6 +491,15 @@ def test_an_answer_from_a_clock_that_was_ahead_does_not_stop_queries() -> None:
     assert ARM.due([node(UNIFORM + "7")], memory, NOW) == (SET,)
 
 
+def test_an_answer_or_a_pause_from_a_clock_that_was_ahead_is_not_believed_for_a_day() -> None:
+    memory = ask(NONE, GOOD, at=NOW + DAY)
+    paused = replace(ask(NONE, GOOD), not_before=NOW + DAY)
+
+    assert answer_of(memory) is Answer.UNKNOWN
+    assert ARM.due([node(UNIFORM + "7")], paused, NOW + EVERY) == (SET,)
+    assert ARM.due([node(UNIFORM + "7")], replace(paused, not_before=NOW + minutes(30)), NOW + EVERY) == ()
+
+
 def test_without_an_answer_nothing_changes_what_is_remembered() -> None:
     memory = ask(NONE, GOOD)
 
