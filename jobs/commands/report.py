@@ -13,7 +13,7 @@ from jobs.runtime.environment import Target
 from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo
+from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
@@ -70,9 +70,11 @@ def report(config: SettingsSource | None, target: Target, *, form: str, out: Pat
         connection.close()
     if config is None:
         plan = replace(plan, notes=(_DEFAULTS, *plan.notes))
-    text = _FORMS[form](to_document(plan, rehearsed=True))
-    if out is None:
-        echo(text, nl=False)
+    document = to_document(plan, rehearsed=True)
+    if out is not None:
+        write_output(out, _FORMS[form](document))
+    elif form == "text":
+        echo(as_text(document, width()), nl=False)
     else:
-        write_output(out, text)
+        echo(_FORMS[form](document), nl=False)
     return 0

@@ -16,7 +16,7 @@ from jobs.runtime.environment import Target
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
-from jobs.runtime.terminal import echo
+from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
 from reconciler.model.actions import ActionName
@@ -189,7 +189,7 @@ def _broken(plan: Plan) -> bool:
 
 
 def _print(document: Document, output: str) -> None:
-    echo(as_json(document) if output == "json" else as_text(document), nl=False)
+    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
 
 
 def _print_locked(held: LockHeld, output: str) -> None:

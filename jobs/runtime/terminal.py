@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+
 import click
 
 from reconciler.report import safe
+
+
+def width() -> int | None:
+    """Return the number of columns of the terminal, None if stdout is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.calendar.formatting import in_zone
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Point
-from reconciler.report.text import budget_line, headline, outcome_lines, zone_of
+from reconciler.report.text import budget_line, headline, outcome_lines, settings_lines, zone_of
 from reconciler.report.values import Document, unseen_line
 
 _CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
@@ -18,6 +18,7 @@ def as_markdown(document: Document) -> str:
         "",
         safe.markdown(headline(document)),
         "",
+        *(part for line in settings_lines(document) for part in (safe.markdown(line), "")),
         safe.markdown(budget_line(document)),
         "",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.formatting import in_zone
@@ -14,10 +15,19 @@ from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, action_row, state_line
 from reconciler.report.values import Document, unseen_line
 
+_TEXT_AT = 12
+"""The column at which the text of a row begins, after its label."""
 
-def as_text(document: Document) -> str:
-    """Return the document as text; every hold and every unknown is in it."""
-    lines = [headline(document), budget_line(document)]
+_NARROWEST = 40
+"""Columns below which a line is not made shorter."""
+
+
+def as_text(document: Document, width: int | None = None) -> str:
+    """Return the document as text; every hold and every unknown is in it.
+
+    A line that is longer than `width` columns goes on below its own text; None: lines have no limit.
+    """
+    lines = [headline(document), *settings_lines(document), budget_line(document)]
     lines += [f"note: {note}" for note in document["notes"]]
     lines += [f"could not see: {unseen_line(one)}" for one in document["unseen"]]
     listed = [node for node in document["nodes"] if not _only_unknown(node)]
@@ -30,7 +40,18 @@ def as_text(document: Document) -> str:
     if failed:
         lines += ["", *failed]
     zone = zone_of(document)
-    return "".join(f"{safe.line(in_zone(line, zone))}\n" for line in lines)
+    shown = (safe.line(in_zone(line, zone)) for line in lines)
+    return "".join(f"{line}\n" for each in shown for line in _folded(each, width))
+
+
+def _folded(line: str, width: int | None) -> list[str]:
+    """Return the line in lines of at most `width` columns; a word that is longer stays whole."""
+    if width is None or len(line) <= width:
+        return [line]
+    indent = " " * (_TEXT_AT if line.startswith("  ") else 2)
+    return wrap(
+        line, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def zone_of(document: Document) -> ZoneInfo:
@@ -43,17 +64,17 @@ def headline(document: Document) -> str:
     mode = f"mode {document['mode']}"
     if document["dryRun"]:
         mode += ", dry run: nothing is written"
-    return f"{document['at']} · {document['lookedAfter']} nodes managed · {mode}{_settings(document)}"
+    return f"{document['at']} · {document['lookedAfter']} nodes managed · {mode}"
 
 
-def _settings(document: Document) -> str:
-    """Return which settings are in force, and since when."""
+def settings_lines(document: Document) -> list[str]:
+    """Return the line that says which settings are in force, and since when; none if there is no file."""
     found = document["settings"]
     if found is None:
-        return ""
+        return []
     age = found["ageSeconds"]
     loaded = "" if age is None else f", loaded {format_duration(timedelta(seconds=age))} ago"
-    return f" · settings {found['hash']}{loaded}"
+    return [f"settings {found['hash']}{loaded}"]
 
 
 def budget_line(document: Document) -> str:
@@ -133,4 +154,4 @@ def _node(node: Document, undone: list[str], *, would: bool) -> list[str]:
 
 def _row(label: str, text: str) -> str:
     # What a cloud or a person wrote may have lines of its own; here one row is one line.
-    return f"  {label:<10}{' '.join(text.split())}"
+    return f"  {label:<{_TEXT_AT - 2}}{' '.join(text.split())}"
