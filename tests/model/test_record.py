@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from reconciler.errors import RecordUnreadable
 from reconciler.model.event import Kind
 from reconciler.model.record import (
+    CaseFacts,
     Claim,
     ClaimKind,
     Cordon,
     KnownEvent,
+    PlatformStart,
     Record,
     Replacement,
     SelfService,
@@ -48,6 +50,11 @@ def test_every_part_comes_back() -> None:
         self_service=SelfService(NOW, 2, "boot-1"),
         acknowledged=("A1",),
         replacement=Replacement(NOW, 4, 1),
+        facts=CaseFacts(
+            (PlatformStart(known(ids=("A1",)), NOW, 3), PlatformStart(known(Kind.REDEPLOY), NOW)),
+            NOW,
+            ("MaintenanceMissed",),
+        ),
     )
     record = Record("uid-a").with_case("default", case, NOW).with_case("other", builders.record(), NOW)
     record = record.cordoned(Cordon.OURS, Claim(ClaimKind.PERSON, "ann"), NOW)

@@ -34,6 +34,22 @@ def test_kubectl_describe_shows_our_events(
     assert "node-maintenance-reconciler" in reported
 
 
+def test_a_notice_that_is_sent_again_is_one_event(
+    cluster: ControlPlane, ours: Cluster, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(cluster.kubeconfig, nodes=1)
+    node = ours.nodes(WANTED)[0]
+    people = KubernetesEvents(connection, guard=lambda: None)
+    for since in ("then", "then", "later"):
+        notice = Notice("MaintenanceMissed", "words", NoticeType.WARNING, once=since)
+        people.notify(Notification(node.name, node.uid, notice))
+    command = [str(cluster.kubectl), "--kubeconfig", str(cluster.kubeconfig), "get", "events", "-o", "name"]
+    names = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.split()
+
+    assert len([one for one in names if one.startswith(f"event/{node.name}.")]) == 2
+    assert caplog.text == ""
+
+
 def test_an_event_that_cant_be_written_is_logged_and_not_raised(
     stub: StubMaker, caplog: pytest.LogCaptureFixture
 ) -> None:

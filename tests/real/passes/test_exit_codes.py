@@ -1,4 +1,4 @@
-"""How the program ends, and what it says then: 0 done, 1 for some nodes, 2 settings, 3 API server."""
+"""How the program ends, and what it says: 0 done, 1 for some nodes, 2 settings, 3 API server, 4 missed."""
 
 from __future__ import annotations
 
@@ -29,6 +29,25 @@ def test_0_on_an_empty_cluster(scene: Scene, programs: Programs) -> None:
 
     assert done.code == 0, done.err
     assert "no node has an event; none cordoned or draining by us" in done.out
+
+
+def test_4_while_a_node_is_missed_and_people_are_told_once(scene: Scene, programs: Programs) -> None:
+    programs.configure(f"{ENFORCE}budget: {{maxUnavailable: 0}}\n")
+    node = scene.node()
+    scene.workload("web", node)
+    scene.condition_tells(node, status="Started")
+
+    done, again = programs.sweep(), programs.sweep()
+
+    assert (done.code, again.code) == (4, 4)
+    (row,) = [one for one in again.document["nodes"] if one["name"] == node]
+    assert row["outcome"] == "missed"
+    assert row["facts"]["pods"] == 1
+    found = [one for one in scene.api.list("events") if one["involvedObject"]["name"] == node]
+    assert [(one["reason"], one["type"]) for one in found] == [("MaintenanceMissed", "Warning")]
+    record = scene.record(node)
+    assert record is not None
+    assert record["profiles"]["default"]["facts"]["warned"] == ["MaintenanceMissed"]
 
 
 def test_1_when_something_failed_for_one_node_and_the_rest_was_done(scene: Scene, programs: Programs) -> None:
