@@ -62,7 +62,7 @@ def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Itera
         # Without the last start the spacing can't be kept, so nothing starts; other nodes continue. The
         # last answers of a cloud are only queried again.
         if plan.ledger.last_start == plan.now.replace(microsecond=0):
-            refused |= {node.node for node in plan.nodes if node.starts}
+            refused |= {node.node for node in plan.nodes if node.starts or node.drain_begins}
         # Without this entry a deleted machine would free its place in the budget at once.
         refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
         yield replace(outcome, result=Result.FAILED)

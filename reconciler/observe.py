@@ -88,6 +88,11 @@ def observe(
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             readings[node.name] = ()
             node_problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
+    machines = _machines(outside.machines, nodes, readings, readable, settings)
+    # Pods that a drain has left hold the machine of their node.
+    busy += [
+        name for name in machines if name not in busy and name in readable and readable[name].in_maintenance
+    ]
     pods, unread_pods = _pods(reader, busy, gaps)
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     return Snapshot(
@@ -112,7 +117,7 @@ def observe(
             namespaces_problem,
             tuple(gaps.unseen.values()),
         ),
-        machines=_machines(outside.machines, nodes, readings, readable, settings),
+        machines=machines,
     )
 
 

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from reconciler.checks.surge_due import PAUSE, wants_surge
 from reconciler.engine.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.engine.situation import Situation
+from reconciler.model.event import Kind, Status
 from reconciler.model.moments import to_text
+from reconciler.model.plan import JudgedEvent
 
 ATTEMPTS = 5
 """Requests to delete one machine: a provider that accepted so many of them will not delete it."""
 
+_TAKE_THE_MACHINE = frozenset({Kind.REDEPLOY, Kind.TERMINATE, Kind.PREEMPT})
+"""With these events the platform ends the machine, with its local data and its pods."""
+
+_NAMED_AT_MOST = 3
+
 
 @check("replaceDue")
 def replace_due(situation: Situation) -> CheckResult:
-    """Pass when the node is drained for an event with `replace`, and a new machine is certain to come."""
+    """Pass when the node is drained for an event with `replace`, and a new machine is certain to come.
+
+    Pods that the drain left on the node hold it until they are gone, or until the platform takes the machine:
+    then they are lost anyway. A Reboot and a condition take no machine.
+    """
     record = situation.record
     if not situation.replacing:
         return failed("no event replaces the machine", holds=False)
@@ -41,6 +52,9 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         return "control-plane nodes are never replaced; handle this one by hand", None
     if machine is None:
         return "it can't be replaced: the node does not name a machine provider", None
+    held, until = _pods_on_it(situation)
+    if held:
+        return held, until
     if machine.pool is None:
         return "it is not replaced: nothing would create a new machine", None
     if machine.pool.lowered_by_deletion and machine.pool.wanted is None:
@@ -68,3 +82,28 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         if machine.pool.ready is None or machine.pool.ready < wanted:
             return f"{machine.pool} must have {wanted} machines before this one is deleted", None
     return "", None
+
+
+def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
+    """Return which pods would go with the machine, and when the platform takes it; empty if none holds it."""
+    if situation.record.replacement is not None and situation.record.replacement.removals:
+        # The deletion was requested when no pod held it.
+        return "", None
+    taken = [_taken_at(one) for one in situation.replacing if one.event.kind in _TAKE_THE_MACHINE]
+    ends = min((moment for moment in taken if moment is not None), default=None)
+    if ends is not None and situation.now >= ends:
+        return "", None
+    if situation.pods_unknown:
+        return f"it is not replaced while its pods are not known: {situation.pods_unknown}", ends
+    if not situation.staying:
+        return "", None
+    named = [f"{one.pod} ({one.because})" for one in situation.staying]
+    more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
+    return f"it is not replaced while pods stay on it: {', '.join(named[:_NAMED_AT_MOST])}{more}", ends
+
+
+def _taken_at(one: JudgedEvent) -> datetime | None:
+    """Return when the platform takes the machine; one that has started does so now."""
+    if one.event.status is Status.STARTED:
+        return datetime.min.replace(tzinfo=UTC)
+    return one.event.not_before

@@ -44,6 +44,8 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
         return "the node's providerID is not Azure's", None
     if record.drain is None or record.drain.done is None:
         return "the node is not drained yet", None
+    if situation.undrained:
+        return "a drain for it may not start yet", None
     if situation.twin:
         return _twin(situation), None
     asked = record.self_service

@@ -13,7 +13,12 @@ from reconciler.model.moments import to_text
 
 @check("spacingKept", ordinarily="budget.spacing holds nothing now", waits_for=WaitsFor.TURN)
 def spacing_kept(situation: Situation) -> CheckResult:
-    """Pass when `budget.spacing` has passed since the last start, or an exempt event is due."""
+    """Pass when `budget.spacing` has passed since the last start, or an exempt event is due.
+
+    A node that is drained again, for another event, has had its start.
+    """
+    if situation.record.drain is not None:
+        return passed()
     spacing, last = situation.settings.budget.spacing, situation.ledger.last_start
     if spacing <= timedelta() or last is None or is_exempt(situation) or situation.now >= last + spacing:
         return passed()

@@ -10,7 +10,7 @@ from reconciler.model.holds import WaitsFor
 @check("windowOpen", waits_for=WaitsFor.PERMISSION)
 def window_open(situation: Situation) -> CheckResult:
     """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
-    asking = situation.asking
+    asking = situation.undrained
     starting = [one for one in asking if one.may_start]
     if starting:
         reason = "; ".join(dict.fromkeys(_with_overruled(one.timing, one.overruled) for one in starting))

@@ -145,6 +145,7 @@ def _is_drained_for(one: Seen, signal: Signal) -> bool:
         and record.drain is not None
         and record.drain.done is not None
         and any(signal.id in known.ids for known in record.events)
+        and not any(signal.id in known.ids and known.waits for known in record.events)
         and not cases.newly_asking(record, cases.not_dismissed(record, one.judged))
     )
 

@@ -17,7 +17,15 @@ from reconciler.engine import case as cases
 from reconciler.engine.orders import drain_options, drain_order
 from reconciler.engine.state_machine import Walk
 from reconciler.eviction.survey import Survey, survey
-from reconciler.model.drains import Blocker, DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
+from reconciler.model.drains import (
+    Blocker,
+    DrainOptions,
+    DrainOrder,
+    DrainProgress,
+    KeptPods,
+    Phase,
+    WaitLimit,
+)
 from reconciler.model.holds import HoldCode
 from reconciler.model.moments import shifted
 from reconciler.model.node import AUTOSCALER_TAINT, Node
@@ -86,7 +94,7 @@ def follow_drain(
     drained = None if stale is not None else found
     drain = walked.effects.record.drain if walked.state is State.IN_MAINTENANCE else None
     under_way = drain is not None and drain.done is None
-    wanted = any(event.asks for event in view.present) or bool(view.unknown)
+    wanted = cases.wants_drain(walked.effects.record, view)
     step = _Step(walked.effects.record)
     # While a node is drained, what holds its uncordon does not matter yet.
     holds = list(walked.holds)
@@ -154,7 +162,7 @@ def _drain_state(
     if drain is None or drain.done is None or not drain.kept.count:
         return DrainState(kept, shown)
     stays = drain.kept
-    options = drain_options(record.events, context.settings, one.node.labels)
+    options = drain_options(cases.allowed(record), context.settings, one.node.labels)
     if (found := _pods_left(one.node, options, context)) is not None:
         kept, stays = found.kept, KeptPods.of(found.kept)
     return DrainState(kept, shown, stays=str(stays) if stays.count else "")
@@ -259,6 +267,20 @@ def _pods_left(node: Node, options: DrainOptions, context: PassContext) -> Surve
     return survey(pods, options, now=context.now, namespaces=snapshot.namespaces, own_pod=snapshot.own_pod)
 
 
+def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> tuple[tuple[Blocker, ...], str]:
+    """Return the pods that a finished drain left on the node, and why they are not known, if so."""
+    if record.drain is None or record.drain.done is None:
+        return (), ""
+    snapshot = context.snapshot
+    unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
+    options = drain_options(cases.allowed(record), context.settings, node.labels)
+    limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
+    found = _pods_left(node, replace(options, own_wait=limit), context)
+    if found is None or unread:
+        return (), unread or "they were not read"
+    return (*found.kept, *found.spared), ""
+
+
 def _blocked(drained: DrainProgress | None) -> str:
     if drained is None or not drained.blockers:
         return ""
@@ -318,7 +340,9 @@ def _order(begun: _Begun, context: PassContext) -> DrainOrder:
     """
     settings, node, record, drain = context.settings, begun.node, begun.record, begun.record.drain
     assert drain is not None
-    order = drain_order(node, record.events, drain.since, settings, context.snapshot, begun=record.since)
+    order = drain_order(
+        node, cases.allowed(record), drain.since, settings, context.snapshot, begun=record.since
+    )
     own = node.name == context.snapshot.own_node
     lost = any(
         cannot_wait(event, settings, context.now) and (own or event.event.kind in settings.budget.exempt)

@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from reconciler.checks import CHECKS
+from reconciler.checks.cordon_adopted import is_adoptable
 from reconciler.decide.acknowledging import taken_back
 from reconciler.decide.context import PassContext
-from reconciler.decide.draining import follow_drain, holds_slot, is_stuck, running
+from reconciler.decide.draining import follow_drain, holds_slot, is_stuck, pods_staying, running
 from reconciler.decide.facts import with_starts
 from reconciler.decide.planned import Decided, node_plan
 from reconciler.decide.progress import Progress
@@ -21,9 +22,9 @@ from reconciler.engine.situation import Situation
 from reconciler.engine.state_machine import walk
 from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.plan import Actions, DrainState, Hold, JudgedEvent, NodePlan
+from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
-from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.model.record import CaseRecord, Cordon, State
 from reconciler.triggers import TRIGGERS
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
@@ -73,23 +74,22 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     judged = cases.not_dismissed(one.case, one.judged)
     switched_on = context.reading_names.__contains__
     record = _prune_dismissed(one.case, one, switched_on)
-    view = cases.view(record, judged, one.assessment, switched_on)
+    adopted = record.cordon is Cordon.ADOPTED_MECHANIC or is_adoptable(node, settings)
+    view = cases.view(record, judged, one.assessment, switched_on, adopted=adopted)
     begun = record.state is State.IN_MAINTENANCE
     # A person who uncordoned the node did not know of an event that appears in the same pass.
     opened = begun and not node.unschedulable
-    again = begun and not opened and _drains_again(record, judged)
     if record.open or any(event.asks and event.starts for event in judged):
         fresh = cases.updated(record, view, one.assessment, switched_on, context.now)
         record = cases.without_new(fresh, record) if opened else fresh
     if record.acknowledged:
         reported = {id_ for known in record.events for id_ in known.ids}
         record = replace(record, acknowledged=tuple(one for one in record.acknowledged if one in reported))
-    if again:
-        record = replace(record, drain=DrainRecord(context.second))
     record = with_starts(record, view, one, switched_on, context)
     machine = snapshot.machines.get(node.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
+    staying, pods_unknown = pods_staying(node, record, context) if machine is not None else ((), "")
     situation = Situation(
         node=node,
         state=record.state,
@@ -108,6 +108,8 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         machine=machine,
         before_us=before_us if before_us != node.name else "",
         twin=context.twins.get(node.name, ""),
+        staying=staying,
+        pods_unknown=pods_unknown,
     )
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
     action = walked.effects.machine
@@ -117,24 +119,14 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         fleet = [other for other in snapshot.nodes if settings.in_fleet(other.labels)]
         gone = gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
         progress.ledger = replace(progress.ledger, replaced=gone)
-    started = any(step.begins for step in walked.transitions)
-    if started:
+    if any(step.begins for step in walked.transitions):
         progress.places = progress.places.take(node, "ours, starting")
-        # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
-        if settings.budget.spacing > timedelta() and not is_exempt(situation):
-            progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
+    # A node that is drained again, for another event, has had its start.
+    first = record.drain is None and walked.effects.record.drain is not None
+    # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
+    if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
+        progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
     return follow_drain(one, record, walked, view, context, progress)
-
-
-def _drains_again(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
-    """Whether to drain a node that is already cordoned, or to drain it again.
-
-    A case with a drain starts it again for a new event, because that event may evict more pods. A case
-    without one, which adopted a cordon, starts it when a start is allowed.
-    """
-    if record.drain is not None:
-        return cases.newly_asking(record, judged)
-    return any(one.asks and one.starts and one.may_start for one in judged)
 
 
 def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:

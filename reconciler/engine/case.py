@@ -36,14 +36,21 @@ def view(
     judged: tuple[JudgedEvent, ...],
     assessment: NodeAssessment,
     switched_on: SwitchedOn,
+    *,
+    adopted: bool = False,
 ) -> CaseView:
     """Return which of the record's events still exist.
 
     An event is present while any source reports it, even if it has started or no longer requires a drain. Any
-    other event that requires a drain is present too.
+    other event that requires a drain is present too. For which event another tool has cordoned an `adopted`
+    node is not known: every event is present, and every source has to be known.
     """
     present = tuple(
-        one for one in judged if one.asks or any(known.matches(one.event) for known in record.events)
+        one
+        for one in judged
+        if one.asks
+        or any(known.matches(one.event) for known in record.events)
+        or (adopted and not one.event.plan and not one.event.condition)
     )
     unknown = tuple(
         f"{source} reported {known.condition or known.kind} and can't be read now"
@@ -51,6 +58,12 @@ def view(
         for source in known.sources
         if is_silent(known, source, assessment, switched_on)
     )
+    if adopted:
+        unknown += tuple(
+            f"{reading.source} can't be read now, and the node was cordoned by another tool"
+            for reading in assessment.readings
+            if reading.answer is Answer.UNKNOWN and reading.installed
+        )
     return CaseView(present, tuple(dict.fromkeys(unknown)))
 
 
@@ -115,7 +128,13 @@ def updated(
             for id_ in old.ids
         }
         ids = tuple(sorted({*seen.ids, *hidden}))
-        fresh.append(replace(seen, not_before=dated, sources=sources, ids=ids))
+        seen = replace(seen, not_before=dated, sources=sources, ids=ids)
+        drained_for = [old for old in before if record.drain is not None and not old.waits]
+        if record.drain is None or any(old.kind.severity >= seen.kind.severity for old in drained_for):
+            fresh.append(seen)
+        else:
+            # A new event, or a worse kind of a known one: the drain goes on as it was allowed to begin.
+            fresh += [replace(seen, waits=True), *(replace(seen, kind=old.kind) for old in drained_for)]
     for old in record.events:
         silent = {source for source in old.sources if is_silent(old, source, assessment, switched_on)}
         if silent and not any(old.matches(one.event) for one in case.present):
@@ -128,7 +147,10 @@ def updated(
 
 
 def _unique(events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
-    return tuple(sorted(dict.fromkeys(events), key=lambda one: (one.kind, one.ids, str(one.not_before))))
+    def key(one: KnownEvent) -> tuple[Kind, tuple[str, ...], str, bool]:
+        return (one.kind, one.ids, str(one.not_before), one.waits)
+
+    return tuple(sorted(dict.fromkeys(events), key=key))
 
 
 def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
@@ -137,11 +159,36 @@ def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
     return replace(fresh, events=kept)
 
 
+def covers(record: CaseRecord, event: MaintenanceEvent) -> bool:
+    """Whether the node's drain, in progress or done, was allowed to begin for this event."""
+    known = any(old.matches(event) for old in record.events)
+    return record.drain is not None and known and not waits(record, event)
+
+
+def waits(record: CaseRecord, event: MaintenanceEvent) -> bool:
+    """Whether the node is in maintenance, and its drain was not allowed to begin for this event yet."""
+    return any(old.waits and old.matches(event) for old in record.events)
+
+
+def allowed(record: CaseRecord) -> tuple[KnownEvent, ...]:
+    """Return the events for which the node is drained, or may be."""
+    return tuple(one for one in record.events if not one.waits)
+
+
+def wants_drain(record: CaseRecord, case: CaseView) -> bool:
+    """Whether an event for which the drain was allowed to begin still requires it, or can't be read."""
+    if case.over:
+        return False
+    found = [[one for one in case.present if known.matches(one.event)] for known in allowed(record)]
+    return any(not present or any(one.asks for one in present) for present in found)
+
+
 def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
-    """Whether an event that requires a drain is of a kind that is not on record, so it may evict more."""
-    kinds = {(old.kind, old.condition) for old in record.events}
+    """Whether a drain may begin for an event of a kind that the drain was not for: it may evict more."""
+    kinds = {(old.kind, old.condition) for old in allowed(record)}
     return any(
-        one.asks and one.starts and (one.event.kind, one.event.condition) not in kinds for one in judged
+        one.asks and one.starts and one.may_start and (one.event.kind, one.event.condition) not in kinds
+        for one in judged
     )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from reconciler.engine.budget import DisruptionBudget
-from reconciler.engine.case import CaseView
+from reconciler.engine.case import CaseView, covers, waits
 from reconciler.model.azure import PerformMaintenance
+from reconciler.model.drains import Blocker
 from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
@@ -34,7 +35,8 @@ class Situation:
     for one of them (UTC). `acknowledgements` are the events that should start early.
     `machine` is the node's machine, None if it was not read. `before_us` names another node of the same
     pool that is being replaced, empty if there is none. `twin` names another node with the same providerID,
-    empty if there is none: a VM that two nodes claim is not changed.
+    empty if there is none: a VM that two nodes claim is not changed. `staying` are the pods that the drain
+    of the node leaves on it, `pods_unknown` says why they are not known.
     """
 
     node: Node
@@ -54,6 +56,8 @@ class Situation:
     machine: Machine | None = None
     before_us: str = ""
     twin: str = ""
+    staying: tuple[Blocker, ...] = ()
+    pods_unknown: str = ""
 
     @property
     def to_acknowledge(self) -> tuple[Acknowledgement, ...]:
@@ -74,13 +78,25 @@ class Situation:
 
     @property
     def replacing(self) -> tuple[JudgedEvent, ...]:
-        """The events for which the machine of the node is replaced."""
-        return tuple(one for one in self.judged if one.asks and one.replaces)
+        """The events for which the machine of the node is replaced.
+
+        On a drained node, not those for which a drain may not begin yet.
+        """
+        found = tuple(one for one in self.judged if one.asks and one.replaces)
+        if self.record.drain is not None:
+            return tuple(one for one in found if not waits(self.record, one.event))
+        starting = any(one.may_start for one in self.asking)
+        return tuple(one for one in found if one.may_start or not starting)
 
     @property
     def asking(self) -> tuple[JudgedEvent, ...]:
         """The events that require the start of a drain."""
         return tuple(one for one in self.judged if one.asks and one.starts)
+
+    @property
+    def undrained(self) -> tuple[JudgedEvent, ...]:
+        """The events that require a drain for which the node was not drained, and is not being drained."""
+        return tuple(one for one in self.asking if not covers(self.record, one.event))
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ def walk(
         chain = (*step.triggers, *profile.rules(step.next).enter)
         for name in chain:
             effects = triggers[name](situation, effects)
-        taken.append(Transition(profile.name, situation.state, step.next, because))
+        drains = effects.record.drain is not None and effects.record.drain != situation.record.drain
+        taken.append(Transition(profile.name, situation.state, step.next, because, drains))
         situation, given = _after(situation, step, effects), {}
         if step.next is State.OPERATIONAL:
             break

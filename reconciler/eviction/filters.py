@@ -46,7 +46,8 @@ class PodDeleteStatus:
     """What a drain does with a pod, and why.
 
     `reasons` are why it stays or what the drain waits for. `warnings` are what is lost with it. Both use the
-    texts of kubectl if there are any. Pods with a lower (`tier`, `order`) go first. `until` (UTC) is when the
+    texts of kubectl if there are any. `spared` is set for a pod that runs and that a rule or its own label
+    skips. Pods with a lower (`tier`, `order`) go first. `until` (UTC) is when the
     verdict changes by itself. `overruled` says which wish of the pod's author is no longer followed.
     """
 
@@ -58,6 +59,7 @@ class PodDeleteStatus:
     order: int = 0
     until: datetime | None = None
     overruled: str = ""
+    spared: bool = False
 
     @property
     def goes(self) -> bool:
@@ -91,6 +93,7 @@ class _Word(NamedTuple):
     because: str = ""
     until: datetime | None = None
     overruled: str = ""
+    spares: bool = False
 
 
 _FINE = _Word()
@@ -111,14 +114,14 @@ def judge(
     refusals: list[str] = []
     warnings: list[str] = []
     action, because = Action.DELETE if options.use_delete else Action.EVICT, ""
-    until, overruled = None, ""
+    until, overruled, spared = None, "", False
     for ask in _FILTERS:
         word = ask(pod, around)
         refusals += [word.refuses] if word.refuses else []
         warnings += [word.warns] if word.warns else []
         until, overruled = until or word.until, overruled or word.overruled
         if word.final is not None:
-            action, because = word.final, word.because
+            action, because, spared = word.final, word.because, word.spares and not pod.finished
             break
     going = pod.deleting_until is not None and (action in (Action.EVICT, Action.DELETE, Action.WAIT))
     if refusals and not (going and not options.strict):
@@ -136,6 +139,7 @@ def judge(
         order=rule.order if rule is not None else 0,
         until=until,
         overruled=overruled,
+        spared=spared,
     )
 
 
@@ -202,7 +206,10 @@ def _own_word(pod: Pod, around: _Circumstances) -> _Word:
         return _FINE
     behavior, who = word
     if behavior is Behavior.SKIP:
-        return _Word(final=Action.SKIP, because=f"{who} says to skip it")
+        # Whoever may create pods can write it, so it holds nothing else longer than any other wish of theirs.
+        limit = around.options.own_wait
+        spares = limit is None or around.now < limit.ends(_grace(pod, around.options))
+        return _Word(final=Action.SKIP, because=f"{who} says to skip it", spares=spares)
     if pod.finished:
         return _FINE
     wish = f"{who} says to wait until it has completed"
@@ -227,7 +234,7 @@ def _rule(pod: Pod, around: _Circumstances) -> _Word:
     if rule is None or (word is not None and pod.finished):
         return _FINE
     if rule.behavior is Behavior.SKIP:
-        return _Word(final=Action.SKIP, because=f"rule {rule.name} says to skip it")
+        return _Word(final=Action.SKIP, because=f"rule {rule.name} says to skip it", spares=True)
     if rule.behavior is Behavior.WAIT_COMPLETED and not pod.finished:
         return _Word(final=Action.WAIT, because=f"rule {rule.name} says to wait until it has completed")
     return _FINE

@@ -16,14 +16,15 @@ from reconciler.model.pod import Pod
 class Survey:
     """The verdicts on one node's pods. `to_go` is in the order of eviction.
 
-    `kept` are pods that another setting or flag would evict. Skipped pods (of a DaemonSet, mirrors, pods with
-    a skip label) are only in `verdicts`. `refused` has entries only in a strict drain; then no pod may be
-    evicted.
+    `kept` are pods that another setting or flag would evict, `spared` those that a rule or their own label
+    skips. Other skipped pods (of a DaemonSet, mirrors, pods that have ended) are only in `verdicts`.
+    `refused` has entries only in a strict drain; then no pod may be evicted.
     """
 
     to_go: tuple[PodDeleteStatus, ...] = ()
     waiting: tuple[PodDeleteStatus, ...] = ()
     kept: tuple[Blocker, ...] = ()
+    spared: tuple[Blocker, ...] = ()
     refused: tuple[Blocker, ...] = ()
     verdicts: tuple[PodVerdict, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -53,6 +54,7 @@ def summarise(pods: Iterable[PodDeleteStatus]) -> Survey:
         to_go=tuple(one for one in judged if one.goes),
         waiting=tuple(one for one in judged if one.action is Action.WAIT),
         kept=_blockers(judged, Action.KEEP),
+        spared=_blockers((one for one in judged if one.spared), Action.SKIP),
         refused=_blockers(judged, Action.REFUSE),
         verdicts=tuple(one.verdict for one in judged),
         warnings=_warnings(judged),

@@ -74,12 +74,13 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One step of one profile's state machine, and its reason."""
+    """One step of one profile's state machine, and its reason; `drains` is whether a drain begins with it."""
 
     profile: str
     before: State
     after: State
     because: str
+    drains: bool = False
 
     @property
     def begins(self) -> bool:
@@ -279,8 +280,13 @@ class NodePlan:
 
     @property
     def starts(self) -> bool:
-        """Whether a drain of the node begins with this pass."""
+        """Whether the node goes out of service with this pass."""
         return any(step.begins for step in self.transitions)
+
+    @property
+    def drain_begins(self) -> bool:
+        """Whether a drain of the node begins with this pass, also one of a node that is cordoned already."""
+        return any(step.drains for step in self.transitions)
 
 
 @dataclass(frozen=True, slots=True)

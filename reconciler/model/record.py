@@ -42,13 +42,18 @@ class Cordon(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """An event in the record: what identifies it, and the sources that reported it."""
+    """An event in the record: what identifies it, and the sources that reported it.
+
+    `waits` is set while the node's drain may not begin for it, so that no pod is evicted and no machine is
+    deleted for it. It has no meaning before the first drain.
+    """
 
     kind: Kind
     not_before: datetime | None
     ids: tuple[str, ...]
     sources: tuple[str, ...]
     condition: str = ""
+    waits: bool = False
 
     def matches(self, other: KnownEvent | MaintenanceEvent) -> bool:
         """Whether both are the same event, by the rule in docs/design.md, 'The life of a case'."""

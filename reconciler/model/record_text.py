@@ -298,6 +298,9 @@ def _event_out(event: KnownEvent) -> dict[str, Any]:
         out["notBefore"] = to_text(event.not_before)
     if event.condition:
         out["condition"] = event.condition
+    if event.waits:
+        # A program that does not know this key takes the drain for one that was for this event, too.
+        out["waits"] = True
     return out
 
 
@@ -315,4 +318,5 @@ def _event_in(document: Mapping[str, Any]) -> KnownEvent:
         ids=tuple(limits.text(str(one)) for one in document["ids"]),
         sources=tuple(limits.text(str(one)) for one in document["sources"]),
         condition=limits.text(str(document.get("condition", ""))),
+        waits=bool(document.get("waits", False)),
     )

@@ -274,7 +274,8 @@ def _stage(live: _Live, plan: NodePlan) -> Stage:
         return Stage.HELD if judged is not None and judged.asks and judged.starts else Stage.LET_PASS
     if judged is None:
         return Stage.SETTLING if record.quiet_since else Stage.UNREADABLE
-    if plan.after is not State.IN_MAINTENANCE:
+    waits = any(old.waits and old.matches(live.event) for old in record.events)
+    if plan.after is not State.IN_MAINTENANCE or waits:
         return Stage.WAITING
     if _is_drained(plan):
         started = judged.event.status is Status.STARTED and not live.event.condition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reconciler.engine.situation import Effects
 from reconciler.model.node import MECHANIC_LABEL
-from reconciler.model.record import CaseRecord, Cordon, DrainRecord
+from reconciler.model.record import CaseRecord, Cordon
 from reconciler.triggers.adopt import adopt
-from tests.support.builders import NOW, event, judged, situation
+from tests.support.builders import event, judged, situation
 
 
 def test_the_cordon_becomes_ours_and_mechanics_label_goes() -> None:
@@ -19,7 +19,5 @@ def test_the_cordon_becomes_ours_and_mechanics_label_goes() -> None:
     assert [notice.reason for notice in effects.notices] == ["MaintenanceAdopted"]
 
 
-def test_its_drain_goes_on_while_an_event_asks_for_one() -> None:
-    effects = adopt(situation(None, judged(event())), Effects(CaseRecord()))
-
-    assert effects.record.drain == DrainRecord(NOW)
+def test_it_starts_no_drain_because_every_start_asks_its_own_checks() -> None:
+    assert adopt(situation(None, judged(event())), Effects(CaseRecord())).record.drain is None

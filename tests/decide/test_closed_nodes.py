@@ -1,0 +1,292 @@
+"""A node that is closed already: a new demand asks what every start asks, and an adopted one, too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from reconciler.model.event import Kind, Status
+from reconciler.model.node import MECHANIC_LABEL, REMEDIATOR_TAINT, Node
+from reconciler.model.plan import NodePlan
+from reconciler.model.pod import Pod
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord
+from reconciler.model.snapshot import Agents, Ledger
+from tests.laws.histories import History
+from tests.support import builders
+from tests.support.builders import (
+    IMDS,
+    NOW,
+    REQUEST,
+    codes,
+    held_node,
+    known,
+    minutes,
+    node,
+    plan_of,
+    planned,
+    reading,
+    record,
+    reported,
+    signal,
+    snapshot,
+)
+from tests.support.replacing import machine
+from tests.support.worlds import world_of
+
+SALE = "notAllowed: [{name: sale, start: 2026-11-21, end: 2026-11-22, absolute: true}]"
+NIGHT = 'windows: [{name: night, start: "22:00", end: "23:00"}]'
+NEVER = f"{NIGHT}\nevents: {{Redeploy: {{outsideWindow: Never, replace: true}}}}"
+FAR = NOW + timedelta(days=6)
+A1 = known(ids=("A1",))
+REBOOT, REDEPLOY = signal(event_id="A1"), signal(Kind.REDEPLOY, event_id="B2", not_before=FAR)
+CACHE = builders.pod("cache", empty_dir=True)
+WEB = builders.pod("web")
+
+
+def _plan(
+    held: CaseRecord, text: str, *signals: object, pods: tuple[Pod, ...] = (WEB, CACHE), mode: str = "Enforce"
+) -> NodePlan:
+    on = held_node(held)
+    seen = snapshot(on, readings={"a": reported(*signals)}, pods={"a": pods})  # type: ignore[arg-type]
+    seen = replace(seen, machines={"a": machine()})
+    return plan_of(planned(seen, builders.settings(text, mode=mode)))
+
+
+REPLACED = "events: {Redeploy: {replace: true}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        pytest.param(f"{SALE}\n{REPLACED}", "the freeze is absolute", id="an absolute freeze"),
+        pytest.param(SALE.replace("absolute: true", "reason: sale") + f"\n{REPLACED}", "sale", id="a freeze"),
+        pytest.param(f"{NIGHT}\n{REPLACED}", "waits for night", id="a window before the deadline"),
+        pytest.param(NEVER, "outsideWindow is Never", id="Never"),
+    ],
+)
+@pytest.mark.parametrize("done", [True, False])
+def test_a_far_redeploy_neither_evicts_more_nor_takes_the_machine(
+    text: str, because: str, done: bool
+) -> None:
+    held = record(events=(A1,)) if done else record(events=(A1,), drain=DrainRecord(NOW))
+    plan = _plan(held, text, REBOOT, REDEPLOY)
+
+    assert plan.todo.machine is None
+    assert plan.record is not None
+    assert [(one.ids, one.waits) for one in plan.record.events] == [(("A1",), False), (("B2",), True)]
+    if done:
+        assert plan.todo.drain is None
+        assert any(because in hold.reason for hold in plan.holds if hold.code == "windowOpen")
+    else:
+        assert plan.todo.drain is not None
+        assert not plan.todo.drain.options.evict_empty_dir
+
+
+@pytest.mark.parametrize("kind", [Kind.REDEPLOY, Kind.TERMINATE])
+def test_a_known_event_of_a_worse_kind_waits_and_its_drain_goes_on_as_it_began(kind: Kind) -> None:
+    worse = signal(kind, event_id="A1", not_before=FAR)
+    plan = _plan(record(events=(A1,), drain=DrainRecord(NOW)), SALE, worse)
+
+    assert plan.todo.drain is not None
+    assert not plan.todo.drain.options.evict_empty_dir
+
+
+def test_a_drain_ends_with_its_event_while_another_one_may_not_begin() -> None:
+    plan = _plan(record(events=(A1,), drain=DrainRecord(NOW)), SALE, REDEPLOY)
+
+    assert plan.todo.drain is None
+    assert {"windowOpen", "eventsGone"} <= codes(plan)
+
+
+def test_at_a_start_too_only_what_may_begin_counts() -> None:
+    near = signal(event_id="A1", not_before=NOW + minutes(5))
+    seen = snapshot(node(), node("b"), readings={"a": reported(near, REDEPLOY)}, pods={"a": (WEB, CACHE)})
+    plan = plan_of(planned(seen, builders.settings(NIGHT)))
+
+    assert plan.starts
+    assert plan.todo.drain is not None
+    assert not plan.todo.drain.options.evict_empty_dir
+
+
+@pytest.mark.parametrize(
+    ("mode", "skew", "code"),
+    [("Finish", timedelta(), "startsAllowed"), ("Enforce", minutes(10), "clockTrusted")],
+)
+def test_mode_and_clock_hold_a_new_demand(mode: str, skew: timedelta, code: str) -> None:
+    seen = snapshot(
+        held_node(record(events=(A1,))), readings={"a": reported(REBOOT, REDEPLOY)}, pods={"a": ()}, skew=skew
+    )
+    plan = plan_of(planned(replace(seen, machines={"a": machine()}), builders.settings(REPLACED, mode=mode)))
+
+    assert (plan.todo.drain, plan.todo.machine) == (None, None)
+    assert code in codes(plan)
+
+
+def test_once_it_may_begin_the_node_is_drained_for_it_and_then_its_machine_goes() -> None:
+    waiting = replace(known(Kind.REDEPLOY, ids=("B2",), not_before=FAR), waits=True)
+    plan = _plan(record(events=(A1, waiting)), REPLACED, REBOOT, REDEPLOY)
+    assert plan.todo.drain is not None
+    assert plan.todo.drain.options.evict_empty_dir
+    assert plan.record is not None
+
+    done = replace(plan.record, drain=DrainRecord(NOW, 1, NOW))
+    assert _plan(done, REPLACED, REBOOT, REDEPLOY, pods=()).todo.machine is not None
+
+
+@pytest.mark.parametrize(
+    ("stays", "text"),
+    [
+        pytest.param(CACHE, "", id="emptyDir"),
+        pytest.param(builders.pod("bare", owner=""), "", id="unmanaged"),
+        pytest.param(
+            WEB, "drain: {skipPods: [{namespaces: [shop], selector: {matchLabels: {}}}]}", id="skipPods"
+        ),
+    ],
+)
+def test_pods_that_stay_hold_the_machine_and_are_named(stays: Pod, text: str) -> None:
+    stuck = known(Kind.UNKNOWN, condition="KernelDeadlock", sources=("condition:KernelDeadlock",))
+    deadlock = replace(signal(Kind.UNKNOWN, source="condition:KernelDeadlock"), condition="KernelDeadlock")
+    chosen = f"conditions: {{KernelDeadlock: {{replace: true}}}}\n{text}"
+    plan = _plan(record(events=(stuck,)), chosen, deadlock, pods=(stays,))
+
+    assert plan.todo.machine is None
+    [hold] = [one for one in plan.holds if one.code == "replaceDue"]
+    assert f"pods stay on it: {stays.key}" in hold.reason
+    assert _plan(record(events=(stuck,)), chosen, deadlock, pods=()).todo.machine is not None
+
+
+def test_pods_of_daemon_sets_hold_no_machine_and_unknown_pods_do() -> None:
+    held = record(events=(known(Kind.REDEPLOY, ids=("B2",), not_before=FAR),))
+    assert _plan(held, REPLACED, REDEPLOY, pods=(builders.pod(owner="DaemonSet"),)).todo.machine is not None
+
+    seen = snapshot(held_node(held), readings={"a": reported(REDEPLOY)})
+    plan = plan_of(planned(replace(seen, machines={"a": machine()}), builders.settings(REPLACED)))
+    assert plan.todo.machine is None
+    assert "its pods are not known" in next(one.reason for one in plan.holds if one.code == "replaceDue")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "date", "goes"),
+    [
+        (Kind.REDEPLOY, Status.SCHEDULED, NOW + minutes(5), False),
+        (Kind.REDEPLOY, Status.SCHEDULED, NOW, True),
+        (Kind.REDEPLOY, Status.STARTED, None, True),
+        (Kind.REBOOT, Status.STARTED, None, False),
+    ],
+)
+def test_pods_hold_the_machine_until_the_platform_takes_it(
+    kind: Kind, status: Status, date: object, goes: bool
+) -> None:
+    told = replace(signal(kind, event_id="B2", status=status), not_before=date)  # type: ignore[arg-type]
+    bare = builders.pod("bare", owner="")
+    text = "events: {Redeploy: {replace: true}, Reboot: {replace: true}}"
+    plan = _plan(record(events=(known(kind, ids=("B2",)),)), text, told, pods=(bare,))
+
+    assert (plan.todo.machine is not None) is goes
+
+
+# Adopted nodes.
+
+ADOPT = "adopt: [mechanic]"
+
+
+def _mechanics(name: str = "a", *, asks: bool = True, taints: tuple[str, ...] = ()) -> Node:
+    annotations = {REQUEST: builders.DRAIN_NOW} if asks else {}
+    labels = {MECHANIC_LABEL: "true"}
+    return node(name, unschedulable=True, labels=labels, annotations=annotations, taints=taints)
+
+
+def _history(*nodes: Node, text: str = ADOPT, mode: str = "Enforce") -> History:
+    pods = [builders.pod(f"web-{one.name}", one.name) for one in nodes]
+    return History(world_of(nodes, pods), builders.settings(text, mode=mode))
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "skew", "taints", "code"),
+    [
+        pytest.param(ADOPT, "Finish", timedelta(), (), "startsAllowed", id="Finish"),
+        pytest.param(ADOPT, "Enforce", minutes(10), (), "clockTrusted", id="a wrong clock"),
+        pytest.param(
+            f"{ADOPT}\ncoexist: {{aksRemediator: Leave}}",
+            "Enforce",
+            timedelta(),
+            (REMEDIATOR_TAINT,),
+            "leftToUs",
+            id="left to the remediator",
+        ),
+        pytest.param(f"{ADOPT}\n{SALE}", "Enforce", timedelta(), (), "windowOpen", id="a freeze"),
+    ],
+)
+def test_an_adopted_drain_begins_as_every_start_does(
+    text: str, mode: str, skew: timedelta, taints: tuple[str, ...], code: str
+) -> None:
+    history = _history(_mechanics(taints=taints), node("b"), text=text, mode=mode)
+    history.cluster.skew = skew
+    plan = history.until_still()
+
+    held = builders.case_of(history.cluster.nodes["a"])
+    assert (held.cordon, held.drain) == (Cordon.ADOPTED_MECHANIC, None)
+    assert code in codes(plan_of(plan))
+    assert history.cluster.nodes["a"].unschedulable
+
+
+def test_adopted_drains_keep_the_spacing() -> None:
+    names = [f"n{number}" for number in range(6)]
+    history = _history(*(_mechanics(name) for name in names), text=f"{ADOPT}\nbudget: {{spacing: 1h}}")
+    history.until_still()
+
+    def begun() -> list[str]:
+        held = {name: builders.case_of(history.cluster.nodes[name]) for name in names}
+        return [name for name, one in held.items() if one.drain is not None]
+
+    assert len(begun()) == 1
+    assert history.cluster.ledger == Ledger(NOW)
+    history.wait(timedelta(hours=1))
+    history.until_still()
+    assert len(begun()) == 2
+
+
+@pytest.mark.parametrize("settle", ["0s", "2m"])
+def test_an_adopted_node_is_not_opened_while_a_source_is_unknown(settle: str) -> None:
+    unknown = (reading(source="imds"), reading(source="condition:VMEventScheduled", unknown="IMDS failed"))
+    seen = snapshot(_mechanics(asks=False), readings={"a": unknown})
+    chosen = builders.settings(f"{ADOPT}\nuncordon: {{settle: {settle}}}")
+    plan = plan_of(planned(seen, chosen))
+
+    assert plan.todo.write is not None
+    assert plan.todo.write.unschedulable is None
+    assert "eventsGone" in codes(plan)
+
+
+def test_with_an_agent_that_is_not_ready_an_adopted_node_stays_closed_until_it_is() -> None:
+    history = _history(_mechanics(asks=False), node("b"))
+    history.cluster.agents = Agents(installed=True, not_ready=frozenset(("a",)))
+    history.until_still()
+    history.wait(timedelta(hours=2))
+    history.until_still()
+    assert history.cluster.nodes["a"].unschedulable
+
+    history.cluster.agents = Agents(installed=True)
+    history.until_still()
+    history.wait(minutes(2))
+    history.until_still()
+    assert not history.cluster.nodes["a"].unschedulable
+
+
+def test_an_adopted_node_stays_closed_while_any_event_is_reported_and_settles_after_it() -> None:
+    freeze = {"EventId": "F1", "EventType": "Freeze", "EventStatus": "Scheduled", "DurationInSeconds": 9}
+    history = _history(_mechanics(asks=False), node("b"))
+    history.cluster.annotate("a", IMDS, builders.published(freeze))
+    history.until_still()
+    history.wait(timedelta(hours=1))
+    history.until_still()
+    assert history.cluster.nodes["a"].unschedulable
+
+    history.cluster.annotate("a", IMDS, builders.published())
+    history.until_still()
+    assert history.cluster.nodes["a"].unschedulable
+    history.wait(minutes(2))
+    history.until_still()
+    assert not history.cluster.nodes["a"].unschedulable
