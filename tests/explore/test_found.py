@@ -39,3 +39,8 @@ def test_an_unready_pod_under_a_budget_whose_news_are_lost() -> None:
             Step("wide event", value="Reboot in 15 by both", then=15),
         ),
     )
+
+
+def test_a_node_that_a_person_drains_and_uncordons_without_release() -> None:
+    # Law calm: n0 still has its record, with the person's claim.
+    holds(Scene(1, settings=ACTING), (Step("drain by hand", value="anna"), Step("uncordon")))
