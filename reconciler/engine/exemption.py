@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from reconciler.engine.situation import Situation
@@ -10,14 +11,18 @@ from reconciler.engine.situation import Situation
 def is_exempt(situation: Situation) -> bool:
     """Whether an event of an exempt kind is due: the node is lost soon, with or without a place.
 
-    Before its deadline such an event waits like any other.
+    Before its latest start such an event waits like any other.
     """
-    exempt = situation.settings.budget.exempt
-    return any(one.latest and one.event.kind in exempt for one in situation.asking)
+    return any(moment <= situation.now for moment in _latest_starts(situation))
 
 
 def exempt_from(situation: Situation) -> datetime | None:
-    """Return the moment from which the node is exempt, by the first deadline of an exempt kind (UTC)."""
+    """Return the next moment from which the node is exempt (UTC), None if there is none."""
+    return min((moment for moment in _latest_starts(situation) if moment > situation.now), default=None)
+
+
+def _latest_starts(situation: Situation) -> Iterator[datetime]:
     exempt = situation.settings.budget.exempt
-    dates = (one.deadline for one in situation.asking if one.event.kind in exempt and not one.latest)
-    return min((one for one in dates if one is not None), default=None)
+    for one in situation.asking:
+        if one.event.kind in exempt and one.latest_start is not None:
+            yield one.latest_start

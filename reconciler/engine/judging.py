@@ -10,12 +10,16 @@ from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, PlatformPlan, Status
+from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.snapshot import Remediator
 from reconciler.settings.policies import EventPolicy, OutsideWindow, UserInitiated
 from reconciler.settings.schema import Settings
+
+SHORT_NOTICE = timedelta(minutes=15)
+"""An event that is to be drained at once has no time to wait for a place this long before its date."""
 
 
 def judge(
@@ -44,7 +48,7 @@ def judge(
         until=until,
         overruled=overruled,
         due=bool(_due(event, policy, deadline, now)),
-        latest=_is_latest(event, deadline, now),
+        latest_start=_latest_start(event, policy),
         acknowledges=policy.acknowledge,
         replaces=policy.replace,
     )
@@ -122,14 +126,17 @@ def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
     return event.not_before - policy.lead_time if event.not_before else None
 
 
-def _is_latest(event: MaintenanceEvent, deadline: datetime | None, now: datetime) -> bool:
-    """Return whether a drain that does not start now may come too late, as far as the dates tell."""
+def _latest_start(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
+    """Return the moment from which a start may come too late, as far as the dates tell; None if unknown."""
     if event.status is Status.STARTED or event.date_unreadable:
-        return True
-    if deadline is None:
+        return EARLIEST
+    if event.not_before is None:
         # A plan without a date is weeks ahead. Any other event without a date may come at any moment.
-        return event.plan is None
-    return now >= deadline
+        return EARLIEST if event.plan is None else None
+    if policy.outside_window is OutsideWindow.IMMEDIATELY:
+        # Kinds with so little notice that each second counts, such as Preempt, have no lead time.
+        return event.not_before - max(policy.lead_time, SHORT_NOTICE)
+    return event.not_before - policy.lead_time
 
 
 def _timing(

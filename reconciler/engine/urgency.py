@@ -29,7 +29,9 @@ def _reported(one: JudgedEvent) -> Urgency:
     event = one.event
     # A condition counts as started from its first moment, and says nothing about the end of the VM.
     started = event.status is Status.STARTED and not event.condition
-    return Urgency(event.kind, one.deadline, started, event.date_unreadable)
+    # For most kinds this is the deadline. A kind with seconds of notice has none that comes in time.
+    latest = one.latest_start if event.not_before is not None and not started else one.deadline
+    return Urgency(event.kind, latest, started, event.date_unreadable)
 
 
 def _recorded(known: KnownEvent, node: Node, settings: Settings) -> Urgency:

@@ -163,9 +163,9 @@ class JudgedEvent:
     for a pause that has started), `because` why or why not. `deadline` is `not_before` minus the lead time
     (UTC). `may_start` is whether windows and deadline allow a start at `now`, `timing` says it in words,
     `until` is when that answer changes, and `overruled` names the window or freeze that the deadline
-    overruled. `due` is whether it is imminent, so that nothing is waited for. `latest` is whether the latest
-    moment for a start has come: the deadline is reached, or there is none. `acknowledges` and `replaces` are
-    what the settings want once the node is drained for it.
+    overruled. `due` is whether it is imminent, so that nothing is waited for. `latest_start` is the moment
+    from which a start may come too late (UTC; in the past for an event that has started or has no date), None
+    if that is unknown. `acknowledges` and `replaces` are what the settings want once the node is drained.
     """
 
     event: MaintenanceEvent
@@ -178,7 +178,7 @@ class JudgedEvent:
     until: datetime | None = None
     overruled: str = ""
     due: bool = False
-    latest: bool = False
+    latest_start: datetime | None = None
     acknowledges: bool = False
     replaces: bool = False
 

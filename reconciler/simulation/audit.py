@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 
 from reconciler.model.actions import ActionName
 from reconciler.model.node import Node
+from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 from reconciler.simulation.log import Actor, Happening
 from reconciler.simulation.platform import VmEvent
@@ -74,7 +76,9 @@ class Audit:
 
     def _is_exempt(self, event: VmEvent, node: Node) -> bool:
         """Return whether the event waits for no place: it is of an exempt kind, and its deadline has come."""
-        lead = self._settings.event_policy(event.kind, node.labels).lead_time
+        policy = self._settings.event_policy(event.kind, node.labels)
+        at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
+        lead = max(policy.lead_time, timedelta(minutes=15)) if at_once else policy.lead_time
         return event.kind in self._budget.exempt and self._world.now >= event.not_before - lead
 
     def _compare(self, limit: str, out: list[Node], total: list[Node], name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -78,7 +78,9 @@ def exempt(plan: NodePlan, node: Node, policy: Settings, now: datetime) -> bool:
 def _is_due(one: JudgedEvent, node: Node, policy: Settings, now: datetime) -> bool:
     event, meaning = one.event, policy.event_policy(one.event.kind, node.labels)
     dated = event.status is Status.SCHEDULED and event.not_before is not None
-    return not dated or event.not_before is None or now >= event.not_before - meaning.lead_time
+    at_once = meaning.outside_window is OutsideWindow.IMMEDIATELY
+    lead = max(meaning.lead_time, timedelta(minutes=15)) if at_once else meaning.lead_time
+    return not dated or event.not_before is None or now >= event.not_before - lead
 
 
 def full(limit: Limit | None, out: set[str], among: set[str]) -> bool:

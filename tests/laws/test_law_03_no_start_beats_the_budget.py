@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconciler.machines import aks, openshift
-from reconciler.model.event import Kind
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Condition, Node
 from reconciler.model.record import Cordon, State
 from reconciler.settings.schema import Settings
@@ -89,12 +88,18 @@ def test_an_exempt_kind_waits_like_any_other_until_it_is_due(kind: str) -> None:
     plan, _ = look(world, policy)
 
     assert [node.node for node in plan.nodes if node.starts] == ["n0"]
-    lead = policy.event_policy(Kind(kind), {}).lead_time
-    due = NOW + timedelta(hours=336) - lead
+    due = NOW + timedelta(hours=336) - minutes(15)
     (hold,) = builders.plan_of(plan, "n1").holds
     assert (hold.code, hold.until) == ("budgetLeft", due)
     late, _ = look(world, policy, due)
     assert {node.node for node in late.nodes if node.starts} == {f"n{number}" for number in range(1, 10)}
+
+
+def test_a_spot_node_with_seconds_of_notice_waits_for_no_place() -> None:
+    nodes = [builders.node(f"n{number}", annotations={REQUEST: far("Preempt", 0.01)}) for number in range(3)]
+    plan, _ = look(world_of(nodes), builders.settings("budget: {maxUnavailable: 1}"))
+
+    assert [node.node for node in plan.nodes if node.starts] == ["n0", "n1", "n2"]
 
 
 @pytest.mark.parametrize(

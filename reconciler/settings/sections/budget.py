@@ -61,7 +61,8 @@ class Budget(Section):
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
         description="Kinds of events that do not wait for a place or for `spacing` once they are due, "
-        "because the VM is lost anyway. An event is due from its deadline (`notBefore` minus `leadTime`), or "
+        "because the VM is lost anyway. An event is due from its deadline (`notBefore` minus `leadTime`; "
+        "from 15 minutes before `notBefore` at the latest if `outsideWindow` is `Immediately`), or "
         "at once if it has started or has no date. Before that it waits like any other. Its node still "
         "counts as out of service, and its start does not delay others by `spacing`.",
     )
