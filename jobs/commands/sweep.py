@@ -17,6 +17,7 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo, width
+from jobs.runtime.yields import Yields
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
 from reconciler.model.actions import ActionName
@@ -100,13 +101,16 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
 def _passes(acting: Acting, clock: Clock, until: datetime, stop: threading.Event, story: Story) -> None:
     """Run passes while drains run, until the time is up or `stop` is set; raises what a pass raises."""
     seen = acting.drainer.progress()
+    yields = Yields()
     story.add(*acting.run_pass())
     looked = clock.now()
     while not stop.is_set():
         over = clock.now() >= until
         if acting.drains_run() and not over:
             ended = acting.drainer.wait(GLANCE.total_seconds())
-            if not ended and clock.now() - looked < LOOK_AGAIN:
+            # A drain that gives its slot away lets the next node begin.
+            yielded = [one for one in acting.drainer.progress().values() if yields.see(one)]
+            if not ended and not yielded and clock.now() - looked < LOOK_AGAIN:
                 continue
         elif acting.drainer.progress() == seen:
             return

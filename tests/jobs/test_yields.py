@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from jobs.commands import sweep
+from jobs.runtime.acting import Acting
+from jobs.runtime.clock import SystemClock
 from jobs.runtime.yields import Yields
 from reconciler.model.drains import DrainProgress, Phase
 from tests.support.builders import NOW
@@ -34,3 +42,38 @@ def test_a_drain_that_gives_its_slot_away_is_noticed_once(
     yields = Yields()
 
     assert [yields.see(one) for one in seen] == wakes
+
+
+class _Sweep:
+    """A sweep over one drain that is blocked from the start on, on a clock of its own."""
+
+    def __init__(self) -> None:
+        self.time = NOW
+        self.passes: list[datetime] = []
+        self.drainer = self
+
+    def now(self) -> datetime:
+        return self.time
+
+    def drains_run(self) -> bool:
+        return True
+
+    def run_pass(self) -> tuple[None, tuple[()]]:
+        self.passes.append(self.time)
+        return None, ()
+
+    def progress(self) -> Mapping[str, DrainProgress]:
+        return {"a": BLOCKED} if self.passes else {}
+
+    def wait(self, seconds: float) -> bool:
+        self.time += timedelta(seconds=seconds)
+        return False
+
+
+def test_a_sweep_runs_a_pass_once_when_a_drain_gives_its_slot_away() -> None:
+    run = _Sweep()
+    story = cast("sweep.Story", SimpleNamespace(add=lambda *_: None))
+    until = NOW + sweep.LOOK_AGAIN
+    sweep._passes(cast("Acting", run), cast("SystemClock", run), until, threading.Event(), story)
+
+    assert run.passes == [NOW, NOW + sweep.GLANCE]
