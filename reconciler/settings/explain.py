@@ -244,7 +244,7 @@ def windows_as_text(
     openings = settings.calendar.openings(now, labels, count=count)
     lines.append("Openings" if openings else "No opening in the next 400 days")
     for opening in openings:
-        end = f"to {format_local(opening.end, zone)}" if opening.end else "without an end"
+        end = f"to {to_text(opening.end)}" if opening.end else "without an end"
         nodes = "" if opening.selector.selects_all else f" (nodes {opening.selector})"
-        lines.append(f"  {format_local(opening.start, zone)} {end}: {opening.window}{nodes}")
+        lines.append(in_zone(f"  {to_text(opening.start)} {end}: {opening.window}{nodes}", zone))
     return "\n".join(lines) + "\n"

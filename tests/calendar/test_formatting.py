@@ -34,6 +34,10 @@ ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Au
             "Azure writes 2026-11-21T22:00:00.1234567+00:00",
             "Azure writes Sat 2026-11-21 23:00 CET (Europe/Berlin)",
         ),
+        (
+            "since:2026-11-21T22:00:00Z: it settles",
+            "since:Sat 2026-11-21 23:00 CET (Europe/Berlin): it settles",
+        ),
         ("2026-11-26T00:00-05:00.", "Thu 2026-11-26 06:00 CET (Europe/Berlin)."),
     ],
 )
