@@ -123,9 +123,9 @@ def follow_drain(
             holds.append(step.waits)
         if drained is not None:
             holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
-    has_begun = drain is not None and not (
-        drain.attempt == 1 and under_way and _waits_to_begin(order, drained)
-    )
+    done = record.drain is not None and record.drain.done is not None
+    waits = under_way and drain is not None and drain.attempt == 1 and _waits_to_begin(order, drained)
+    has_begun = done or (drain is not None and not waits)
     telling = tell(CaseStep(before, record, view, has_begun, tuple(holds)), one, context)
     record = telling.record
     standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)

@@ -102,6 +102,16 @@ def test_a_start_is_recorded_once_and_then_nothing_is_written() -> None:
     assert scene.api.writes == writes
 
 
+def test_a_drain_that_a_killed_process_finished_has_begun() -> None:
+    scene = history("budget: {maxUnavailable: 100%}")
+    say(scene, announced(minutes_ahead=10))
+    look(scene)
+    scene.world.restart()
+    assert result(look(scene)) == "drained"
+
+    assert told(scene) == []
+
+
 def test_what_a_mode_holds_is_told_as_well_and_leaves_nothing_behind() -> None:
     scene = history("", mode="Finish")
     say(scene, announced(minutes_ahead=10))
