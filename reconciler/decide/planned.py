@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
+from reconciler.engine.budget import pool_of
 from reconciler.engine.state_machine import Walk
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
@@ -35,7 +36,7 @@ def node_plan(
     return NodePlan(
         node=node.name,
         zone=node.zone,
-        pool=node.pool,
+        pool=pool_of(node),
         before=one.state,
         after=after.state,
         events=one.judged,

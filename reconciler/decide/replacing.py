@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from reconciler.decide.seen import Seen
+from reconciler.engine.budget import pool_of
 from reconciler.model.machine import Machine, Remove
 from reconciler.model.node import Node
 from reconciler.model.problems import Faults
@@ -58,7 +59,7 @@ def gone_by_us(
     wanted = asked.wanted if asked is not None else None
     if wanted is not None and pool is not None and pool.ready is not None and pool.ready >= wanted:
         return others
-    there = [one for one in nodes if one.pool == node.pool]
+    there = [one for one in nodes if pool_of(one) == node.pool]
     uids = {one.uid for one in there}
     missing = sum(1 for one in others if one.pool == node.pool and one.uid not in uids)
     at = now.replace(microsecond=0)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from reconciler.calendar.values import Limit
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
-from reconciler.model.problems import Faults
+from reconciler.model.problems import Faults, guarded
 from reconciler.model.snapshot import Replaced
 from reconciler.settings.sections.budget import Budget
 
@@ -149,6 +149,11 @@ def _seat(node: Node, ours: Mapping[str, str], settings: Budget, now: datetime) 
     return _Seat(zone, pool, because, eases_at)
 
 
+def pool_of(node: Node) -> str:
+    """Return the node's pool, empty if it can't be read: other nodes of a pool must not fail with it."""
+    return guarded(f"node {node.name}: its pool is not known", lambda: node.pool, "")[0]
+
+
 def still_missing(
     replaced: Sequence[Replaced], fleet: Iterable[Node], settings: Budget, now: datetime
 ) -> tuple[Replaced, ...]:
@@ -160,7 +165,7 @@ def still_missing(
         return ()
     nodes = list(fleet)
     there = {node.uid for node in nodes}
-    counts = Counter(node.pool for node in nodes)
+    counts = Counter(pool_of(node) for node in nodes)
     waiting = [one for one in replaced if now - one.at < settings.ignore.not_ready_for]
     left: list[Replaced] = [one for one in waiting if one.uid in there]
     by_pool: dict[str, list[Replaced]] = {}
