@@ -15,9 +15,10 @@ from reconciler.calendar.windows import Calendar, NotAllowed, Openness, Window
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.selectors import parse_selector
 from tests.laws.hits import Hits
+from tests.support.searching import examples
 
 # A shared machine may be slow at any one example; the suite's own timeout is enough.
-unhurried = settings(deadline=None, max_examples=60)
+unhurried = settings(deadline=None, max_examples=examples(60))
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ZONES = [ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")]

@@ -16,6 +16,7 @@ from reconciler.model.drains import DrainOptions, Escalation, Phase
 from reconciler.model.node import Condition
 from reconciler.model.pod import LONGEST_GRACE, Pod, grace_seconds
 from tests.drainer.driving import START, Drive, Scene
+from tests.support.searching import examples
 
 SOON = START + timedelta(minutes=15)
 LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
@@ -84,7 +85,7 @@ def test_a_grace_is_at_most_a_year(found: int | None, means: int) -> None:
     assert grace_seconds(found) == means
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     grace=st.sampled_from(NUMBERS),
     priority=st.sampled_from((-(2**31), 0, 2**31 - 1, 10**30)),

@@ -16,6 +16,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.pod import Pod
 from tests.drainer.driving import START, Drive, Scene
 from tests.laws.hits import Hits
+from tests.support.searching import examples
 
 _TROUBLES: tuple[Callable[[], ReconcilerError], ...] = (
     lambda: Unreachable("reset"),
@@ -83,7 +84,7 @@ REQUESTS = Hits()
 
 
 @REQUESTS.at_least(60)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_STORIES)
 def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_before(story: Story) -> None:
     scene, _, _ = _play(story)
@@ -94,7 +95,7 @@ def test_law_1_nothing_is_evicted_from_a_node_that_was_not_seen_cordoned_just_be
         assert one.cordoned or one.at <= START + timedelta(seconds=story.uncordon_at or 0) + slack
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_STORIES)
 def test_no_budget_is_overdrawn_and_no_pod_of_another_uid_is_touched(story: Story) -> None:
     scene, _, _ = _play(story)
@@ -104,7 +105,7 @@ def test_no_budget_is_overdrawn_and_no_pod_of_another_uid_is_touched(story: Stor
     assert not any(one.granted and one.verb != "evict" for one in scene.requests)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_STORIES)
 def test_a_drained_node_is_empty_and_otherwise_the_remaining_pods_are_named(story: Story) -> None:
     scene, _, progress = _play(story)
@@ -116,7 +117,7 @@ def test_a_drained_node_is_empty_and_otherwise_the_remaining_pods_are_named(stor
         assert left <= {blocker.pod for blocker in progress.blockers}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(_STORIES)
 def test_the_same_events_at_the_same_times_give_the_same_commands(story: Story) -> None:
     _, first, _ = _play(story)
@@ -125,7 +126,7 @@ def test_the_same_events_at_the_same_times_give_the_same_commands(story: Story) 
     assert first.commands == second.commands
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(_STORIES)
 def test_every_drain_that_nothing_hinders_ends(story: Story) -> None:
     scene, _, progress = _play(story)

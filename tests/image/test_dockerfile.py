@@ -113,7 +113,8 @@ def test_the_context_has_what_the_build_copies_and_nothing_else() -> None:
 @pytest.mark.parametrize("page", ["install.md", "aws.md"])
 def test_the_pages_name_the_digest_and_locks_that_exist(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8").replace("\\\n", " ")
-    builds = [line for line in text.splitlines() if line.startswith("docker buildx build")]
+    tools = ("docker buildx build", "docker build", "buildah build", "az acr build")
+    builds = [line.strip() for line in text.splitlines() if line.strip().startswith(tools)]
 
     assert builds
     assert all('--build-arg PYTHON="$PYTHON"' in line for line in builds)

@@ -82,7 +82,8 @@ def test_five_hundred_silent_clients_stop_no_one_and_cost_neither_threads_nor_fi
         for _ in range(500):
             clients.enter_context(connect(server))
         assert ask(server, "/healthz") == (200, "ok")
-        assert threading.active_count() == threads
+        # A thread of an earlier test may end meanwhile.
+        assert threading.active_count() <= threads
         # Our own ends are open, too: 500 of them. The server has closed all but the newest of its own.
         assert open_files() <= files + 500 + MOST_CONNECTIONS
 

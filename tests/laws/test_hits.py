@@ -9,6 +9,12 @@ from hypothesis import strategies as st
 from tests.laws.hits import Hits
 
 
+@pytest.fixture(autouse=True)
+def a_whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quick run demands nothing."""
+    monkeypatch.delenv("LAWS_PROFILE", raising=False)
+
+
 def a_property(hits: Hits, least: int, from_number: int) -> None:
     """Hold a property over ten numbers whose core runs from one of them on."""
 

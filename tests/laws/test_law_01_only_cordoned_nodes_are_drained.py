@@ -16,13 +16,14 @@ from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
 from tests.support import strategies
+from tests.support.searching import examples
 from tests.support.worlds import look, starts_on_open_nodes
 
 ORDERS = Hits()
 
 
 @ORDERS.at_least(30)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(strategies.worlds(more=strategies.asking_nodes), strategies.policies())
 def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordoned(
     world: World, policy: Settings
@@ -42,7 +43,7 @@ FAILED = Hits()
 
 
 @FAILED.at_least(15)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     strategies.worlds(more=strategies.asking_nodes),
     strategies.policies(),
@@ -71,7 +72,7 @@ STARTS = Hits()
 
 
 @STARTS.at_least(20)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     strategies.policies(), st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=10)
 )

@@ -28,13 +28,14 @@ from tests.laws.histories import (
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD
+from tests.support.searching import examples
 from tests.support.worlds import look
 
 UNDONE = Hits()
 
 
 @UNDONE.at_least(40)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(strategies.worlds(more=strategies.ending_nodes), strategies.policies(), st.integers(0, 14))
 def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours(
     world: World, policy: Settings, later: int
@@ -57,7 +58,7 @@ UNCORDONS = Hits()
 
 
 @UNCORDONS.at_least(20)
-@settings(max_examples=125)
+@settings(max_examples=examples(125))
 @given(
     strategies.policies(mode="Enforce"),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=14),
@@ -86,7 +87,7 @@ def test_over_any_history_no_foreign_cordon_is_undone(
         ours &= {name for name, node in history.cluster.nodes.items() if node.unschedulable}
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(strategies.policies(mode="Enforce"))
 def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Settings) -> None:
     history = History(small_world(), policy)

@@ -18,13 +18,14 @@ from tests.laws import checked
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
+from tests.support.searching import examples
 from tests.support.worlds import carry_on, in_pool, look, world_of
 
 PLACES = Hits()
 
 
 @PLACES.at_least(8)
-@settings(max_examples=125)
+@settings(max_examples=examples(125))
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, policy: Settings) -> None:
     fleet = dict(world.cluster.nodes)
@@ -49,7 +50,7 @@ HELD = Hits()
 
 
 @HELD.at_least(25)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_the_hold_of_the_budget_names_the_nodes_that_hold_the_places(world: World, policy: Settings) -> None:
     plan, _ = look(world, policy)
@@ -208,7 +209,7 @@ SERVING = Hits()
 
 
 @SERVING.at_least(8)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     count=st.integers(2, 5),
     limit=st.integers(1, 3),

@@ -19,13 +19,14 @@ from tests.laws import checked
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW, PREFIX
+from tests.support.searching import examples
 from tests.support.worlds import look
 
 OVERRULED = Hits()
 
 
 @OVERRULED.at_least(8)
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(
     strategies.worlds(more=strategies.asking_nodes),
     strategies.policies(),
@@ -66,7 +67,7 @@ FORBIDDEN = Hits()
 
 
 @FORBIDDEN.at_least(60)
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(
     strategies.worlds(more=strategies.asking_nodes), st.sampled_from(("Never", "AtDeadline", "Immediately"))
 )
@@ -85,7 +86,7 @@ CLOSED = Hits()
 
 
 @CLOSED.at_least(60)
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(strategies.worlds(fresh=True, more=strategies.asking_nodes))
 def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(world: World) -> None:
     from tests.support.builders import settings as policy_of

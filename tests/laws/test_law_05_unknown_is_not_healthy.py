@@ -26,6 +26,7 @@ from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, SCALE_SET, STATE, minutes
 from tests.support.fakes.listed_vms import ListedVms
+from tests.support.searching import examples
 from tests.support.worlds import look, world_of
 
 REBOOT = builders.condition(MAIN, "True", "Reboot Started. DurationInSeconds: -1.")
@@ -39,7 +40,7 @@ BLINDED = Hits()
 
 
 @BLINDED.at_least(25)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(strategies.worlds(more=strategies.asking_nodes), strategies.policies())
 def test_where_no_source_can_be_read_nothing_starts(world: World, policy: Settings) -> None:
     seen = observe(world.outside, policy, NOW)
@@ -56,7 +57,7 @@ KEPT = Hits()
 
 
 @KEPT.at_least(8)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(strategies.worlds(most=1, more=strategies.ending_nodes), strategies.policies(), st.integers(0, 11))
 def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     world: World, policy: Settings, which: int
@@ -192,7 +193,7 @@ def test_a_node_that_waits_goes_on_waiting_while_its_source_is_silent() -> None:
     assert history.cluster.nodes["n0"].labels[STATE] == State.REQUIRED
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(1, 8))
 def test_no_agent_installed_is_one_line_in_the_report_and_no_unknown_on_any_node(count: int) -> None:
     nodes = [builders.node(f"n{number}", conditions=(builders.quiet(),)) for number in range(count)]

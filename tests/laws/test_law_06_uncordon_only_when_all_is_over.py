@@ -16,6 +16,7 @@ from tests.laws.histories import MAIN, History
 from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
+from tests.support.searching import examples
 from tests.support.worlds import carry_on, in_pool, look, world_of
 
 STARTED = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
@@ -89,7 +90,7 @@ OPENED = Hits()
 
 
 @OPENED.at_least(6)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.sampled_from((0, 1, 2, 5)),
     st.lists(

@@ -23,12 +23,13 @@ from reconciler.simulation.world import World
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW
+from tests.support.searching import examples
 
 MATTERS = Hits()
 
 
 @MATTERS.at_least(150)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     strategies.worlds(),
     strategies.policies(),

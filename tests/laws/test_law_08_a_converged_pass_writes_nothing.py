@@ -13,13 +13,14 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
+from tests.support.searching import examples
 from tests.support.worlds import world_of
 
 WROTE = Hits()
 
 
 @WROTE.at_least(60)
-@settings(max_examples=125)
+@settings(max_examples=examples(125))
 @given(strategies.worlds(), strategies.policies(), st.floats(0, 1, exclude_max=True))
 def test_whatever_is_on_the_nodes_passes_come_to_rest_and_stay_so_until_the_plan_says(
     world: World, policy: Settings, part: float
@@ -45,7 +46,7 @@ ALIKE = Hits()
 
 
 @ALIKE.at_least(50)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(strategies.reboots, min_size=2, max_size=3), st.none() | strategies.asking_requests)
 def test_events_that_differ_in_little_are_published_once_each(
     reported: list[dict[str, str]], asked: str | None
@@ -68,7 +69,7 @@ NOTICES = Hits()
 
 
 @NOTICES.at_least(25)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),
@@ -89,7 +90,8 @@ def test_over_any_history_a_kubernetes_event_comes_with_a_change_of_the_record(
         assert {write.node for write in written if write.what == "notify"} <= patched
         for node in plan.nodes:
             ended = node.todo.write is not None and '"done"' in str(node.todo.write.annotations)
-            late = any(notice.reason == "MaintenanceDrainTimedOut" for notice in node.todo.notices)
+            of_a_fact = {"MaintenanceDrainTimedOut", "MaintenanceDeadlinePassed", "MaintenanceMissed"}
+            late = any(notice.reason in of_a_fact for notice in node.todo.notices)
             assert not node.todo.notices or node.transitions or ended or late
 
 

@@ -18,6 +18,7 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST
+from tests.support.searching import examples
 from tests.support.worlds import world_of
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
@@ -165,7 +166,7 @@ KILLED = Hits()
 
 
 @KILLED.at_least(15)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), min_size=3, max_size=10),

@@ -21,6 +21,7 @@ from reconciler.simulation.world import World
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW
+from tests.support.searching import examples
 from tests.support.worlds import look
 
 
@@ -58,7 +59,7 @@ class ReadOnly:
         return self._api.skew()
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(strategies.worlds(), strategies.policies())
 def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
     world: World, policy: Settings
@@ -74,7 +75,7 @@ REHEARSED = Hits()
 
 
 @REHEARSED.at_least(30)
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(strategies.worlds(), strategies.policies())
 def test_a_rehearsal_decides_what_the_pass_then_does(world: World, policy: Settings) -> None:
     rehearsed = rehearse(Outside(reader=ReadOnly(world)), policy, NOW)

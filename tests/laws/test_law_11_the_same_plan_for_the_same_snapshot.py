@@ -22,6 +22,7 @@ from reconciler.simulation.world import World
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW
+from tests.support.searching import examples
 
 
 def _plan(seen: Snapshot, policy: Settings, now: datetime) -> Plan:
@@ -32,7 +33,7 @@ REPEATED = Hits()
 
 
 @REPEATED.at_least(30)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(strategies.worlds(), strategies.policies(), st.integers(0, 300))
 def test_a_decision_can_be_repeated(world: World, policy: Settings, later: int) -> None:
     seen, now = observe(world.outside, policy, NOW), NOW + timedelta(minutes=later)
@@ -47,7 +48,7 @@ SHUFFLED = Hits()
 
 
 @SHUFFLED.at_least(25)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(strategies.worlds(), strategies.policies(), st.randoms(use_true_random=False))
 def test_the_order_in_which_things_were_seen_changes_nothing(
     world: World, policy: Settings, chance: random.Random

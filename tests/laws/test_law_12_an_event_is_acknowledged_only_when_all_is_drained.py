@@ -27,6 +27,7 @@ from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes, vm_name
 from tests.support.fakes.imds import Answer, Event, event, started
+from tests.support.searching import examples
 from tests.support.strategies import garbage, rfc1123
 from tests.support.worlds import world_of
 
@@ -200,7 +201,7 @@ ACKNOWLEDGED = Hits()
 
 
 @ACKNOWLEDGED.at_least(600)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     policies,
     beginnings,
@@ -237,7 +238,7 @@ def drained(*instances: int, policy: str = TRUSTING, kind: str = "Reboot") -> Az
     return history
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.sets(st.integers(0, 2), min_size=1),
     st.sampled_from(("Reboot", "Redeploy")),
@@ -418,7 +419,7 @@ def forgetful_world() -> Iterator[World]:
         yield made
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(days, words), min_size=1, max_size=4))
 def test_over_any_days_at_imds_only_what_the_node_names_is_started_and_once(
     world: World, course: list[tuple[list[Event], str | None]]
@@ -442,7 +443,7 @@ def test_over_any_days_at_imds_only_what_the_node_names_is_started_and_once(
     assert world.posts == len(allowed)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(days, min_size=1, max_size=3), st.none() | st.just('["Z"]') | garbage)
 def test_over_any_days_at_imds_without_an_annotation_nothing_is_ever_started(
     world: World, course: list[list[Event]], text: str | None

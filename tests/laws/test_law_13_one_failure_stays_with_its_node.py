@@ -24,6 +24,7 @@ from tests.laws.histories import MAIN
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, RECORD, REQUEST
+from tests.support.searching import examples
 from tests.support.worlds import look, world_of
 
 
@@ -35,7 +36,7 @@ OTHERS = Hits()
 
 
 @OTHERS.at_least(50)
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(
     strategies.worlds(most=3),
     strategies.policies(),
@@ -70,7 +71,7 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
         assert reported.encode("utf-8")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(strategies.worlds(most=3), strategies.policies(), st.text(max_size=60))
 def test_an_unreadable_message_stops_nothing(world: World, policy: Settings, message: str) -> None:
     world.cluster.add_node(builders.node("z", conditions=(builders.condition(MAIN, "True", message),)))
@@ -83,7 +84,7 @@ REFUSED = Hits()
 
 
 @REFUSED.at_least(8)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     strategies.worlds(most=4),
     strategies.policies(),

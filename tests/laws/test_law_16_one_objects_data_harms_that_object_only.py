@@ -37,6 +37,7 @@ from tests.laws.histories import MAIN
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import ACKNOWLEDGE, IMDS, NOW, PREFIX, RECORD, REQUEST, STATE, codes, plan_of
+from tests.support.searching import examples
 from tests.support.worlds import look, world_of
 
 Z = "z"
@@ -141,7 +142,7 @@ OTHERS = Hits()
 
 
 @OTHERS.at_least(50)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(strategies.worlds(most=3), strategies.policies(), hostile_changes())
 def test_hostile_data_on_one_node_changes_no_plan_of_another(
     world: World, policy: Settings, change: dict[str, Any]
@@ -162,7 +163,7 @@ def test_hostile_data_on_one_node_changes_no_plan_of_another(
     _readable(other)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(strategies.policies(), hostile_changes())
 def test_a_managed_node_with_hostile_data_ends_no_pass_and_no_other_drain(
     policy: Settings, change: dict[str, Any]

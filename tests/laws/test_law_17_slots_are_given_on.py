@@ -13,6 +13,7 @@ from reconciler.model.drains import Phase
 from reconciler.simulation.log import Actor
 from tests.drainer.driving import START, Drive, Scene
 from tests.laws.hits import Hits
+from tests.support.searching import examples
 
 LIMITS = Limits()
 SLACK = timedelta(seconds=5)
@@ -25,7 +26,7 @@ WAITED = Hits()
 
 
 @WAITED.at_least(15)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     kinds=st.lists(st.sampled_from(("free", "free", *BLOCKED)), min_size=1, max_size=6),
     slots=st.integers(1, 3),

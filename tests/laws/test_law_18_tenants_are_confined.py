@@ -19,6 +19,7 @@ from reconciler.simulation.world import World
 from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST
+from tests.support.searching import examples
 from tests.support.worlds import carry_on, look, world_of
 
 EVIL = "evil"
@@ -168,7 +169,7 @@ ATTACKED = Hits()
 
 
 @ATTACKED.at_least(40)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(_attacks, st.sampled_from(REQUESTS))
 def test_other_tenants_and_other_nodes_see_nothing_of_a_tenants_pods(attack: Attack, request: str) -> None:
     before, elsewhere = _undisturbed(request)
@@ -187,7 +188,7 @@ HELD = Hits()
 
 
 @HELD.at_least(10)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(_pods, st.sampled_from(REQUESTS))
 def test_only_a_budget_or_a_pod_that_does_not_stop_holds_the_node(
     pods: tuple[Pod, ...], request: str

@@ -39,6 +39,7 @@ from tests.support.builders import (
     signal,
     snapshot,
 )
+from tests.support.searching import examples
 
 OTHER = Claim(ClaimKind.PROFILE, "patching")
 WAITING = CaseRecord(State.REQUIRED, NOW - minutes(30), cordon=Cordon.OURS)
@@ -132,7 +133,7 @@ def test_a_persons_uncordon_ends_one_case_and_keeps_the_data_of_the_other() -> N
     assert left.profile("patching").state is State.REQUIRED
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     strategies.cases() | st.just(record(quiet_since=NOW - minutes(10))),
     strategies.cases(),
@@ -212,7 +213,7 @@ _half_by_hand = st.booleans().flatmap(lambda by_hand: hand_steps if by_hand else
 
 
 @ENDED.at_least(20)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(_half_by_hand, waits), min_size=3, max_size=8))
 def test_over_any_history_a_persons_claim_ends_with_the_cordon(steps: list[tuple[Step, timedelta]]) -> None:
     history = History(small_world(), builders.settings())

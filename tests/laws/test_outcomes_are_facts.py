@@ -15,6 +15,7 @@ from tests.laws.histories import History
 from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import IMDS, minutes, pod, published
+from tests.support.searching import examples
 from tests.support.strategies import rfc1123
 from tests.support.worlds import world_of
 
@@ -117,7 +118,7 @@ MISSED = Hits()
 
 
 @MISSED.at_least(12)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.sampled_from(POLICIES),
     st.lists(

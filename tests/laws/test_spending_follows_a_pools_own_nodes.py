@@ -20,6 +20,7 @@ from tests.support import builders
 from tests.support.builders import REQUEST, minutes
 from tests.support.controlplane.fill import Pool
 from tests.support.fakes.agent_pools import CLUSTER, FakeAgentPools, vm_id
+from tests.support.searching import examples
 from tests.support.worlds import carry_on, look, world_of
 
 POOLS = ("np", "gpu")
@@ -136,7 +137,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.sampled_from((REPLACES, SURGES)), st.lists(steps, min_size=3, max_size=10))
 def test_over_any_history_a_pool_grows_for_its_own_nodes_only(policy: str, course: list[Step]) -> None:
     with two_pools(policy) as history:

@@ -26,9 +26,10 @@ from reconciler.model.record import (
 from reconciler.model.record_text import from_annotation, to_annotation
 from tests.support import builders, strategies
 from tests.support.builders import NOW, known, minutes, remembered
+from tests.support.searching import examples
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(strategies.records("uid-a"))
 def test_what_is_written_comes_back(record: Record) -> None:
     text = to_annotation(record)

@@ -36,6 +36,7 @@ from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
+from tests.support.searching import examples
 
 ALL = "publish: [drainsafe, node-conditions, nodemaintenances]"
 ORDER = tuple(Drainsafe)
@@ -252,7 +253,7 @@ def allowed(before: str | None, after: str | None, *, again: bool) -> bool:
     return ranks[after] >= ranks[before] or (again and after in ("NodeCordoned", "NodeDraining"))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),
@@ -287,7 +288,7 @@ def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_it
                 assert allowed(value, node.annotations.get(DRAINSAFE_STATE), again=again)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 @given(strategies.worlds(), policies(), st.floats(0, 1, exclude_max=True))
 def test_publishing_comes_to_rest_and_stays_so_until_the_plan_says(
     world: World, policy: Settings, part: float
@@ -304,7 +305,7 @@ def test_publishing_comes_to_rest_and_stays_so_until_the_plan_says(
     assert world.api.done == writes
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(strategies.worlds(), policies())
 def test_what_is_switched_off_leaves_nothing_behind(world: World, policy: Settings) -> None:
     world.cluster.maintenances = {}

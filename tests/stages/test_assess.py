@@ -15,6 +15,7 @@ from reconciler.model.event import Answer, Initiator, Kind, Signal, Status
 from reconciler.model.record import identity, same_event
 from tests.support import builders, strategies
 from tests.support.builders import NOW, minutes, reading, signal
+from tests.support.searching import examples
 
 CONDITION = "condition:VMEventScheduled"
 
@@ -124,7 +125,7 @@ def test_a_date_that_one_source_can_read_is_known() -> None:
     assert alone.date_unreadable
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(strategies.signals, max_size=5), st.randoms(use_true_random=False))
 def test_no_signal_is_lost_and_the_order_does_not_matter(
     signals: list[Signal], chance: random.Random
@@ -180,7 +181,7 @@ def _candidates(groups: list[list[Signal]], one: Signal) -> list[int]:
     ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(strategies.signals, max_size=12))
 def test_a_signal_joins_a_group_that_is_the_same_event_and_makes_one_only_where_none_is(
     signals: list[Signal],

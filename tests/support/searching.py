@@ -1,7 +1,8 @@
 """How property tests search: the same examples in every run, unless a run asks for new ones.
 
 `LAWS_PROFILE=random` searches new examples and keeps the failing ones, `LAWS_PROFILE=mutants` stops at the
-first failing example. Nothing else of the environment matters.
+first failing example, `LAWS_PROFILE=quick` plays a tenth of the examples. Nothing else of the environment
+matters.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from hypothesis import HealthCheck, Phase, settings
 # builds hypothesis' table of characters, and a busy machine is slow.
 _OF_THE_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 _VARIABLE = "LAWS_PROFILE"
+_QUICK = "quick"
+_USUAL = 100
 
 
 def load_profile() -> None:
@@ -29,4 +32,15 @@ def load_profile() -> None:
         # A mutant only has to fail: a smaller example is of no interest.
         phases=(Phase.explicit, Phase.generate),
     )
+    settings.register_profile(_QUICK, common, derandomize=True, max_examples=examples(_USUAL))
     settings.load_profile(os.environ.get(_VARIABLE) or "same")
+
+
+def is_quick() -> bool:
+    """Whether this run plays a part of the examples only."""
+    return os.environ.get(_VARIABLE) == _QUICK
+
+
+def examples(number: int) -> int:
+    """Return how many examples a property plays in this run that plays `number` of them in a whole run."""
+    return max(1, number // 10) if is_quick() else number

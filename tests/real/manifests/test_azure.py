@@ -62,11 +62,12 @@ def test_only_the_reconciler_gets_an_identity(tmp_path: Path, way: str) -> None:
 
 
 def test_the_settings_of_the_page_are_good() -> None:
-    first, second, third = (parse_settings(block, "maintenance.yaml") for block in BLOCKS[1:])
+    first, second, third, automatic = (parse_settings(block, "maintenance.yaml") for block in BLOCKS[1:])
 
     assert (first.sources.arm.enabled, first.sources.arm.self_service) == (True, False)
     assert second.sources.arm.self_service
     assert third.event_policy(Kind.REBOOT, {}).acknowledge
+    assert not automatic.keys.state_label
 
 
 def test_the_roles_of_the_page_are_json_and_name_no_right_to_write_but_one() -> None:

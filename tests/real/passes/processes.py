@@ -58,7 +58,8 @@ class Running:
             cwd=ROOT,
             # It must not outlive a test run that was interrupted on the terminal, nor be interrupted by it.
             start_new_session=True,
-            env={**environment, **(pod or {}), "PYTHONUNBUFFERED": "1"},
+            # A crash in a library then shows where it happened.
+            env={**environment, **(pod or {}), "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"},
         )
         self._lines: dict[str, list[str]] = {"out": [], "err": []}
         self._readers = [

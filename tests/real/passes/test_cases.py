@@ -144,7 +144,7 @@ def test_an_event_that_changes_its_id_and_its_time_is_the_case_going_on(scene: S
     assert scene.is_untouched(node)
 
 
-def test_an_event_that_goes_from_scheduled_to_started_under_a_new_id_is_the_same_case(scene: Scene) -> None:
+def test_an_event_under_a_new_id_is_a_new_event_of_the_same_case(scene: Scene) -> None:
     node = scene.node()
     scene.imds_tells(0, scene.event(0, event_id=ID))
     scene.finish()
@@ -156,7 +156,7 @@ def test_an_event_that_goes_from_scheduled_to_started_under_a_new_id_is_the_same
     after = scene.record(node)
     assert before is not None
     assert after is not None
-    assert after["drain"] == before["drain"]
+    assert after["cordon"] == before["cordon"]
     assert [known["ids"] for known in after["profiles"]["default"]["events"]] == [[OTHER_ID]]
 
 

@@ -87,7 +87,8 @@ def test_a_live_migration_that_has_started_is_past_its_use(scene: Scene) -> None
 
     report = scene.run()
 
-    assert scene.is_untouched(node)
+    assert not scene.cordoned(node)
+    assert report.actions(node) == ["record"]
     assert report.holds(node) == {"inTime": "LiveMigration has started: a drain would come too late"}
 
 

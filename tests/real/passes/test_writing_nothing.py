@@ -95,7 +95,7 @@ def test_a_serving_program_in_mode_observe_writes_nothing(scene: Scene, programs
 
     assert done.code == 0, done.err
     assert line["dryRun"] is True
-    assert line["actions"] == ["cordon", "drain"]
+    assert line["wouldDo"] == ["cordon", "drain"]
     assert writes(scene, began) == []
 
 
