@@ -10,6 +10,7 @@ import http.client
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -158,23 +159,24 @@ class _Handler(BaseHTTPRequestHandler):
         if number is None:
             self.close_connection = True
             return
-        upstream = self.owner.upstream()
-        try:
+        with closing(self.owner.upstream()) as upstream:
             upstream.request(self.command, self.path, body or None, self.owner.headers(self.headers))
-            answer = upstream.getresponse()
-            if not number:
-                self._hand_through(answer)
-                return
-            content = answer.read()
-            if not self.owner.is_answered(number):
-                self.close_connection = True
-                return
-            self._begin(answer)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-        finally:
-            upstream.close()
+            # An answer without a length keeps the socket open by itself.
+            with closing(upstream.getresponse()) as answer:
+                self._answer(answer, number)
+
+    def _answer(self, answer: http.client.HTTPResponse, number: int) -> None:
+        if not number:
+            self._hand_through(answer)
+            return
+        content = answer.read()
+        if not self.owner.is_answered(number):
+            self.close_connection = True
+            return
+        self._begin(answer)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _forward  # noqa: N815 - the base class's names
 
