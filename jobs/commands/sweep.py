@@ -94,7 +94,7 @@ def _act(connection: Connection, target: Target, settings: Settings, patience: t
     finally:
         # Also after an error: what was done before it has to be known.
         if story.document is not None:
-            _print(story.told(), output)
+            _print(story.report(), output)
     return _exit_code(failed=story.failed, struck=story.struck)
 
 
@@ -152,7 +152,7 @@ class Story:
         drains = any(one.phase is Phase.FAILED for one in self.drains.values())
         return drains or self._broken or any(one.result is Result.FAILED for one in self.outcomes)
 
-    def told(self) -> Document:
+    def report(self) -> Document:
         """Return the report."""
         return {**(self.document or {}), "outcomes": outcome_values(self.outcomes)}
 

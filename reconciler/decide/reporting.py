@@ -66,7 +66,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     drain = plan.todo.drain
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
-    # People are told of a latest start that passes before a drain has begun. One that is ordered may wait.
+    # A latest start that passes before a drain has begun is reported. A drain that is ordered may wait.
     waits = [one.deadline for one in plan.events if one.asks]
     return tuple(
         moment

@@ -1,4 +1,4 @@
-"""The outcome of a case is a fact, and people are told of a bad one once."""
+"""The outcome of a case is a fact, and a bad one is reported once."""
 
 from __future__ import annotations
 

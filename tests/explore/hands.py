@@ -60,7 +60,7 @@ def delete_node(play: Play, name: str, _: str) -> None:
 
 @move("hand", 2)
 def recreate(play: Play, name: str, _: str) -> None:
-    """Delete a node and create it anew with its name."""
+    """Delete a node, and create another one with its name."""
     play.cluster.recreate_node(name)
 
 

@@ -176,7 +176,7 @@ class Play:
             self.wake()
             self.settle()
         written = [f"{one.what} {one.node}" for one in self.world.api.done[done:]]
-        # What was heard of the clouds is remembered anew with every answer.
+        # The last answers of the clouds are stored again with every answer.
         written = [one for one in written if not one.startswith("write_ledger")]
         if written:
             raise Broken("8", f"after all is over, passes write {written[:3]}")

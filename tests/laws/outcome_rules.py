@@ -1,4 +1,4 @@
-"""The rules of outcomes: what is recorded of a case, what follows from it, and what people are told."""
+"""The rules of outcomes: what is recorded of a case, what follows from it, and what is reported."""
 
 from __future__ import annotations
 
