@@ -7,7 +7,6 @@ from datetime import datetime
 
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
-from reconciler.model.event import Status
 from reconciler.model.holds import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.settings.schema import Settings
@@ -22,13 +21,7 @@ def cannot_wait(one: JudgedEvent, settings: Settings, now: datetime) -> bool:
         return False
     if one.deadline is None and one.event.kind in settings.budget.exempt:
         return True
-    return has_started(one) or (one.deadline is not None and one.deadline <= now)
-
-
-def has_started(one: JudgedEvent) -> bool:
-    """Return whether the event has started, so that the platform may take the node now."""
-    # A condition counts as started from its first moment, and says nothing about the end of the node.
-    return one.event.status is Status.STARTED and not one.event.condition
+    return one.event.started or (one.deadline is not None and one.deadline <= now)
 
 
 def next_deadline(events: Iterable[JudgedEvent]) -> datetime | None:

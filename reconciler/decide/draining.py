@@ -6,20 +6,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
-from reconciler.checks.others_first import cannot_wait, has_started, next_deadline, others_first
+from reconciler.checks.others_first import cannot_wait, next_deadline, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
 from reconciler.decide.facts import CaseStep, tell
 from reconciler.decide.planned import Decided, node_patch, node_plan, second_patch
+from reconciler.decide.pods import pods_left
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
 from reconciler.engine.orders import drain_options, drain_order
 from reconciler.engine.state_machine import Walk
-from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drains import (
     Blocker,
-    DrainOptions,
     DrainOrder,
     DrainProgress,
     KeptPods,
@@ -163,7 +162,7 @@ def _drain_state(
         return DrainState(kept, shown)
     stays = drain.kept
     options = drain_options(cases.allowed(record), context.settings, one.node.labels)
-    if (found := _pods_left(one.node, options, context)) is not None:
+    if (found := pods_left(one.node, options, context)) is not None:
         kept, stays = found.kept, KeptPods.of(found.kept)
     return DrainState(kept, shown, stays=str(stays) if stays.count else "")
 
@@ -175,7 +174,7 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     assert drain is not None
     order = _order(begun, context)
     held = _held_drain(begun, order, context, progress)
-    found = _pods_left(node, order.options, context)
+    found = pods_left(node, order.options, context)
     kept = found.kept if found is not None else ()
     # The pods do not show what else the drainer waits for, such as the detachment of volumes.
     if found is not None and found.drained and not running(drained):
@@ -248,7 +247,7 @@ def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) ->
     urgent = [event for event in view.present if cannot_wait(event, settings, now)]
     if not urgent:
         return next_deadline(view.present)
-    if any(has_started(event) or event.event.kind in settings.budget.exempt for event in urgent):
+    if any(event.event.started or event.event.kind in settings.budget.exempt for event in urgent):
         return now
     return shifted(progress.begun or now, HEAD_START)
 
@@ -259,14 +258,6 @@ def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
     return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
 
 
-def _pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey | None:
-    snapshot = context.snapshot
-    pods = snapshot.pods.get(node.name)
-    if pods is None:
-        return None
-    return survey(pods, options, now=context.now, namespaces=snapshot.namespaces, own_pod=snapshot.own_pod)
-
-
 def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> tuple[tuple[Blocker, ...], str]:
     """Return the pods that a finished drain left on the node, and why they are not known, if so."""
     if record.drain is None or record.drain.done is None:
@@ -275,7 +266,7 @@ def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> tuple[
     unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
     options = drain_options(cases.allowed(record), context.settings, node.labels)
     limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
-    found = _pods_left(node, replace(options, own_wait=limit), context)
+    found = pods_left(node, replace(options, own_wait=limit), context)
     if found is None or unread:
         return (), unread or "they were not read"
     return (*found.kept, *found.spared), ""

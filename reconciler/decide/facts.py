@@ -1,4 +1,4 @@
-"""The facts of a case: what the platform did while pods were on the node, and what people are told of it.
+"""The facts of a case: what the platform did while pods were on the node, and the warnings about it.
 
 A fact is recorded first. Then the Warning Event is sent, and only then the record says so. A pass that finds
 a fact without that note sends the Event again: a killed process loses none, and no other sends one twice.
@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reconciler.decide.context import PassContext
+from reconciler.decide.pods import pods_left
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
 from reconciler.engine.orders import drain_options
-from reconciler.eviction.survey import Survey, survey
+from reconciler.eviction.survey import Survey
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, reports_start, struck_by
 from reconciler.model.event import Status
@@ -93,7 +94,7 @@ class CaseStep:
 
 
 def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
-    """Return the record with all facts, and what people are told of them now."""
+    """Return the record with all facts, and the warnings to send now."""
     before, record, view = step.before, step.after, step.view
     over = not view.unknown and not any(event.asks for event in view.present)
     ends = record.state is State.OPERATIONAL and (before.open or over)
@@ -138,15 +139,10 @@ def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> Pl
     return replace(start, pods=pods)
 
 
-def _survey(
-    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
-) -> Survey | None:
-    snapshot, node = context.snapshot, one.node
-    pods = snapshot.pods.get(node.name)
-    if pods is None or snapshot.problems.namespaces:
+def _survey(events: Iterable[KnownEvent], one: Seen, context: PassContext) -> Survey | None:
+    if context.snapshot.problems.namespaces:
         return None
-    options = drain_options(events, context.settings, node.labels)
-    return survey(pods, options, now=context.now, namespaces=snapshot.namespaces, own_pod=snapshot.own_pod)
+    return pods_left(one.node, drain_options(events, context.settings, one.node.labels), context)
 
 
 def _pods_to_go(
@@ -155,7 +151,7 @@ def _pods_to_go(
     """Return how many pods are on the node that a drain for these events has to evict, None if unknown."""
     if record.drain is not None and record.drain.done is not None:
         return 0
-    found = _survey(record, events, one, context)
+    found = _survey(events, one, context)
     return None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
 
 
@@ -195,7 +191,7 @@ def _warnings(record: CaseRecord, one: Seen, holds: Sequence[Hold], context: Pas
     if missed is not None:
         name = missed.event.condition or missed.event.kind
         message = f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods)}"
-        names = _names(_survey(record, record.events, one, context))
+        names = _names(_survey(record.events, one, context))
         message = f"{message}: {names}" if names else message
         yield _warning(MISSED, f"{message}; held by {why}" if why else message, missed.at)
 

@@ -200,7 +200,7 @@ def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None
     """Return why the event is due now even outside of a window; empty if it is not."""
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
         return f"{event.kind} is drained at once (outsideWindow is Immediately)"
-    if event.status is Status.STARTED and not event.kind.is_pause and not event.condition:
+    if event.started and not event.kind.is_pause:
         return f"{event.kind} has started, so it is due now"
     if event.date_unreadable and not event.kind.is_pause:
         return "its date can't be read, so it is due now"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconciler.model.event import Status
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import KnownEvent
@@ -27,11 +26,9 @@ def urgency_of(
 
 def _reported(one: JudgedEvent) -> Urgency:
     event = one.event
-    # A condition counts as started from its first moment, and says nothing about the end of the VM.
-    started = event.status is Status.STARTED and not event.condition
     # For most kinds this is the deadline. A kind with seconds of notice has none that comes in time.
-    latest = one.latest_start if event.not_before is not None and not started else one.deadline
-    return Urgency(event.kind, latest, started, event.date_unreadable)
+    latest = one.latest_start if event.not_before is not None and not event.started else one.deadline
+    return Urgency(event.kind, latest, event.started, event.date_unreadable)
 
 
 def _recorded(known: KnownEvent, node: Node, settings: Settings) -> Urgency:

@@ -173,3 +173,11 @@ class MaintenanceEvent:
     since: datetime | None = None
     disagreements: tuple[str, ...] = ()
     plan: PlatformPlan | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether the platform has started it, so that it may take the node now.
+
+        A condition counts as started from its first moment, and says nothing about the end of the node.
+        """
+        return self.status is Status.STARTED and not self.condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.engine.case import CaseView
-from reconciler.model.event import REQUEST, MaintenanceEvent, Status
+from reconciler.model.event import REQUEST, MaintenanceEvent
 from reconciler.model.plan import Hold
 from reconciler.model.record import CaseRecord, State
 
@@ -41,7 +41,7 @@ class Standing:
         If its source reports no start, it begins when the node is drained.
         """
         events = [one.event for one in self.case.present]
-        if any(event.status is Status.STARTED and not event.condition for event in events):
+        if any(event.started for event in events):
             return True
         return self.drained and bool(events) and all(_reports_no_start(event) for event in events)
 
