@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
-from reconciler.checks.others_first import cannot_wait, next_deadline, others_first
+from reconciler.checks.others_first import next_latest_start, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
 from reconciler.decide.facts import CaseStep, tell
@@ -45,7 +45,7 @@ STUCK_AFTER = timedelta(minutes=5)
 """How long a drain may make no progress while our own node waits for it."""
 
 HEAD_START = timedelta(seconds=30)
-"""How long our own node waits for a drain that has just begun, although its own deadline is reached.
+"""How long our own node waits for a drain that has just begun, although its own latest start has come.
 
 Our own pod goes with it, and another one needs a moment to take over.
 """
@@ -244,9 +244,9 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
 def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) -> datetime | None:
     """Return from when on our own node waits for no other (UTC), None if it waits for all of them."""
     settings, now = context.settings, context.now
-    urgent = [event for event in view.present if cannot_wait(event, settings, now)]
+    urgent = [event for event in view.present if event.cannot_wait(now)]
     if not urgent:
-        return next_deadline(view.present)
+        return next_latest_start(view.present)
     if any(event.event.started or event.event.kind in settings.budget.exempt for event in urgent):
         return now
     return shifted(progress.begun or now, HEAD_START)
@@ -336,7 +336,7 @@ def _order(begun: _Begun, context: PassContext) -> DrainOrder:
     )
     own = node.name == context.snapshot.own_node
     lost = any(
-        cannot_wait(event, settings, context.now) and (own or event.event.kind in settings.budget.exempt)
+        event.cannot_wait(context.now) and (own or event.event.kind in settings.budget.exempt)
         for event in begun.view.present
     )
     return order if lost else replace(order, slots=settings.drain.max_concurrent_nodes)

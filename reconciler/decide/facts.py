@@ -18,9 +18,8 @@ from reconciler.engine.orders import drain_options
 from reconciler.eviction.survey import Survey
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, reports_start, struck_by
-from reconciler.model.event import Status
 from reconciler.model.moments import to_text
-from reconciler.model.plan import Hold, JudgedEvent, Notice, NoticeType
+from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseFacts, CaseRecord, KnownEvent, PlatformStart, State
 from reconciler.settings.schema import Mode
 
@@ -65,7 +64,7 @@ def with_starts(
         # The record still has the date, which Azure empties at the start.
         seen = cases.known(judged.event)
         event = next((old for old in record.events if old.matches(judged.event)), seen)
-        started = judged.event.status is Status.STARTED and reports_start(event)
+        started = judged.event.started and reports_start(event)
         if started and facts.start_of(event) is None and facts.start_of(seen) is None:
             starts.append(PlatformStart(event, context.second, pods))
     for old in _gone(record, one, switched_on):
@@ -159,15 +158,10 @@ def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> 
     events = step.view.present
     if step.begun or record.facts.deadline_passed or context.settings.mode is Mode.OBSERVE:
         return record
-    if not any(_is_overdue(event, context) for event in events):
+    if not any(event.cannot_wait(context.now) and not event.event.started for event in events):
         return record
     known = record.events or tuple(cases.known(event.event) for event in events if event.asks)
     return replace(record, events=known, facts=replace(record.facts, deadline_passed=context.second))
-
-
-def _is_overdue(judged: JudgedEvent, context: PassContext) -> bool:
-    waits = judged.asks and judged.starts and judged.event.status is not Status.STARTED
-    return waits and judged.deadline is not None and judged.deadline <= context.now
 
 
 def _knows(told: CaseRecord, reason: str) -> bool:

@@ -67,7 +67,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
     # A latest start that passes before a drain has begun is reported. A drain that is ordered may wait.
-    waits = [one.deadline for one in plan.events if one.asks]
+    waits = [one.latest_start for one in plan.events if one.asks]
     return tuple(
         moment
         for moment in (*found, *(one for one in waits if one is not None and one > now))

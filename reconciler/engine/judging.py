@@ -6,6 +6,7 @@ happens while no window is open.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
@@ -48,7 +49,7 @@ def judge(
         until=until,
         overruled=overruled,
         due=bool(_due(event, policy, deadline, now)),
-        latest_start=_latest_start(event, policy),
+        latest_start=_latest_start(event, policy, settings.budget.exempt),
         acknowledges=policy.acknowledge,
         replaces=policy.replace,
     )
@@ -126,13 +127,16 @@ def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
     return event.not_before - policy.lead_time if event.not_before else None
 
 
-def _latest_start(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
-    """Return the moment from which a start may come too late, as far as the dates tell; None if unknown."""
-    if event.status is Status.STARTED or event.date_unreadable:
+def _latest_start(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind]) -> datetime | None:
+    """Return the moment from which a start may come too late, as far as the dates tell; None if unknown.
+
+    An event without a date has none, such as a request or a condition, unless its kind is `exempt`.
+    """
+    if event.started or event.date_unreadable:
         return EARLIEST
     if event.not_before is None:
-        # A plan without a date is weeks ahead. Any other event without a date may come at any moment.
-        return EARLIEST if event.plan is None else None
+        # A plan without a date is weeks ahead. An exempt event without a date may come at any moment.
+        return EARLIEST if event.kind in exempt and event.plan is None else None
     if policy.outside_window is OutsideWindow.IMMEDIATELY:
         # Kinds with so little notice that each second counts, such as Preempt, have no lead time.
         return event.not_before - max(policy.lead_time, SHORT_NOTICE)

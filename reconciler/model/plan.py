@@ -164,8 +164,9 @@ class JudgedEvent:
     (UTC). `may_start` is whether windows and deadline allow a start at `now`, `timing` says it in words,
     `until` is when that answer changes, and `overruled` names the window or freeze that the deadline
     overruled. `due` is whether it is imminent, so that nothing is waited for. `latest_start` is the moment
-    from which a start may come too late (UTC; in the past for an event that has started or has no date), None
-    if that is unknown. `acknowledges` and `replaces` are what the settings want once the node is drained.
+    from which a start may come too late (UTC): in the past for an event that has started, that has a date
+    which can't be read, or that has no date and is of an exempt kind. None: no such moment is known.
+    `acknowledges` and `replaces` are what the settings want once the node is drained.
     """
 
     event: MaintenanceEvent
@@ -181,6 +182,14 @@ class JudgedEvent:
     latest_start: datetime | None = None
     acknowledges: bool = False
     replaces: bool = False
+
+    def cannot_wait(self, now: datetime) -> bool:
+        """Whether the event requires a drain, and its latest start has come `now` (aware).
+
+        The node may then be lost at any moment: it waits for no slot, and our own node waits for no other.
+        """
+        asks = self.asks and self.starts
+        return asks and self.latest_start is not None and self.latest_start <= now
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ def test_only_our_own_node_waits_for_the_others(own: bool, waiting: int, verdict
         (event(), Verdict.FAILED),
         (event(status=Status.STARTED), Verdict.PASSED),
         (event(Kind.PREEMPT), Verdict.PASSED),
+        (event(Kind.PREEMPT, not_before=NOW + minutes(60)), Verdict.FAILED),
+        (event(Kind.PREEMPT, not_before=NOW + minutes(8)), Verdict.PASSED),
+        (event(date_unreadable=True), Verdict.PASSED),
     ],
 )
 def test_our_own_node_waits_until_its_deadline_only(told: MaintenanceEvent, verdict: Verdict) -> None:

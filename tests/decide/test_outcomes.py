@@ -130,6 +130,20 @@ def test_what_a_mode_holds_is_told_as_well_and_leaves_nothing_behind() -> None:
     assert builders.STATE not in scene.cluster.nodes["a"].labels
 
 
+def test_a_latest_start_before_a_date_with_seconds_of_notice_is_told_before_the_date() -> None:
+    scene = history("", mode="Finish")
+    say(scene, announced(Kind.PREEMPT, minutes_ahead=20))
+    look(scene)
+    assert told(scene) == []
+    plan, _ = scene.look()
+    assert plan.next_change == NOW + minutes(5)
+    scene.wait(minutes(4))
+    look(scene)
+
+    (passed,) = told(scene)
+    assert passed.notice.reason == "MaintenanceDeadlinePassed"
+
+
 def test_a_drain_that_a_budget_blocks_is_missed_and_its_end_is_a_warning() -> None:
     scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
     scene.cluster.finalizers.add("uid-shop-stuck")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -103,14 +103,19 @@ def test_a_lower_limit_stops_the_drains_beyond_it() -> None:
     assert plan_of(plan, "b").todo.stop_drain
 
 
-@pytest.mark.parametrize("kind", [Kind.PREEMPT, Kind.TERMINATE])
-def test_what_is_lost_anyway_needs_no_slot(kind: Kind) -> None:
-    held = held_node(record(drain=DrainRecord(NOW), events=(known(kind, ids=("T1",)),)), "b")
+@pytest.mark.parametrize(
+    ("kind", "not_before"),
+    [(Kind.PREEMPT, None), (Kind.TERMINATE, None), (Kind.PREEMPT, NOW + minutes(8))],
+)
+def test_what_is_lost_anyway_needs_no_slot(kind: Kind, not_before: datetime | None) -> None:
+    held = held_node(
+        record(drain=DrainRecord(NOW), events=(known(kind, not_before=not_before, ids=("T1",)),)), "b"
+    )
     seen = _snapshot(_draining("a"), held, drains=(_running("a", slot=True),))
-    readings = {**seen.readings, "b": reported(signal(kind, event_id="T1", not_before=None))}
+    readings = {**seen.readings, "b": reported(signal(kind, event_id="T1", not_before=not_before))}
     plan = planned(replace(seen, readings=readings), ONE)
 
-    assert _ordered(plan) == ["a", "b"]
+    assert sorted(_ordered(plan)) == ["a", "b"]
     order = plan_of(plan, "b").todo.drain
     assert order is not None
     assert order.slots is None
@@ -238,7 +243,14 @@ def test_others_that_begin_at_our_own_deadline_get_a_head_start() -> None:
     assert plan.next_change == NOW + HEAD_START
 
 
-@pytest.mark.parametrize("event", [{"status": Status.STARTED}, {"kind": Kind.PREEMPT, "not_before": None}])
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"status": Status.STARTED},
+        {"kind": Kind.PREEMPT, "not_before": None},
+        {"kind": Kind.PREEMPT, "not_before": NOW + minutes(8)},
+    ],
+)
 def test_a_node_of_ours_that_may_go_now_gives_no_head_start(event: dict[str, object]) -> None:
     seen = _snapshot(_draining("a"), _draining("b", since=timedelta()), own="a")
 

@@ -70,7 +70,7 @@ OUTCOME_RULES = (
         0,
         "a latest start that passes is told",
         _FACTS,
-        "    if not any(_is_overdue(event, context) for event in events):\n",
+        "    if not any(event.cannot_wait(context.now) and not event.event.started for event in events):\n",
         "    if True:\n",
         _TEST,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.laws.mutant import Mutant
 
 _ONE, _CORE = "reconciler/drainer/one.py", "reconciler/drainer/core.py"
+_JUDGING = "reconciler/engine/judging.py"
 _DRAINING = "reconciler/decide/draining.py"
 _LAW = "tests/laws/test_law_17_slots_are_given_on.py"
 _SLOTS = "tests/drainer/test_slots.py"
@@ -160,8 +161,32 @@ SLOT_RULES = (
         17,
         "our own node starts at its deadline",
         "reconciler/checks/others_first.py",
-        "if any(cannot_wait(one, situation.settings, situation.now) for one in situation.judged):",
+        "if any(one.cannot_wait(situation.now) for one in situation.judged):",
         "if False:",
         "tests/checks/test_others_first.py",
+    ),
+    Mutant(
+        17,
+        "a date that can't be read may be now",
+        _JUDGING,
+        "if event.started or event.date_unreadable:",
+        "if event.started:",
+        "tests/checks/test_others_first.py",
+    ),
+    Mutant(
+        17,
+        "only an exempt event without a date may come at any moment",
+        _JUDGING,
+        "return EARLIEST if event.kind in exempt and event.plan is None else None",
+        "return EARLIEST if event.plan is None else None",
+        "tests/checks/test_others_first.py",
+    ),
+    Mutant(
+        17,
+        "kinds with seconds of notice have an earlier latest start",
+        _JUDGING,
+        "max(policy.lead_time, SHORT_NOTICE)",
+        "policy.lead_time",
+        _DECIDED,
     ),
 )
