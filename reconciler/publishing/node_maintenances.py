@@ -15,7 +15,7 @@ from itertools import count
 
 from reconciler.engine.case import known
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
-from reconciler.model.event import Kind, Status
+from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LATE, LIFECYCLE, MISSED, PLANNED
@@ -213,7 +213,7 @@ def _shown(
     due = None
     if judged is not None and stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.DRAINING):
         due = judged.deadline if judged.may_start or judged.until is None else judged.until
-    started = judged is not None and judged.event.status is Status.STARTED and not event.condition
+    started = judged is not None and judged.event.started
     truths = {
         PLANNED: judged is not None and not started,
         IN_PROGRESS: started or stage is Stage.STARTED,
@@ -278,8 +278,7 @@ def _stage(live: _Live, plan: NodePlan) -> Stage:
     if plan.after is not State.IN_MAINTENANCE or waits:
         return Stage.WAITING
     if _is_drained(plan):
-        started = judged.event.status is Status.STARTED and not live.event.condition
-        return Stage.STARTED if started else Stage.DRAINED
+        return Stage.STARTED if judged.event.started else Stage.DRAINED
     return Stage.DRAINING if plan.todo.drain is not None else Stage.CORDONED
 
 
