@@ -19,13 +19,13 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.settings_file import Look, SettingsFile
-from jobs.runtime.settings_warning import SettingsWarning
+from jobs.runtime.settings_warning import SettingsWarning, warn_of_no_settings
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.supervised import Ending
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from jobs.runtime.yields import Yields
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, LockHeld, LockLost
+from reconciler.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.notifiers.own_pod import OwnPodEvents
 from reconciler.observe import wanted
@@ -59,8 +59,21 @@ def command(config: Path, target: Target, listen: tuple[str, int] | None, every:
 
 
 def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: timedelta) -> int:
-    """Run until SIGTERM. The next process continues the drains that have started."""
+    """Run until SIGTERM. The next process continues the drains that have started.
+
+    Raises SettingsError if the settings can't be used at the start, and first writes an Event on its own Pod:
+    there are no last good ones.
+    """
     log_as_json()
+    try:
+        return _serve(config, target, listen=listen, every=every)
+    except SettingsError as error:
+        warn_of_no_settings(error, target)
+        raise
+
+
+def _serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: timedelta) -> int:
+    # First, so that mistakes in the settings are reported also if there are no credentials.
     load_settings(config)
     connection = Connection(target.kubeconfig, target.context)
     ending = Ending()

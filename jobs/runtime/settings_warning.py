@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
+from jobs.runtime.environment import Target, itself
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import SettingsError
 from reconciler.model.plan import Notice, NoticeType
+from reconciler.notifiers.own_pod import OwnPodEvents
+
+log = logging.getLogger(__name__)
+
+REJECTED = "SettingsRejected"
+"""The reason of the Event, also in alerts of people."""
 
 REPEAT = 3600.0
 """Seconds until the same warning is written again. An API server keeps an Event for an hour by default."""
@@ -35,5 +45,24 @@ class SettingsWarning:
         if self._tried is not None and now - self._tried < wait:
             return
         self._tried = now
-        if self._notify(Notice("SettingsRejected", mistake, NoticeType.WARNING)):
+        if self._notify(Notice(REJECTED, mistake, NoticeType.WARNING)):
             self._written = mistake
+
+
+def warn_of_no_settings(error: SettingsError, target: Target) -> None:
+    """Write the Event about settings without which `serve` can't start; outside a Pod, write nothing.
+
+    The process is about to end with `error`, so a failure is only logged.
+    """
+    here = itself()
+    if here.pod is None:
+        return
+    message = f"serve does not start: the settings can't be used, and there are no last good ones: {error}"
+    try:
+        connection = Connection(target.kubeconfig, target.context)
+        try:
+            OwnPodEvents(connection, here).notify(Notice(REJECTED, message, NoticeType.WARNING))
+        finally:
+            connection.close()
+    except Exception as failure:  # noqa: BLE001 - the mistakes in the settings are what the process reports
+        log.warning("the Event %s was not written: %s: %s", REJECTED, type(failure).__name__, failure)

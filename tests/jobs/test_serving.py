@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from jobs.runtime.environment import Target
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.supervised import Ending
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import SettingsError
 from reconciler.model.plan import Plan
 from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, Stub, status
@@ -121,6 +124,56 @@ def test_what_no_repetition_helps_ends_the_process(run: Run, script: Script, err
     assert ending.error is error
 
 
+def as_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set what the downward API would set."""
+    for name, value in {"NAME": "reconciler-0", "NAMESPACE": "node-maintenance", "UID": "uid-0"}.items():
+        monkeypatch.setenv(f"POD_{name}", value)
+
+
+OUR_POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "namespace": "node-maintenance",
+    "name": "reconciler-0",
+    "uid": "uid-0",
+}
+
+
+@pytest.fixture
+def in_pod(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process in our Pod, which writes its logs as `serve` does."""
+    as_pod(monkeypatch)
+    yield
+    logging.basicConfig(force=True)
+
+
+@pytest.mark.usefixtures("in_pod")
+def test_a_start_without_settings_ends_with_the_mistakes_and_an_event_on_our_pod(
+    config: Path, target: Target, server: Stub
+) -> None:
+    config.write_text("mode: Enforced\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=f"^{config}:1:"):
+        serving.serve(config, target, listen=None, every=EVERY)
+
+    (asked,) = server.asked
+    event = json.loads(asked.body)
+    assert (event["reason"], event["type"]) == ("SettingsRejected", "Warning")
+    assert event["message"].startswith("serve does not start: the settings can't be used, ")
+    assert f"{config}:1:" in event["message"]
+    assert event["involvedObject"] == OUR_POD
+
+
+@pytest.mark.usefixtures("in_pod")
+def test_a_start_without_settings_ends_with_the_mistakes_whatever_the_api_server_does(
+    config: Path, target: Target, server: Stub
+) -> None:
+    config.unlink()
+    server.close()
+    for where in (target, replace(target, kubeconfig="/nowhere/kubeconfig")):
+        with pytest.raises(SettingsError, match="can't be read: No such file"):
+            serving.serve(config, where, listen=None, every=EVERY)
+
+
 @pytest.mark.parametrize(
     "content", [b"mode: \xff\xfe", b"mode: " + b"[" * 100_000, b"\x00", b"mode: Enforced\n"]
 )
@@ -133,8 +186,7 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, value in {"NAME": "reconciler-0", "NAMESPACE": "node-maintenance", "UID": "uid-0"}.items():
-        monkeypatch.setenv(f"POD_{name}", value)
+    as_pod(monkeypatch)
 
     def events() -> list[dict[str, Any]]:
         return [json.loads(one.body) for one in server.asked if one.method == "POST"]
@@ -159,13 +211,7 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
     assert (event["reason"], event["type"]) == ("SettingsRejected", "Warning")
     assert event["message"].startswith("settings rejected at ")
     assert f" still apply: {config}:1:" in event["message"]
-    assert event["involvedObject"] == {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "namespace": "node-maintenance",
-        "name": "reconciler-0",
-        "uid": "uid-0",
-    }
+    assert event["involvedObject"] == OUR_POD
 
     fresh.write_text("mode: Observe\n", encoding="utf-8")
     fresh.rename(config)

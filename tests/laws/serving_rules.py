@@ -24,9 +24,26 @@ _BY_HAND_TEST = "tests/jobs/test_events_by_hand.py"
 _OUTPUT = "jobs/runtime/output_file.py"
 _REPORT_TEST = "tests/jobs/test_report.py"
 _CONFIG_MAPS = "reconciler/clients/kubernetes/config_maps.py"
+_SERVING_TEST = "tests/jobs/test_serving.py"
 _SOURCE_TEST = "tests/jobs/test_settings_source.py"
 
 SERVING_RULES = (
+    Mutant(
+        0,
+        "a start without settings writes an Event",
+        "jobs/commands/serve.py",
+        "        warn_of_no_settings(error, target)\n",
+        "",
+        _SERVING_TEST,
+    ),
+    Mutant(
+        0,
+        "an Event that can't be written hides no mistake in the settings",
+        "jobs/runtime/settings_warning.py",
+        "except Exception as failure:",
+        "except ZeroDivisionError as failure:",
+        _SERVING_TEST,
+    ),
     Mutant(
         0,
         "a line about a node is news",

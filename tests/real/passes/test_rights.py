@@ -155,6 +155,11 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(scene: Scene, programs
             programs.configure("mode: Enforced\n")
             wait_for("an Event", lambda: rejected(scene))
         assert serving.terminate().code == 0
+        if pod:
+            # There are no last good settings at a start.
+            again = programs.start("serve", kubeconfig=kubeconfig, pod=pod)
+            assert again.wait().code == 2
+            assert len(rejected(scene)) == 2
 
         compare(scene, way)
 
