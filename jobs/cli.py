@@ -19,6 +19,7 @@ COMMANDS = MappingProxyType(
         "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
         "release": "Uncordon nodes, and remove the reconciler's labels and annotations.",
         "report": "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",
+        "request": "Request maintenance of nodes, or cancel the request.",
         "schema": "Print the JSON Schema of the settings file, for editors.",
         "serve": "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
         "sweep": "Run one pass over all nodes, for a CronJob.",

@@ -7,6 +7,7 @@ from datetime import datetime
 from reconciler.act import act
 from reconciler.assess import assess
 from reconciler.decide import decide
+from reconciler.model.examination import Examination
 from reconciler.model.outcome import Outcome
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.plan import Plan
@@ -29,12 +30,20 @@ def rehearse(outside: Outside, settings: Settings, now: datetime, *, with_previe
     With a preview, the plan says for each drain what would happen to each pod. Read permissions on nodes are
     enough: the plan says what could not be seen.
     """
+    return examine(outside, settings, now, with_preview=with_preview).plan
+
+
+def examine(
+    outside: Outside, settings: Settings, now: datetime, *, with_preview: bool = False
+) -> Examination:
+    """Return what `rehearse` does, with what it has read."""
     snapshot = observe(outside, settings, now, capacity=with_preview, rehearsed=True)
     plan = _planned(snapshot, settings, now)
     if not with_preview:
-        return plan
+        return Examination(plan, snapshot)
     to_drain = [node.node for node in plan.nodes if node.todo.drain is not None]
-    return preview(plan, add_pods(snapshot, outside.reader, to_drain), now)
+    snapshot = add_pods(snapshot, outside.reader, to_drain)
+    return Examination(preview(plan, snapshot, now), snapshot)
 
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime) -> Plan:

@@ -10,15 +10,17 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
+from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.report.document import as_json, to_document
+from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
-from reconciler.run import rehearse
+from reconciler.run import examine
 from reconciler.settings.load import parse_settings
 
 _DEFAULTS = (
@@ -29,6 +31,12 @@ _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 
 
 @click.command("report")
+@click.argument("nodes", nargs=-1)
+@click.option(
+    "--only",
+    type=click.Choice([one.value for one in Only]),
+    help="Print only the rows of nodes in this situation. planned: a drain is required and has not begun.",
+)
 @click.option(
     "--config",
     type=options.SETTINGS_SOURCE,
@@ -49,15 +57,27 @@ _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report to this file.  [default: stdout]",
 )
-def command(config: SettingsSource | None, target: Target, form: str, out: Path | None) -> int:
-    """Print what a pass would do and why, with a preview of drains. It only reads the cluster."""
-    return report(config, target, form=form, out=out)
+def command(
+    nodes: tuple[str, ...],
+    only: str | None,
+    config: SettingsSource | None,
+    target: Target,
+    form: str,
+    out: Path | None,
+) -> int:
+    """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
+
+    With NODES, print only the rows of these nodes.
+    """
+    return report(config, target, Limit(nodes, Only(only) if only else None), form=form, out=out)
 
 
-def report(config: SettingsSource | None, target: Target, *, form: str, out: Path | None) -> int:
-    """Write the report to `out`, or to stdout; the cluster is only read.
+def report(
+    config: SettingsSource | None, target: Target, limit: Limit, *, form: str, out: Path | None
+) -> int:
+    """Write the report with the rows of `limit` to `out`, or to stdout; the cluster is only read.
 
-    Without settings, the defaults apply, and the report says so.
+    Without settings, the defaults apply, and the report says so. Raises NotFound for a name that no node has.
     """
     if out is not None:
         check_output(out)
@@ -65,12 +85,14 @@ def report(config: SettingsSource | None, target: Target, *, form: str, out: Pat
     connection = Connection(target.kubeconfig, target.context)
     try:
         outside = Wiring(connection, target).to_read(settings)
-        plan = rehearse(outside, settings, datetime.now(UTC), with_preview=True)
+        found = examine(outside, settings, datetime.now(UTC), with_preview=True)
     finally:
         connection.close()
+    check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
+    plan = found.plan
     if config is None:
         plan = replace(plan, notes=(_DEFAULTS, *plan.notes))
-    document = to_document(plan, rehearsed=True)
+    document = limited(to_document(plan, rehearsed=True), plan, limit)
     if out is not None:
         write_output(out, _FORMS[form](document))
     elif form == "text":

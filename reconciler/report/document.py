@@ -35,6 +35,7 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
         "notes": list(plan.notes),
         "unseen": [unseen_value(one) for one in plan.unseen],
         "nextChange": moment_value(plan.next_change),
+        "filter": None,
         "nodes": [_row(node) for node in plan.nodes],
         "outcomes": outcome_values(outcomes),
     }

@@ -5,7 +5,15 @@ from __future__ import annotations
 from reconciler.calendar.formatting import in_zone
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Point
-from reconciler.report.text import budget_line, headline, outcome_lines, settings_lines, zone_of
+from reconciler.report.limited import filter_lines
+from reconciler.report.text import (
+    budget_line,
+    headline,
+    is_quiet,
+    outcome_lines,
+    settings_lines,
+    zone_of,
+)
 from reconciler.report.values import Document, unseen_line
 
 _CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
@@ -24,6 +32,7 @@ def as_markdown(document: Document) -> str:
     ]
     lines += [f"> {safe.markdown(note)}" for note in document["notes"]]
     lines += [f"> Could not see: {safe.markdown(unseen_line(one))}" for one in document["unseen"]]
+    lines += [f"> {safe.markdown(line[:1].upper() + line[1:])}" for line in filter_lines(document)]
     if document["nodes"]:
         would = document["dryRun"]
         heads = " | ".join(cell.head(would=would) for cell in _CELLS)
@@ -31,7 +40,7 @@ def as_markdown(document: Document) -> str:
         lines += [_row(node, would=would) for node in document["nodes"]]
         for node in document["nodes"]:
             lines += _reasons(node)
-    else:
+    elif is_quiet(document):
         lines.append("No node has an event; none cordoned or draining by us.")
     lines += [f"- {safe.markdown(line)}" for line in outcome_lines(document)]
     # Nothing that makes text safe changes a moment.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 from textwrap import wrap
 from zoneinfo import ZoneInfo
@@ -13,6 +14,7 @@ from reconciler.model.actions import ActionName
 from reconciler.model.record import State
 from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, action_row, state_line
+from reconciler.report.limited import filter_lines
 from reconciler.report.values import Document, unseen_line
 
 _TEXT_AT = 12
@@ -30,18 +32,39 @@ def as_text(document: Document, width: int | None = None) -> str:
     lines = [headline(document), *settings_lines(document), budget_line(document)]
     lines += [f"note: {note}" for note in document["notes"]]
     lines += [f"could not see: {unseen_line(one)}" for one in document["unseen"]]
-    listed = [node for node in document["nodes"] if not _only_unknown(node)]
-    for node in listed:
-        lines += ["", *_node(node, _undone(document, node), would=document["dryRun"])]
-    lines += _unknowns([node for node in document["nodes"] if _only_unknown(node)])
-    if not document["nodes"]:
+    lines += filter_lines(document)
+    lines += _rows(document)
+    if is_quiet(document):
         lines += ["", "no node has an event; none cordoned or draining by us"]
     failed = outcome_lines(document)
     if failed:
         lines += ["", *failed]
-    zone = zone_of(document)
-    shown = (safe.line(in_zone(line, zone)) for line in lines)
-    return "".join(f"{line}\n" for each in shown for line in _folded(each, width))
+    return shown(lines, zone_of(document), width)
+
+
+def rows_as_text(document: Document, width: int | None = None) -> str:
+    """Return the rows of the nodes as text, without what is above them."""
+    return shown(_rows(document), zone_of(document), width)
+
+
+def _rows(document: Document) -> list[str]:
+    lines = []
+    for node in document["nodes"]:
+        if not _only_unknown(node):
+            lines += ["", *_node(node, _undone(document, node), would=document["dryRun"])]
+    return lines + _unknowns([node for node in document["nodes"] if _only_unknown(node)])
+
+
+def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None) -> str:
+    """Return the lines as people read them: without control characters, with moments in `zone`, folded."""
+    safe_lines = (safe.line(in_zone(line, zone)) for line in lines)
+    return "".join(f"{line}\n" for each in safe_lines for line in _folded(each, width))
+
+
+def is_quiet(document: Document) -> bool:
+    """Whether the plan has no row, also none that a filter hides."""
+    hidden = document["filter"]["of"] if document["filter"] else 0
+    return not document["nodes"] and not hidden
 
 
 def _folded(line: str, width: int | None) -> list[str]:

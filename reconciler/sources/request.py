@@ -19,7 +19,10 @@ from reconciler.sources.source import Source, SourceContext
 
 SOURCE = REQUEST
 KEYS = ("kind", "notBefore", "duration", "id", "reason")
-_KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
+KINDS = tuple(kind for kind in Kind if kind is not Kind.UNKNOWN)
+"""What can be requested."""
+
+_BY_NAME = {kind.value.casefold(): kind for kind in KINDS}
 # The digits and the unit of a duration. More digits are a mistake, and do not fit into a `timedelta`.
 _LONGEST = 9
 _NONE = Reading(SOURCE, Answer.NO_EVENT)
@@ -67,11 +70,7 @@ def parse(text: str) -> Signal:
     strange = sorted(set(document) - set(KEYS))
     if strange:
         raise ValueError(f"unknown key {limits.excerpt(strange[0])}; known are {', '.join(KEYS)}")
-    named = document.get("kind", "")
-    kind = _KINDS.get(named.casefold()) if isinstance(named, str) else None
-    if kind is None:
-        given, known = limits.excerpt(document.get("kind")), ", ".join(sorted(_KINDS.values()))
-        raise ValueError(f"kind is {given}; write one of {known}")
+    kind = parse_kind(document.get("kind"))
     not_before = None
     if document.get("notBefore"):
         try:
@@ -87,6 +86,14 @@ def parse(text: str) -> Signal:
         id=limits.text(_text(document.get("id") or ""), limits.NAME),
         description=limits.text(_text(document.get("reason") or "")),
     )
+
+
+def parse_kind(value: object) -> Kind:
+    """Return the kind of that name, in any case; ValueError lists what can be requested."""
+    kind = _BY_NAME.get(value.casefold()) if isinstance(value, str) else None
+    if kind is None:
+        raise ValueError(f"kind is {limits.excerpt(value)}; write one of {', '.join(sorted(KINDS))}")
+    return kind
 
 
 def _duration(value: object) -> timedelta | None:

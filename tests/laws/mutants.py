@@ -19,6 +19,7 @@ from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.outcome_rules import OUTCOME_RULES
 from tests.laws.pool_rules import POOL_RULES
+from tests.laws.request_rules import REQUEST_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
@@ -1011,6 +1012,7 @@ MUTANTS = (
     *OUTCOME_RULES,
     *POOL_RULES,
     *RIGHTS_RULES,
+    *REQUEST_RULES,
 )
 
 

@@ -1,0 +1,218 @@
+"""`reconciler request`: writes and removes requests for maintenance on nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+import click
+
+from jobs import options
+from jobs.runtime.environment import Target
+from jobs.runtime.node_names import check_nodes
+from jobs.runtime.outside import Wiring
+from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.terminal import echo, width
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import ClusterError, Conflict, SettingsError
+from reconciler.model.event import Kind
+from reconciler.model.node import Node, Wanted
+from reconciler.model.plan import NodeWrite
+from reconciler.report.document import to_document
+from reconciler.report.limited import Limit, limited
+from reconciler.report.text import rows_as_text, shown
+from reconciler.request import Request, RequestRefused, cancelled, describe, parse_not_before, requested
+from reconciler.run import rehearse
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+from reconciler.sources.request import KINDS, parse_kind
+
+_DEFAULTS = (
+    "note: without --config, moments are in UTC and the annotation is node-maintenance.dev/request; "
+    "--config also shows what a pass does next"
+)
+
+
+class _KindName(click.ParamType[Kind]):
+    """A kind that can be requested."""
+
+    name = "kind"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Kind:
+        """Return the kind. Another text is a usage error that lists them all."""
+        try:
+            return parse_kind(str(value))
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param, "--kind") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to write on nodes; `kind` None cancels. `not_before` is as it was typed."""
+
+    kind: Kind | None
+    not_before: str | None
+    duration: timedelta | None
+    id: str
+    reason: str
+    replace: bool
+
+    def request(self, zone: tzinfo, now: datetime) -> Request | None:
+        """Return the request, None to cancel; SettingsError for what can't be requested."""
+        if self.kind is None:
+            return None
+        try:
+            at = parse_not_before(self.not_before, zone, now) if self.not_before is not None else None
+        except ValueError as error:
+            raise SettingsError((f"--not-before: {error}",)) from error
+        try:
+            return Request(self.kind, at, self.duration, self.id, self.reason)
+        except ValueError as error:
+            raise SettingsError((str(error),)) from error
+
+
+def _asked(
+    kind: Kind | None,
+    not_before: str | None,
+    duration: timedelta | None,
+    id: str | None,  # noqa: A002 - the option's name
+    reason: str | None,
+    replace: bool,
+    cancel: bool,
+) -> Asked:
+    given = (kind, not_before, duration, id, reason, replace or None)
+    if cancel and any(one is not None for one in given):
+        raise click.UsageError(
+            "--cancel removes the whole request; give no other option of the request with it"
+        )
+    if not cancel and kind is None:
+        raise click.UsageError("give --kind, or --cancel")
+    return Asked(kind, not_before, duration, id or "", reason or "", replace)
+
+
+@click.command("request")
+@click.argument("nodes", nargs=-1, required=True)
+@options.as_one(
+    "asked",
+    _asked,
+    click.option(
+        "--kind",
+        type=_KindName(),
+        metavar="|".join(KINDS),
+        help="What happens to the nodes, in any case.",
+    ),
+    click.option(
+        "--not-before",
+        help="The moment before which nothing happens to the nodes: +2h, a date and time in the time zone of "
+        "the settings, or RFC 3339.  [default: drain as soon as the settings allow]",
+    ),
+    click.option("--duration", type=options.DURATION, help="How long it takes.  [default: unknown]"),
+    click.option("--id", help="A name for it, such as the number of a ticket.  [default: none]"),
+    click.option("--reason", help="The reason, shown in reports.  [default: none]"),
+    click.option("--replace", is_flag=True, help="Overwrite a different request."),
+    click.option("--cancel", is_flag=True, help="Remove the request, whatever it is."),
+)
+@click.option(
+    "--config",
+    type=options.SETTINGS_SOURCE,
+    metavar=options.SOURCE_NAME,
+    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
+)
+@options.cluster
+def command(nodes: tuple[str, ...], asked: Asked, config: SettingsSource | None, target: Target) -> int:
+    """Request maintenance of nodes, or cancel the request.
+
+    Nothing is written unless it can be written to all of the nodes.
+    """
+    return request(nodes, asked, config, target)
+
+
+def request(names: tuple[str, ...], asked: Asked, config: SettingsSource | None, target: Target) -> int:
+    """Write the request on the nodes, or remove it; return the exit code.
+
+    With settings, print what a pass would do about these nodes afterwards. A person needs no lock: the
+    resourceVersion that was read protects against another writer in between.
+    """
+    now = datetime.now(UTC)
+    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
+    wish = asked.request(settings.time_zone, now)
+    if wish is not None and not settings.sources.requests.enabled:
+        raise SettingsError(("these settings ignore requests; set sources.requests.enabled: true",))
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+        found = _chosen(names, cluster, settings)
+        writes = _writes(found, wish, settings, replace=asked.replace)
+        if writes is None:
+            return 1
+        if config is None:
+            echo(_DEFAULTS, err=True)
+        written = [_written(node, write, wish, settings, cluster) for node, write in writes]
+        if config is not None:
+            _print_next(tuple(node.name for node in found), connection, target, settings)
+        return 0 if all(written) else 1
+    finally:
+        connection.close()
+
+
+def _chosen(names: tuple[str, ...], cluster: Cluster, settings: Settings) -> list[Node]:
+    wanted = Wanted(frozenset(), settings.keys.prefix, labels=settings.label_keys())
+    nodes = {node.name: node for node in cluster.nodes(wanted)}
+    check_nodes(names, nodes.keys())
+    return [nodes[name] for name in dict.fromkeys(names)]
+
+
+def _writes(
+    nodes: list[Node], wish: Request | None, settings: Settings, *, replace: bool
+) -> list[tuple[Node, NodeWrite | None]] | None:
+    """Return the write for each node (None: nothing to do); print every refusal and return None if any."""
+    writes, refused = [], False
+    for node in nodes:
+        write = (
+            cancelled(node, settings) if wish is None else requested(node, wish, settings, replace=replace)
+        )
+        if isinstance(write, RequestRefused):
+            refused = True
+            # A request of somebody else may have lines of its own; here it is one line.
+            echo(shown([f"{node.name}: {write.because}"], settings.time_zone, None), err=True, nl=False)
+        else:
+            writes.append((node, write))
+    if refused:
+        echo("nothing was written", err=True)
+    return None if refused else writes
+
+
+def _written(
+    node: Node, write: NodeWrite | None, wish: Request | None, settings: Settings, cluster: Cluster
+) -> bool:
+    """Write to one node, and print the result; return whether the node is as wanted."""
+    if write is None:
+        echo(f"{node.name}: {'has no request' if wish is None else 'has this request already'}")
+        return True
+    try:
+        cluster.patch_node(write)
+    except Conflict as error:
+        echo(f"{node.name}: not written: {error}; run the command again", err=True)
+        return False
+    except ClusterError as error:
+        because = f"needs {error.needs}" if error.needs else str(error)
+        echo(f"{node.name}: not written: {because}", err=True)
+        return False
+    done = "request removed" if wish is None else f"requested: {describe(wish.text)}"
+    echo(shown([f"{node.name}: {done}"], settings.time_zone, width()), nl=False)
+    return True
+
+
+def _print_next(names: tuple[str, ...], connection: Connection, target: Target, settings: Settings) -> None:
+    """Print what a pass would do about the nodes now. Nothing depends on it, so it may fail."""
+    try:
+        plan = rehearse(Wiring(connection, target).to_read(settings), settings, datetime.now(UTC))
+    except ClusterError as error:
+        because = f"needs {error.needs}" if error.needs else str(error)
+        echo(f"warning: what a pass does next is not known ({because})", err=True)
+        return
+    document = limited(to_document(plan, rehearsed=True), plan, Limit(names))
+    echo(f"\nWhat a pass in mode {settings.mode} would do now:")
+    echo(rows_as_text(document, width()), nl=False)

@@ -1,0 +1,68 @@
+"""Rules of requests by hand and of limited reports, each with the test file that fails without it."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_REQUEST = "reconciler/request.py"
+_REQUESTED = "tests/stages/test_request.py"
+_LIMITED = "reconciler/report/limited.py"
+
+REQUEST_RULES = (
+    Mutant(
+        0,
+        "a different request is not overwritten",
+        _REQUEST,
+        "        if not replace:\n",
+        "        if False:\n",
+        _REQUESTED,
+    ),
+    Mutant(
+        0,
+        "the same request is not written again",
+        _REQUEST,
+        "        if _same(before, request):\n",
+        "        if False:\n",
+        _REQUESTED,
+    ),
+    Mutant(
+        0,
+        "a request on a node that no pass looks at is refused",
+        _REQUEST,
+        "    if not settings.in_fleet(node.labels):\n",
+        "    if False:\n",
+        _REQUESTED,
+    ),
+    Mutant(
+        0,
+        "a request is for the future",
+        _REQUEST,
+        "    if moment <= now:\n",
+        "    if False:\n",
+        _REQUESTED,
+    ),
+    Mutant(
+        0,
+        "nothing of a request is cut",
+        _REQUEST,
+        "            if len(text) > most:\n",
+        "            if False:\n",
+        _REQUESTED,
+    ),
+    Mutant(
+        0,
+        "a planned drain has not begun",
+        _LIMITED,
+        "node.urgency is not None and node.before is not State.IN_MAINTENANCE",
+        "node.urgency is not None",
+        "tests/report/test_limited.py",
+    ),
+    Mutant(
+        0,
+        "a filter that hides every row does not make the cluster quiet",
+        "reconciler/report/text.py",
+        'document["filter"]["of"] if document["filter"] else 0',
+        "0",
+        "tests/report/test_limited.py",
+    ),
+)
