@@ -20,7 +20,7 @@ from reconciler.model import limits
 from reconciler.model.case_outcome import counted, reports_start, struck_by
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
-from reconciler.model.record import CaseFacts, CaseRecord, KnownEvent, PlatformStart, State
+from reconciler.model.record import CaseFacts, CaseRecord, Cordon, KnownEvent, PlatformStart, State
 from reconciler.settings.schema import Mode
 
 DEADLINE_PASSED = "MaintenanceDeadlinePassed"
@@ -56,7 +56,9 @@ def with_starts(
     if context.settings.mode is Mode.OBSERVE:
         return record
     facts = record.facts
-    present = [event for event in view.present if event.asks or record.open]
+    # The case of an adopted node has all of its events, also those that require no drain.
+    asked = record.open and record.cordon is not Cordon.ADOPTED_MECHANIC
+    present = [event for event in view.present if event.asks or asked]
     events = (*record.events, *(cases.known(event.event) for event in present))
     pods = _pods_to_go(record, events, one, context)
     starts = [_recounted(start, record, pods) for start in facts.starts]
@@ -68,8 +70,9 @@ def with_starts(
         if started and facts.start_of(event) is None and facts.start_of(seen) is None:
             starts.append(PlatformStart(event, context.second, pods))
     for old in _gone(record, one, switched_on):
-        dated = old.not_before is not None and old.not_before <= context.now and reports_start(old)
-        if dated and old.not_before is not None and facts.start_of(old) is None:
+        if not reports_start(old) or _is_left(old, one, context) or facts.start_of(old) is not None:
+            continue
+        if old.not_before is not None and old.not_before <= context.now:
             starts.append(PlatformStart(old, old.not_before, pods))
     if tuple(starts) == facts.starts:
         return record
@@ -129,6 +132,16 @@ def _gone(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> Itera
         silent = any(cases.is_silent(old, source, one.assessment, switched_on) for source in old.sources)
         if not reported and not silent:
             yield old
+
+
+def _is_left(old: KnownEvent, one: Seen, context: PassContext) -> bool:
+    """Whether the settings ignore the event, or leave it to another tool: it is not ours to miss."""
+    settings, node = context.settings, one.node
+    policy = settings.policy(old.kind, old.condition, node.labels)
+    if policy is None or not policy.drain:
+        return True
+    to_karpenter = node.is_karpenter and settings.coexist.karpenter.leaves(old)
+    return to_karpenter or (old.kind.is_pause and context.snapshot.remediator.on_freeze)
 
 
 def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> PlatformStart:

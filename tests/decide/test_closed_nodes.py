@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.event import Kind, Status
-from reconciler.model.node import MECHANIC_LABEL, REMEDIATOR_TAINT, Node
-from reconciler.model.plan import NodePlan
+from reconciler.model.node import KARPENTER_LABEL, MECHANIC_LABEL, REMEDIATOR_TAINT, Node
+from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord
 from reconciler.model.snapshot import Agents, Ledger
@@ -33,6 +33,7 @@ from tests.support.builders import (
     snapshot,
 )
 from tests.support.replacing import machine
+from tests.support.strategies import rfc1123
 from tests.support.worlds import world_of
 
 SALE = "notAllowed: [{name: sale, start: 2026-11-21, end: 2026-11-22, absolute: true}]"
@@ -290,3 +291,75 @@ def test_an_adopted_node_stays_closed_while_any_event_is_reported_and_settles_af
     history.wait(minutes(2))
     history.until_still()
     assert not history.cluster.nodes["a"].unschedulable
+
+
+# What is left to another tool, on a node that mechanic cordoned.
+
+LEFT = {"EventId": "P1", "EventType": "Preempt", "EventStatus": "Scheduled"}
+
+
+def _karpenters() -> Node:
+    labels = {MECHANIC_LABEL: "true", KARPENTER_LABEL: "spot"}
+    return builders.on_vm(node("a", unschedulable=True, labels=labels), 0)
+
+
+def _says(history: History, *events: dict[str, str]) -> None:
+    history.cluster.annotate("a", IMDS, builders.published(*events, vm=builders.vm_name(0)))
+
+
+def _opened(history: History) -> bool:
+    history.until_still()
+    history.wait(minutes(2))
+    history.until_still()
+    return not history.cluster.nodes["a"].unschedulable
+
+
+def test_an_adopted_node_with_an_event_that_is_left_to_karpenter_is_not_drained_and_stays_closed() -> None:
+    history = _history(_karpenters(), node("b"))
+    _says(history, LEFT)
+    for _ in range(3):
+        assert not _opened(history)
+        history.wait(timedelta(hours=1))
+
+    held = builders.case_of(history.cluster.nodes["a"])
+    assert (held.cordon, held.drain) == (Cordon.ADOPTED_MECHANIC, None)
+    assert history.cluster.pods_on("a")
+    assert "eventsGone" in codes(plan_of(history.look()[0]))
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_an_event_that_is_left_to_karpenter_is_no_miss_of_ours_when_it_starts(seen: bool) -> None:
+    history = _history(_karpenters(), node("b"))
+    _says(history, {**LEFT, "NotBefore": rfc1123(NOW + minutes(5))})
+    history.until_still()
+    history.wait(minutes(6))
+    if seen:
+        _says(history, {**LEFT, "EventStatus": "Started", "NotBefore": ""})
+        history.until_still()
+    _says(history)
+
+    assert _opened(history)
+    reasons = [one.notice.reason for one in history.cluster.events]
+    assert "MaintenanceMissed" not in reasons
+    assert [one.notice.type for one in history.cluster.events] == [NoticeType.NORMAL] * len(reasons)
+
+
+def test_an_adopted_node_that_is_left_to_the_remediator_is_drained_once_it_is_not_left_any_more() -> None:
+    taken = _mechanics(taints=(REMEDIATOR_TAINT,))
+    history = _history(taken, node("b"), text=f"{ADOPT}\ncoexist: {{aksRemediator: Leave}}")
+    assert not _opened(history)
+    assert history.cluster.pods_on("a")
+    history.cluster.taint("a", ())
+    history.until_still()
+
+    assert history.cluster.pods_on("a") == ()
+
+
+def test_an_adopted_node_stays_closed_while_the_remediator_is_working_on_it() -> None:
+    taken = _mechanics(asks=False, taints=(REMEDIATOR_TAINT,))
+    history = _history(taken, node("b"), text=f"{ADOPT}\ncoexist: {{aksRemediator: Leave}}")
+    assert not _opened(history)
+    assert "leftByRemediator" in codes(plan_of(history.look()[0]))
+    history.cluster.taint("a", ())
+
+    assert _opened(history)

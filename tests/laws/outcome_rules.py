@@ -38,8 +38,8 @@ OUTCOME_RULES = (
         0,
         "an event that is gone after its date has started",
         _FACTS,
-        "dated = old.not_before is not None and old.not_before <= context.now and reports_start(old)",
-        "dated = False",
+        "if old.not_before is not None and old.not_before <= context.now:",
+        "if False:",
         _TEST,
     ),
     Mutant(
@@ -65,6 +65,22 @@ OUTCOME_RULES = (
         " or any(not reports_start(one) for one in case.events)",
         "",
         _TEST,
+    ),
+    Mutant(
+        0,
+        "an adopted node misses nothing that requires no drain",
+        _FACTS,
+        "asked = record.open and record.cordon is not Cordon.ADOPTED_MECHANIC",
+        "asked = record.open",
+        "tests/decide/test_closed_nodes.py",
+    ),
+    Mutant(
+        0,
+        "what is left to another tool is not missed when it is gone after its date",
+        _FACTS,
+        "or _is_left(old, one, context) or",
+        "or",
+        "tests/decide/test_closed_nodes.py",
     ),
     Mutant(
         0,

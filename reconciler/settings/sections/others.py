@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from reconciler.model.event import AWS, REQUEST, Kind, MaintenanceEvent
+from reconciler.model.record import KnownEvent
 from reconciler.settings.sections.section import Section
 
 
@@ -46,7 +47,7 @@ class Karpenter(Section):
         "Karpenter on AWS replaces nodes with scheduled events by itself.",
     )
 
-    def leaves(self, event: MaintenanceEvent) -> bool:
+    def leaves(self, event: MaintenanceEvent | KnownEvent) -> bool:
         """Whether an event of a node of Karpenter is left to it.
 
         By default, these are the events on which Karpenter acts by itself. On AWS these are the scheduled
