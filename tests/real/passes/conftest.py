@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.forks import Forks
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.server import ControlPlane
@@ -21,7 +22,7 @@ def scene(cluster: ControlPlane) -> Iterator[Scene]:
 
 
 @pytest.fixture
-def programs(cluster: ControlPlane, tmp_path: Path) -> Iterator[Programs]:
+def programs(cluster: ControlPlane, forks: Forks, tmp_path: Path) -> Iterator[Programs]:
     """Runs the program as its users do; at the end it kills processes that still run."""
-    with Programs(cluster.kubeconfig, tmp_path) as made:
+    with Programs(cluster.kubeconfig, tmp_path, forks) as made:
         yield made

@@ -8,18 +8,21 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from tests.real.forks import Forks
 from tests.support.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
 
 ROOT = Path(__file__).parents[3]
 ENFORCE = "mode: Enforce\nuncordon: {settle: 0s}\n"
+# A crash in a library then shows where it happened.
+OUTPUT = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +45,35 @@ class Done:
 
 
 class Running:
-    """A process that runs; its output is read as it comes."""
+    """A process that runs; its output is read as it comes.
 
-    def __init__(self, command: list[str], pod: Mapping[str, str] | None = None) -> None:
-        environment = {
+    With `forks` it is a fork of a process that has loaded the program, without them a fresh interpreter.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], pod: Mapping[str, str] | None = None, forks: Forks | None = None
+    ) -> None:
+        inherited = {
             key: value
             for key, value in os.environ.items()
             if not key.startswith(("POD_", "NODE_", "KUBE", "COV_"))
         }
-        self.process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            cwd=ROOT,
-            # It must not outlive a test run that was interrupted on the terminal, nor be interrupted by it.
-            start_new_session=True,
-            # A crash in a library then shows where it happened.
-            env={**environment, **(pod or {}), "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"},
-        )
+        environment = {**inherited, **(pod or {}), **OUTPUT}
+        (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+        try:
+            self.process = (
+                _started(arguments, environment, out_end, err_end)
+                if forks is None
+                else forks.start(arguments, environment, out_end, err_end)
+            )
+        finally:
+            os.close(out_end)
+            os.close(err_end)
+        self._streams = {"out": open(out, encoding="utf-8"), "err": open(err, encoding="utf-8")}  # noqa: SIM115
         self._lines: dict[str, list[str]] = {"out": [], "err": []}
         self._readers = [
             threading.Thread(target=self._read, args=(name, stream), daemon=True)
-            for name, stream in (("out", self.process.stdout), ("err", self.process.stderr))
+            for name, stream in self._streams.items()
         ]
         for reader in self._readers:
             reader.start()
@@ -123,25 +132,40 @@ class Running:
 
     def kill(self) -> None:
         """End it at once; again is no harm."""
-        if self.process.poll() is None:
-            self.process.kill()
+        self.signal(signal.SIGKILL)
         self.wait(10)
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        for stream in self._streams.values():
+            stream.close()
 
-    def _read(self, name: str, stream: IO[str] | None) -> None:
-        assert stream is not None
+    def _read(self, name: str, stream: IO[str]) -> None:
         for line in stream:
             self._lines[name].append(line)
 
 
-class Programs:
-    """Starts the program against one kubeconfig; leaving kills what still runs."""
+def _started(
+    arguments: Sequence[str], environment: Mapping[str, str], out: int, err: int
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "jobs", *arguments],
+        stdout=out,
+        stderr=err,
+        cwd=ROOT,
+        # It must not outlive a test run that was interrupted on the terminal, nor be interrupted by it.
+        start_new_session=True,
+        env=dict(environment),
+    )
 
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+
+class Programs:
+    """Starts the program against one kubeconfig; leaving kills what still runs.
+
+    With `forks`, processes are forked from one that has loaded the program.
+    """
+
+    def __init__(self, kubeconfig: Path, folder: Path, forks: Forks | None = None) -> None:
         self.kubeconfig = kubeconfig
         self.folder = folder
+        self.forks = forks
         self._running: list[Running] = []
         self._lock = threading.Lock()
         self.configure(ENFORCE)
@@ -176,11 +200,11 @@ class Programs:
 
         `pod` is the part of the environment that the downward API would set.
         """
-        command = [sys.executable, "-m", "jobs", *arguments]
+        command = [*arguments]
         if arguments[0] in ("sweep", "serve", "report"):
             command += ["--config", str(config or self.config)]
         command += ["--kubeconfig", str(kubeconfig or self.kubeconfig)]
-        process = Running(command, pod)
+        process = Running(command, pod, self.forks)
         with self._lock:
             self._running.append(process)
         return process

@@ -10,7 +10,11 @@ Value = TypeVar("Value")
 def wait_for(
     what: str, condition: Callable[[], Value | None], *, seconds: float = 20, every: float = 0.02
 ) -> Value:
-    """Ask again and again until the answer is true, and return it; TimeoutError names what was awaited."""
+    """Ask again and again until the answer is true, and return it; TimeoutError names what was awaited.
+
+    The first pause is `every` seconds. Pauses grow to five times of it, as each question costs CPU time.
+    """
+    pause = every
     deadline = time.monotonic() + seconds
     while True:
         if answer := condition():
@@ -18,4 +22,5 @@ def wait_for(
         if time.monotonic() > deadline:
             msg = f"still no {what} after {seconds:g} s"
             raise TimeoutError(msg)
-        time.sleep(every)
+        time.sleep(pause)
+        pause = min(pause * 1.2, every * 5)

@@ -62,7 +62,9 @@ class Proxy:
             owner = proxy
 
         self._server = _Server(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="proxy", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), name="proxy", daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
