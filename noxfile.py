@@ -13,9 +13,9 @@ nox.options.sessions = ["lint", "types", "imports", "tests"]
 
 # The full path, because `.venv/bin` need not be in PATH.
 PYTHON = sys.executable
-# Four workers keep two cores busy, because most tests of the API server wait. Each has a control plane of its
-# own. Tests go out one by one in the order of tests/conftest.py, those of one `xdist_group` together.
-PARALLEL = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
+# Five workers keep two cores busy, because most tests of the API server wait. Each has a control plane of its
+# own. Tests go out in the order of tests/conftest.py, as tests/support/scheduling.py says.
+PARALLEL = ("-n", "5", "--dist", "loadscope", "--no-loadscope-reorder")
 _BIN = Path(sys.executable).parent
 
 

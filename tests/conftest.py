@@ -23,15 +23,12 @@ load_profile()
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
+@pytest.hookimpl(tryfirst=True)  # `-m` selects by the marks in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs the control plane; what takes long comes first, so that no worker begins it last."""
     for item in items:
         if "controlplane" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.cluster)
-        if config.pluginmanager.hasplugin("xdist") and _has_fixture_of_module(item):
-            # One worker makes what the module shares, not each of them.
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
     seed = config.getoption("shuffle")
     if seed is None:
         # A mutant needs one test that fails, so quick tests come first.
@@ -43,9 +40,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: (modules[item.path], random.random()))
 
 
-def _has_fixture_of_module(item: pytest.Item) -> bool:
-    definitions = getattr(item, "_fixtureinfo").name2fixturedefs.values()  # noqa: B009
-    return any(found[-1].scope == "module" for found in definitions)
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send tests to the workers as `tests.support.scheduling` does, with `--dist loadscope` alone."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    # Here, because only the main process of several has a scheduler.
+    from tests.support.scheduling import Scheduling
+
+    return Scheduling(config, log)
 
 
 def _weight(item: pytest.Item) -> int:
