@@ -156,6 +156,13 @@ output = click.option(
     help="The format of the output.",
 )
 
+history = click.option(
+    "--history",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Append a line of JSON to this file for each case that ends. `reconciler history FILE` sums it up.",
+)
+
 prefix = click.option(
     "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The keys.prefix of the settings."
 )

@@ -9,12 +9,14 @@ from functools import partial
 from reconciler.errors import CloudError, ClusterError, Conflict, LockLost, NotFound
 from reconciler.model.actions import ActionName, machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
+from reconciler.model.ended_case import ended_case
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.outside import WritableOutside
 from reconciler.model.plan import NodePlan, Notice, Plan
 from reconciler.model.ports import (
+    CaseHistory,
     ClusterWriter,
     Drains,
     MachineWriter,
@@ -22,7 +24,7 @@ from reconciler.model.ports import (
     Notifier,
     SourceClient,
 )
-from reconciler.model.problems import internal
+from reconciler.model.problems import guarded, internal
 
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
@@ -32,6 +34,8 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     drained, so that pods don't move twice.
     """
     refused: set[str] = set()  # Nodes for which this pass does nothing more.
+    # A killed pass keeps a case twice rather than not at all.
+    _keep(plan, outside.history)
     # Facts that an earlier pass recorded, and perhaps did not live to tell.
     _notify(plan, outside.notifier, lambda node: node.todo.pending, refused)
     outcomes = (
@@ -46,6 +50,19 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     )
     _notify(plan, outside.notifier, lambda node: node.todo.notices, refused)
     return (*outcomes, *_note(plan, outside.writer, refused))
+
+
+def _keep(plan: Plan, history: CaseHistory | None) -> None:
+    if history is None:
+        return
+    ended = []
+    for node in plan.nodes:
+        case, _ = guarded(
+            f"node {node.node}: its case is not in the history", partial(ended_case, node, plan.now), None
+        )
+        ended += [case] if case is not None else []
+    if ended:
+        guarded(f"{len(ended)} cases are not in the history", partial(history.keep, ended), None)
 
 
 def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:

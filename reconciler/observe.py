@@ -109,6 +109,7 @@ def observe(
         skew=reader.skew(),
         own_node=outside.itself.node,
         own_pod=outside.itself.pod,
+        leads_since=outside.itself.leads_since,
         published=objects,
         problems=Problems(
             (*problems, *unpolled),

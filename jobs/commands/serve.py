@@ -10,6 +10,7 @@ import click
 
 from jobs import options
 from jobs.runtime.acting import Acting
+from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import HealthServer
@@ -53,26 +54,46 @@ _AGAIN = 5.0
     show_default=True,
     help="The longest time between two passes.",
 )
-def command(config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta) -> int:
+@options.history
+def command(
+    config: Path, target: Target, listen: tuple[str, int] | None, every: timedelta, history: Path | None
+) -> int:
     """Run passes until stopped, for a Deployment: on a schedule, and when a node changes."""
-    return serve(config, target, listen=listen, every=every)
+    return serve(config, target, listen=listen, every=every, history=history)
 
 
-def serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: timedelta) -> int:
+def serve(
+    config: Path,
+    target: Target,
+    *,
+    listen: tuple[str, int] | None,
+    every: timedelta,
+    history: Path | None = None,
+) -> int:
     """Run until SIGTERM. The next process continues the drains that have started.
 
     Raises SettingsError if the settings can't be used at the start, and first writes an Event on its own Pod:
-    there are no last good ones.
+    there are no last good ones. Cases that end are logged, and become lines of `history`; raises OutputError
+    if that file can't be written at the start.
     """
+    file = HistoryFile(history) if history is not None else None
+    kept = CaseHistory(file, PassLog.history_failed, log=True)
     log_as_json()
     try:
-        return _serve(config, target, listen=listen, every=every)
+        return _serve(config, target, listen=listen, every=every, history=kept)
     except SettingsError as error:
         warn_of_no_settings(error, target)
         raise
 
 
-def _serve(config: Path, target: Target, *, listen: tuple[str, int] | None, every: timedelta) -> int:
+def _serve(
+    config: Path,
+    target: Target,
+    *,
+    listen: tuple[str, int] | None,
+    every: timedelta,
+    history: CaseHistory,
+) -> int:
     # First, so that mistakes in the settings are reported also if there are no credentials.
     load_settings(config)
     connection = Connection(target.kubeconfig, target.context)
@@ -80,7 +101,7 @@ def _serve(config: Path, target: Target, *, listen: tuple[str, int] | None, ever
     with ExitStack() as open_things:
         open_things.callback(connection.close)
         open_things.enter_context(ended_by_signals(ending.stop))
-        server = Serving(connection, target, config, every, ending)
+        server = Serving(connection, target, config, every, ending, history)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
             health = HealthServer(listen, checks, report=PassLog.probe_failed)
@@ -100,10 +121,17 @@ class Serving:
     """What a pass of `serve` is, and what starts it early: watches, the end of a drain, and the plan."""
 
     def __init__(
-        self, connection: Connection, target: Target, config: Path, every: timedelta, ending: Ending
+        self,
+        connection: Connection,
+        target: Target,
+        config: Path,
+        every: timedelta,
+        ending: Ending,
+        history: CaseHistory | None = None,
     ) -> None:
-        """Prepare the loop. `every` is the longest time between two passes."""
+        """Prepare the loop. `every` is the longest time between two passes, `history` gets ended cases."""
         self._connection, self._target = connection, target
+        self._history = history
         self._ending = ending
         self._clock = SystemClock()
         self._file = SettingsFile(config, self._clock.now)
@@ -220,7 +248,14 @@ class Serving:
 
     def _enter(self) -> Acting:
         if self._acting is None:
-            acting = Acting(self._connection, self._target, self._settings, self._clock, self._on_progress)
+            acting = Acting(
+                self._connection,
+                self._target,
+                self._settings,
+                self._clock,
+                self._on_progress,
+                self._history,
+            )
             acting.__enter__()
             self._acting = acting
             PassLog.write(LogEvent.LEADING)

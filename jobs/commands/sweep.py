@@ -6,11 +6,14 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
 
 import click
 
 from jobs import options
 from jobs.runtime.acting import Acting
+from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.outside import Wiring
@@ -31,7 +34,7 @@ from reconciler.report.summed import summed
 from reconciler.report.text import as_text
 from reconciler.report.values import Document
 from reconciler.run import rehearse
-from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.schema import Mode
 
 # While drains run, the cluster is read again at this interval, because an event may be cancelled.
 LOOK_AGAIN = timedelta(seconds=10)
@@ -53,17 +56,30 @@ STRUCK = 4
     show_default=True,
     help="How long drains may continue before the pass ends. The next pass resumes them.",
 )
+@options.history
 @options.output
-def command(config: SettingsSource, target: Target, dry_run: bool, for_: timedelta, output: str) -> int:
+def command(
+    config: SettingsSource, target: Target, dry_run: bool, for_: timedelta, history: Path | None, output: str
+) -> int:
     """Run one pass over all nodes, for a CronJob."""
-    return sweep(config, target, dry_run=dry_run, patience=for_, output=output)
+    return sweep(config, target, dry_run=dry_run, patience=for_, history=history, output=output)
 
 
-def sweep(config: SettingsSource, target: Target, *, dry_run: bool, patience: timedelta, output: str) -> int:
+def sweep(
+    config: SettingsSource,
+    target: Target,
+    *,
+    dry_run: bool,
+    patience: timedelta,
+    history: Path | None,
+    output: str,
+) -> int:
     """Run a pass and its drains for at most `patience`. Return the exit code.
 
-    In mode Observe, and in a dry run, nothing is written and no lock is taken.
+    In mode Observe, and in a dry run, nothing is written and no lock is taken. Cases that end become lines of
+    `history`; raises OutputError if that file can't be written at the start.
     """
+    kept = CaseHistory(HistoryFile(history), partial(echo, err=True)) if history is not None else None
     settings = settings_from(config, target, SystemClock().now())
     connection = Connection(target.kubeconfig, target.context)
     try:
@@ -72,7 +88,9 @@ def sweep(config: SettingsSource, target: Target, *, dry_run: bool, patience: ti
             plan = rehearse(outside, settings, SystemClock().now())
             _print(to_document(plan, rehearsed=True), output)
             return _exit_code(failed=_broken(plan), struck=_struck(plan))
-        return _act(connection, target, settings, patience, output)
+        clock = SystemClock()
+        acting = Acting(connection, target, settings, clock, None, kept)
+        return _act(acting, clock, patience, output)
     except LockHeld as held:
         _print_locked(held, output)
         return 0
@@ -80,10 +98,9 @@ def sweep(config: SettingsSource, target: Target, *, dry_run: bool, patience: ti
         connection.close()
 
 
-def _act(connection: Connection, target: Target, settings: Settings, patience: timedelta, output: str) -> int:
-    clock, stop, story = SystemClock(), threading.Event(), Story()
+def _act(acting: Acting, clock: Clock, patience: timedelta, output: str) -> int:
+    stop, story = threading.Event(), Story()
     until = clock.now() + patience
-    acting = Acting(connection, target, settings, clock)
     try:
         with ended_by_signals(stop), acting:
             try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from reconciler.clients.kubernetes.lease import Lock
 from reconciler.model.drains import DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
-from reconciler.model.ports import Clock
+from reconciler.model.ports import CaseHistory, Clock
 from reconciler.notifiers.escalations import Escalations
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
@@ -37,9 +39,15 @@ class Acting:
         settings: Settings,
         clock: Clock,
         on_progress: Callable[[DrainProgress], None] | None = None,
+        history: CaseHistory | None = None,
     ) -> None:
-        """Use this connection and these settings; `settings` may be replaced between passes."""
+        """Use this connection and these settings; `settings` may be replaced between passes.
+
+        `history` gets the cases that end.
+        """
         self.settings = settings
+        self._history = history
+        self._leads_since: datetime | None = None
         self._clock = clock
         self._lock = Lock(connection, namespace=target.namespace, identity=identity())
         self._wiring = Wiring(connection, target, self._lock.check)
@@ -53,6 +61,7 @@ class Acting:
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
+        self._leads_since = self._clock.now()
         return self
 
     def __exit__(
@@ -71,7 +80,11 @@ class Acting:
         """Run one pass now; raises LockLost if the lock is no longer ours."""
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
-        outside = self._wiring.to_act(self.settings, self.drainer)
+        outside = replace(
+            self._wiring.to_act(self.settings, self.drainer),
+            history=self._history,
+            itself=replace(self._wiring.itself, leads_since=self._leads_since),
+        )
         done = run_pass(outside, self.settings, self._clock.now())
         self._escalations.report(self.drainer.progress().values(), outside.notifier)
         return done

@@ -23,6 +23,8 @@ class LogEvent(StrEnum):
     NODE = "node"
     FAILED = "failed"
     LATER = "later"
+    CASE = "case"
+    HISTORY_FAILED = "cannot write the history"
     LEADING = "leading"
     STANDING_BY = "standing by"
     PASS_FAILED = "pass failed"

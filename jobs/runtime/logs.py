@@ -90,6 +90,11 @@ class PassLog:
         PassLog.write(LogEvent.PROBE_FAILED, level=Level.ERROR, because=because, traceback=_traceback(error))
 
     @staticmethod
+    def history_failed(because: str) -> None:
+        """Log that cases can't be appended to the file of the history; they are in the log."""
+        PassLog.write(LogEvent.HISTORY_FAILED, level=Level.ERROR, because=because)
+
+    @staticmethod
     def settings_loaded(settings: Settings) -> None:
         """Log which settings apply from now on."""
         PassLog.write(LogEvent.SETTINGS_LOADED, mode=settings.mode.value, settings=_version(settings.version))

@@ -9,7 +9,7 @@ from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
 from reconciler.checks.others_first import next_latest_start, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
-from reconciler.decide.facts import CaseStep, tell
+from reconciler.decide.facts import CaseStep, tell, with_moved
 from reconciler.decide.planned import Decided, node_patch, node_plan, second_patch
 from reconciler.decide.pods import pods_left
 from reconciler.decide.progress import Progress
@@ -179,10 +179,12 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     # The pods do not show what else the drainer waits for, such as the detachment of volumes.
     if found is not None and found.drained and not running(drained):
         stays = KeptPods.of(kept)
-        done = replace(record, drain=replace(drain, done=_ended_at(record, drained, context), kept=stays))
-        return _Step(done, kept=kept, notices=(Notice("MaintenanceDrained", str(stays)),))
+        done = replace(drain, done=_ended_at(record, drained, context), kept=stays)
+        record = replace(with_moved(record, drained, context), drain=done)
+        return _Step(record, kept=kept, notices=(Notice("MaintenanceDrained", str(stays)),))
     if held is None and context.now - drain.since >= settings.drain.timeout:
         again = DrainRecord(context.second, drain.attempt + 1)
+        record = with_moved(record, drained, context)
         message = f"not drained after {settings.drain.timeout}, trying again{_blocked(drained)}"
         return _Step(
             replace(record, drain=again),

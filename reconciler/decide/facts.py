@@ -18,6 +18,7 @@ from reconciler.engine.orders import drain_options
 from reconciler.eviction.survey import Survey
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, reports_start, struck_by
+from reconciler.model.drains import DrainProgress
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseFacts, CaseRecord, Cordon, KnownEvent, PlatformStart, State
@@ -100,7 +101,7 @@ def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
     before, record, view = step.before, step.after, step.view
     over = not view.unknown and not any(event.asks for event in view.present)
     ends = record.state is State.OPERATIONAL and (before.open or over)
-    case = before if ends else _with_deadline(record, step, context)
+    case = before if ends else _with_times(_with_deadline(record, step, context), one.case, context)
     told = one.case
     notices = tuple(_warnings(case, one, step.holds, context))
     known = {notice.reason for notice in notices if _knows(told, notice.reason)}
@@ -175,6 +176,48 @@ def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> 
         return record
     known = record.events or tuple(cases.known(event.event) for event in events if event.asks)
     return replace(record, events=known, facts=replace(record.facts, deadline_passed=context.second))
+
+
+def _with_times(record: CaseRecord, told: CaseRecord, context: PassContext) -> CaseRecord:
+    """Return the record with the time of its first sight and of its first drain.
+
+    `told` is the record as this pass read it. They are set only where the record changes anyway. A case that
+    has facts before it opens was seen earlier, and nobody wrote down when.
+    """
+    facts, announced = record.facts, None
+    if not record.open:
+        return record
+    if told.facts == CaseFacts() and record.state is not told.state:
+        announced = told.since if told.state is State.REQUIRED else context.second if not told.open else None
+    began = record.drain.since if record.drain is not None and told.drain is None else None
+    times = replace(facts, announced=facts.announced or announced, drain_began=facts.drain_began or began)
+    return replace(record, facts=times)
+
+
+def with_moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> CaseRecord:
+    """Return the record with the pods that its drains have moved, at the end of an attempt.
+
+    A process counts only what it drains itself. If another one drained the node in this case, too, the number
+    is not known.
+    """
+    return replace(record, facts=replace(record.facts, moved=_moved(record, drained, context)))
+
+
+def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> int | None:
+    drain, facts, leads = record.drain, record.facts, context.snapshot.leads_since
+    if drain is None or leads is None:
+        return None
+    first = drain.attempt == 1 and drain.since == (facts.drain_began or context.second)
+    if drain.since < leads.replace(microsecond=0) or (facts.moved is None and not first):
+        return None
+    before = facts.moved or 0
+    if drained is not None and drained.finished is None:
+        # This attempt goes on in the next one, with all that it has moved.
+        return before
+    # The drainer shows the drain of an earlier case until the next one begins.
+    if drained is not None and drained.finished is not None and drained.finished >= drain.since:
+        return before + drained.gone
+    return before if drain.since == context.second else None
 
 
 def _knows(told: CaseRecord, reason: str) -> bool:

@@ -54,6 +54,7 @@ def node_plan(
         draining=draining,
         urgency=one.urgency,
         ended=after.ended,
+        uid=node.uid,
     )
 
 

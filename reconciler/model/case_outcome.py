@@ -28,10 +28,25 @@ class CaseResult(StrEnum):
     CANCELLED = "cancelled"
     """The event went away before it started, or was put off."""
 
+    STOPPED = "stopped"
+    """The case ended while its event was still announced, such as after somebody's uncordon."""
+
     @property
     def good(self) -> bool:
         """Whether the node was not struck with pods on it, as far as is known."""
         return self not in (CaseResult.LATE, CaseResult.MISSED)
+
+
+ENDS = tuple(one for one in CaseResult if one is not CaseResult.RUNNING)
+"""The outcomes of cases that have ended."""
+
+
+class InTime(StrEnum):
+    """Whether a node was drained before the platform struck. Lines of the history show the values."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +63,22 @@ class CaseOutcome:
     started: datetime | None = None
     pods: int | None = None
     deadline_passed: datetime | None = None
+
+    @property
+    def in_time(self) -> InTime:
+        """Whether the node was drained before the platform struck; unknown for an event that did not start.
+
+        A node on which no pod had to be evicted counts as drained.
+        """
+        match self.result:
+            case CaseResult.DRAINED:
+                return InTime.YES
+            case CaseResult.MISSED if self.pods is not None:
+                return InTime.NO
+            case CaseResult.LATE if self.started is not None and self.drained is not None:
+                return InTime.YES if self.drained <= self.started or self.pods == 0 else InTime.NO
+            case _:
+                return InTime.UNKNOWN
 
     @property
     def words(self) -> str:
@@ -69,6 +100,9 @@ class CaseOutcome:
                 yield started
             case CaseResult.CANCELLED:
                 yield "cancelled: the event did not start"
+                yield drained
+            case CaseResult.STOPPED:
+                yield "stopped: the event was still announced when the case ended"
                 yield drained
             case CaseResult.RUNNING:
                 yield "running"
@@ -101,6 +135,16 @@ def outcome_of(case: CaseRecord) -> CaseOutcome | None:
         pods=first.pods if first else None,
         deadline_passed=facts.deadline_passed,
     )
+
+
+def outcome_at_end(case: CaseRecord) -> CaseOutcome:
+    """Return the outcome of a case that has ended.
+
+    Nobody knows how an event ends that is still announced and has not started.
+    """
+    found = outcome_of(case) or CaseOutcome(CaseResult.STOPPED)
+    known = case.quiet_since is not None or bool(case.facts.starts)
+    return found if known else replace(found, result=CaseResult.STOPPED)
 
 
 def outcome_of_event(case: CaseRecord, event: KnownEvent, *, ended: bool) -> CaseOutcome | None:

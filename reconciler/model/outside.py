@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from reconciler.model.ports import (
+    CaseHistory,
     ClusterReader,
     ClusterWriter,
     Drains,
@@ -21,11 +23,13 @@ class Self:
     """Where the program runs: the names of its node and of its pod (`namespace/name`), and the pod's UID.
 
     The names are None outside a cluster, the UID is empty if it is not known. Our own node is drained last.
+    `leads_since` is when this process acquired the lock (UTC), None if it has none.
     """
 
     node: str | None = None
     pod: str | None = None
     pod_uid: str = ""
+    leads_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +48,13 @@ class Outside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritableOutside(Outside):
-    """What a pass reads and changes: every writer checks the lock first."""
+    """What a pass reads and changes: every writer checks the lock first.
+
+    `history` gets the cases that end, None if nobody keeps them.
+    """
 
     writer: ClusterWriter
     drainer: Drains
     notifier: Notifier
     machines: Machines | None = None
+    history: CaseHistory | None = None

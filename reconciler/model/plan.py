@@ -255,7 +255,8 @@ class DrainState:
 class NodePlan:
     """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
-    `record` is the profile's data about the node after this pass, `ended` the case that ended with it.
+    `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
+    is the node's, empty in the plan of a node that no longer exists.
     `urgency` is its place in the order of the nodes, None if no event requires a drain.
     """
 
@@ -275,6 +276,7 @@ class NodePlan:
     draining: DrainState = DrainState()
     urgency: Urgency | None = None
     ended: CaseRecord | None = None
+    uid: str = ""
 
     @property
     def outcome(self) -> CaseOutcome | None:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import DrainOrder, DrainProgress
+from reconciler.model.ended_case import EndedCase
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
@@ -79,6 +80,13 @@ class Notifier(Protocol):
 
     def notify(self, notification: Notification) -> None:
         """Send the notice. A failure is logged, not raised; raises LockLost if the lock is not ours."""
+
+
+class CaseHistory(Protocol):
+    """Keeps the cases that have ended. Nothing waits for it, and nothing depends on it."""
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        """Keep the cases that end with a pass, before it closes them. A failure is logged, not raised."""
 
 
 class SourceClient(Protocol):

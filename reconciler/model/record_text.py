@@ -209,17 +209,27 @@ def _facts_out(facts: CaseFacts) -> dict[str, Any]:
         out["deadlinePassed"] = to_text(facts.deadline_passed)
     if facts.warned:
         out["warned"] = list(facts.warned)
+    if facts.announced:
+        out["announced"] = to_text(facts.announced)
+    if facts.drain_began:
+        out["drainBegan"] = to_text(facts.drain_began)
+    if facts.moved is not None:
+        out["moved"] = facts.moved
     return out
 
 
 def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
     starts = tuple(_start_in(one) for one in document.get("starts", ()))
+    moved = document.get("moved")
     if len(starts) > limits.EVENTS:
         raise ValueError(f"{len(starts)} starts are recorded, and {limits.EVENTS} are read")
     return CaseFacts(
         starts,
         from_text(document["deadlinePassed"]) if "deadlinePassed" in document else None,
         tuple(limits.text(str(one)) for one in document.get("warned", ())),
+        from_text(document["announced"]) if "announced" in document else None,
+        from_text(document["drainBegan"]) if "drainBegan" in document else None,
+        None if moved is None else limits.count(moved),
     )
 
 

@@ -118,7 +118,8 @@ class Snapshot:
 
     `readings` and `records` are by node name; a node without a record with its UID has no record. `pods` has
     the nodes whose pods matter to this pass. `skew` is our clock minus the API server's (positive: ours is
-    ahead), None if it is unknown. `own_node` and `own_pod` are where we run, None outside of a cluster.
+    ahead), None if it is unknown. `own_node` and `own_pod` are where we run, None outside of a cluster, and
+    `leads_since` is when this process acquired the lock (UTC), None if it has none.
     `memories` are the valid answers of each enabled polled source, including those of this pass. `published`
     are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
     objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
@@ -138,6 +139,7 @@ class Snapshot:
     skew: timedelta | None = None
     own_node: str | None = None
     own_pod: str | None = None
+    leads_since: datetime | None = None
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     problems: Problems = Problems()

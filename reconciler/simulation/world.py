@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from reconciler.drainer.messages import Limits
 from reconciler.model.drains import DrainProgress
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.outside import WritableOutside
-from reconciler.model.ports import SourceClient
+from reconciler.model.outside import Self, WritableOutside
+from reconciler.model.ports import CaseHistory, SourceClient
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import SkewedClock, VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
@@ -43,6 +43,9 @@ class World:
         """The machine provider of the nodes, None if there is none."""
         self.clients: dict[str, SourceClient] = {}
         """The clients of polled sources, by the source's name."""
+        self.history: CaseHistory | None = None
+        """What keeps the cases that end, None if nobody does."""
+        self._leads_since = start
         self._limits = limits
         self._on_progress = on_progress
         self._latency = latency
@@ -58,6 +61,8 @@ class World:
             notifier=self.api,
             clients=self.clients,
             machines=self.machines,
+            history=self.history,
+            itself=Self(leads_since=self._leads_since),
         )
 
     @property
@@ -78,6 +83,7 @@ class World:
         """Kill the process and start another one, which has nothing in memory."""
         self.drainer.kill()
         self.drainer = self._new_drainer()
+        self._leads_since = self.ours.now()
 
     def _new_drainer(self) -> SteppedDrainer:
         return SteppedDrainer(

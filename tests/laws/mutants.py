@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.cloud_rules import CLOUD_RULES
 from tests.laws.drain_rules import DRAIN_RULES
+from tests.laws.history_rules import HISTORY_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.outcome_rules import OUTCOME_RULES
@@ -1010,6 +1011,7 @@ MUTANTS = (
     *SLOT_RULES,
     *WAITING_RULES,
     *OUTCOME_RULES,
+    *HISTORY_RULES,
     *POOL_RULES,
     *RIGHTS_RULES,
     *REQUEST_RULES,

@@ -55,6 +55,9 @@ def test_every_part_comes_back() -> None:
             (PlatformStart(known(ids=("A1",)), NOW, 3), PlatformStart(known(Kind.REDEPLOY), NOW)),
             NOW,
             ("MaintenanceMissed",),
+            announced=NOW,
+            drain_began=NOW,
+            moved=0,
         ),
     )
     record = Record("uid-a").with_case("default", case, NOW).with_case("other", builders.record(), NOW)

@@ -30,6 +30,8 @@ budget: {{maxUnavailable: 1, spacing: 1s}}
 uncordon: {{settle: 0s}}
 """
 TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+# Only the process that drains a node counts the pods that leave, and the count is lost with it.
+MOVED = re.compile(r',"moved":\d+')
 # More processes than this are not killed sooner. Those that finish only wait, so all of them run at once.
 AT_ONCE = 4
 
@@ -72,11 +74,11 @@ def sweep(programs: Programs, lane: Lane, folder: Path, cut: Cut | None = None) 
 
 
 def end_state(scene: Scene, lane: Lane) -> Object:
-    """All that is ours in the lane, times and UIDs aside, and the pods that are left."""
+    """All that is ours in the lane, and the pods that are left; times, UIDs and counts of a process aside."""
     node = scene.api.get("nodes", lane.node)
     metadata = node["metadata"]
     ours = {
-        key: TIME.sub("<time>", value).replace(metadata["uid"], "<uid>")
+        key: MOVED.sub("", TIME.sub("<time>", value)).replace(metadata["uid"], "<uid>")
         for key, value in {**metadata["labels"], **metadata["annotations"]}.items()
         if key.startswith(PREFIX)
     }

@@ -1,0 +1,73 @@
+"""`reconciler history`: sums up the cases that have ended."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from jobs import options
+from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
+from jobs.runtime.terminal import echo, width
+from reconciler.report.document import as_json
+from reconciler.report.history import to_document
+from reconciler.report.history_text import as_text
+
+BROKEN = 1
+"""The exit code if a line could not be read."""
+
+
+@click.command("history")
+@click.argument(
+    "files",
+    metavar="FILE…",
+    nargs=-1,
+    required=True,
+    type=click.Path(allow_dash=True, path_type=Path),
+)
+@click.option("--since", type=options.DURATION, help="Only cases that ended in this time, such as 30d.")
+@options.output
+def command(files: tuple[Path, ...], since: timedelta | None, output: str) -> int:
+    """Sum up the cases that have ended, from files of --history or from logs of serve.
+
+    FILE - is stdin: kubectl logs --namespace node-maintenance deployment/reconciler | reconciler history -
+    """
+    return history(files, since=since, output=output)
+
+
+def history(files: tuple[Path, ...], *, since: timedelta | None, output: str) -> int:
+    """Print the sum of the cases in these files. Return the exit code: 1 if a line could not be read."""
+    now = datetime.now(UTC)
+    begin = now - since if since is not None else None
+    lines = HistoryLines(begin)
+    for path in files:
+        _read(path, lines)
+    for mistake in lines.mistakes:
+        echo(str(mistake), err=True)
+    unnamed = lines.counts["broken"] - len(lines.mistakes)
+    if unnamed:
+        echo(f"and {unnamed} more lines that can't be read", err=True)
+    document = {
+        **to_document(lines.cases, begin, now),
+        "lines": lines.counts,
+        "brokenLines": [
+            {"file": one.file, "line": one.number, "because": one.because} for one in lines.mistakes
+        ],
+    }
+    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
+    return BROKEN if lines.counts["broken"] else 0
+
+
+def _read(path: Path, lines: HistoryLines) -> None:
+    name = "stdin" if str(path) == "-" else str(path)
+    try:
+        with click.open_file(str(path), "rb") as file:
+            lines.read(name, file)
+    except OSError as error:
+        raise click.FileError(name, error.strerror or str(error)) from error
+    except TooManyCases as error:
+        message = (
+            f"more than {MOST_CASES} cases are too many to sum up at once; name fewer files, or use --since"
+        )
+        raise click.UsageError(message) from error

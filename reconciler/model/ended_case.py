@@ -1,0 +1,139 @@
+"""A case that has ended, as the history keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.model import limits
+from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime, outcome_at_end
+from reconciler.model.plan import NodePlan
+from reconciler.model.record import CaseRecord, KnownEvent, State
+
+
+@dataclass(frozen=True, slots=True)
+class CasePlace:
+    """The node of a case, with its UID, its zone and its pool; what is not known is empty."""
+
+    node: str
+    uid: str
+    zone: str = ""
+    pool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTimes:
+    """The moments of a case in UTC, None where they are not known.
+
+    `case_start` is the first moment that its record has. `announced` is when a pass first saw it,
+    `not_before` the earliest date of its events. `planned` is the planned start of its drain, `started` the
+    start, `drained` the end. `gone` is when its events were gone. `uncordoned` is when the node was
+    uncordoned, None if it was not cordoned or stayed cordoned. `ended` is when the case was closed.
+    """
+
+    case_start: datetime
+    ended: datetime
+    announced: datetime | None = None
+    not_before: datetime | None = None
+    planned: datetime | None = None
+    started: datetime | None = None
+    drained: datetime | None = None
+    gone: datetime | None = None
+    uncordoned: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCase:
+    """A case that has ended: what was announced, what was done, and whether it was in time.
+
+    `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.
+    `pods_moved` are the pods that left in its drains. `pods_left` are those that a drain kept, and for a
+    missed node those that the platform met. Both are None if they are not known. `why` is a sentence.
+    """
+
+    place: CasePlace
+    times: CaseTimes
+    kind: str
+    sources: tuple[str, ...]
+    outcome: CaseResult
+    in_time: InTime
+    why: str
+    pods_moved: int | None = None
+    pods_left: int | None = None
+
+    @property
+    def identity(self) -> tuple[str, datetime]:
+        """What two lines about one case have in common: the node's UID, and the start of the case."""
+        return (self.place.uid or self.place.node, self.times.case_start)
+
+
+def ended_case(plan: NodePlan, now: datetime) -> EndedCase | None:
+    """Return the case that ends with a node's plan at `now` (aware, UTC), None if none does."""
+    case = plan.ended
+    if case is None:
+        return None
+    outcome = outcome_at_end(case)
+    event = max(case.events, key=_disruptive, default=None)
+    return EndedCase(
+        place=CasePlace(plan.node, plan.uid, plan.zone, plan.pool),
+        times=_times(case, plan, now.replace(microsecond=0)),
+        kind=_name(event) if event is not None else "",
+        sources=tuple(sorted({source for one in case.events for source in one.sources})),
+        outcome=outcome.result,
+        in_time=outcome.in_time,
+        why=_why(outcome, plan),
+        pods_moved=case.facts.moved,
+        pods_left=_left(case, outcome),
+    )
+
+
+def _times(case: CaseRecord, plan: NodePlan, ended: datetime) -> CaseTimes:
+    facts, drain = case.facts, case.drain
+    first = (facts.announced, facts.deadline_passed, facts.drain_began, case.since)
+    known = [moment for moment in (*first, *(one.at for one in facts.starts)) if moment is not None]
+    start = min(known, default=ended)
+    # A record of an earlier version has only the start of the last attempt.
+    began = drain.since if drain is not None and drain.attempt == 1 else None
+    opened = plan.before is State.IN_MAINTENANCE and _opened(plan)
+    return CaseTimes(
+        case_start=start,
+        ended=ended,
+        announced=facts.announced
+        or (start if case.state is State.REQUIRED and start == case.since else None),
+        not_before=min((one.not_before for one in case.events if one.not_before is not None), default=None),
+        started=facts.drain_began or began,
+        drained=drain.done if drain is not None else None,
+        gone=case.quiet_since,
+        uncordoned=ended if opened else None,
+    )
+
+
+def _opened(plan: NodePlan) -> bool:
+    """Whether pods may run on the node after the pass, because of it or of a person before it."""
+    write = plan.todo.write
+    return not plan.unschedulable or (write is not None and write.unschedulable is False)
+
+
+def _disruptive(event: KnownEvent) -> tuple[int, bool]:
+    return (event.kind.severity, bool(event.condition))
+
+
+def _name(event: KnownEvent) -> str:
+    return event.condition or event.kind.value
+
+
+def _why(outcome: CaseOutcome, plan: NodePlan) -> str:
+    because = "; ".join(step.because for step in plan.transitions if step.because)
+    said = (
+        f"{outcome.words}; {because}" if outcome.result is CaseResult.STOPPED and because else outcome.words
+    )
+    return limits.text(said)
+
+
+def _left(case: CaseRecord, outcome: CaseOutcome) -> int | None:
+    """Return how many pods were left on the node, None if that is not known."""
+    done = case.drain is not None and case.drain.done is not None
+    kept = case.drain.kept.count if case.drain is not None and done else None
+    if outcome.result is CaseResult.MISSED:
+        return None if outcome.pods is None else outcome.pods + (kept or 0)
+    return outcome.pods if kept is None else kept

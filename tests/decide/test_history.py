@@ -1,0 +1,319 @@
+"""Each case, when it ends, is kept once with what is known of it, and at least once after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from reconciler.model.case_outcome import CaseResult, InTime
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.event import Kind
+from reconciler.model.node import Node
+from reconciler.model.pod import Pod
+from reconciler.simulation.api import Call, Killed
+from tests.laws.histories import History
+from tests.support import builders
+from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published
+from tests.support.strategies import rfc1123
+from tests.support.worlds import world_of
+
+OPEN = "budget: {maxUnavailable: 100%}"
+CLOSED = "budget: {maxUnavailable: 0}"
+NOTHING = published(vm="vm")
+
+
+@dataclass(slots=True)
+class Kept:
+    """A history in memory."""
+
+    cases: list[EndedCase] = field(default_factory=list)
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        self.cases += cases
+
+    @property
+    def case(self) -> EndedCase:
+        (only,) = self.cases
+        return only
+
+
+class Broken:
+    """A history that breaks its promise, and raises."""
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        raise RuntimeError(f"{len(cases)} cases")
+
+
+def history(
+    text: str = OPEN,
+    *,
+    mode: str = "Enforce",
+    pods: Iterable[Pod] = (pod("web-1"), pod("web-2")),
+    on: Node | None = None,
+) -> tuple[History, Kept]:
+    scene = History(
+        world_of([on or node("a", zone="1", pool="np")], pods), builders.settings(text, mode=mode)
+    )
+    kept = Kept()
+    scene.world.history = kept
+    return scene, kept
+
+
+def imds(status: str = "Scheduled", kind: Kind = Kind.REBOOT, *, ahead: float = 20, id_: str = "A1") -> str:
+    date = rfc1123(NOW + minutes(ahead)) if status == "Scheduled" else ""
+    event = {"EventId": id_, "EventType": kind, "EventStatus": status, "NotBefore": date}
+    return published(event, vm="vm")
+
+
+def play(scene: History, *steps: str | None, wait: float = 2, passes: int = 4) -> None:
+    """Let the agent publish each step, and run passes after it."""
+    for step in steps:
+        scene.cluster.annotate("a", IMDS, step)
+        for _ in range(passes):
+            scene.look()
+            scene.wait(minutes(wait))
+
+
+def test_a_case_is_kept_with_all_of_its_facts() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+    case = kept.case
+
+    assert (case.place.node, case.place.uid, case.place.zone, case.place.pool) == ("a", "uid-a", "1", "np")
+    assert (case.kind, case.sources) == ("Reboot", ("imds",))
+    assert (case.outcome, case.in_time) == (CaseResult.DRAINED, InTime.YES)
+    assert (case.pods_moved, case.pods_left) == (2, 0)
+    assert "in time: drained at 2026-11-21T12:0" in case.why
+    times = case.times
+    assert (times.announced, times.case_start, times.started) == (NOW, NOW, NOW)
+    assert times.not_before == NOW + minutes(20)
+    assert times.drained == NOW + minutes(2)
+    assert times.gone == NOW + minutes(16)
+    assert times.uncordoned == times.ended
+    assert times.gone < times.ended <= NOW + minutes(24)
+
+
+def test_a_case_that_waits_was_announced_when_it_was_first_seen() -> None:
+    scene, kept = history("budget: {maxUnavailable: 100%}\nwindows: [{start: '13:00', end: '15:00'}]")
+    play(scene, imds(ahead=300), wait=20)
+    play(scene, imds("Started"), NOTHING, wait=5)
+
+    times = kept.case.times
+    assert (times.announced, times.case_start) == (NOW, NOW)
+    assert times.started == NOW + minutes(60)
+
+
+def test_a_missed_node_has_the_pods_that_the_platform_met() -> None:
+    scene, kept = history(CLOSED)
+    play(scene, imds(), imds("Started"), NOTHING)
+    case = kept.case
+
+    assert (case.outcome, case.in_time) == (CaseResult.MISSED, InTime.NO)
+    assert (case.pods_moved, case.pods_left) == (None, 2)
+    assert (case.times.started, case.times.drained, case.times.uncordoned) == (None, None, None)
+    assert "while 2 pods that had to be evicted were on the node" in case.why
+
+
+def test_a_case_that_a_mode_never_let_begin_is_kept_and_its_first_sight_is_not_known() -> None:
+    scene, kept = history(mode="Finish")
+    play(scene, imds("Started"), NOTHING)
+    case = kept.case
+
+    assert (case.outcome, case.times.announced) == (CaseResult.MISSED, None)
+    assert case.times.case_start == NOW
+
+
+def test_an_event_that_is_called_off_is_neither_in_time_nor_late() -> None:
+    scene, kept = history()
+    play(scene, imds(), NOTHING)
+
+    assert (kept.case.outcome, kept.case.in_time) == (CaseResult.CANCELLED, InTime.UNKNOWN)
+
+
+def test_after_somebodys_uncordon_nobody_knows_how_the_event_ends() -> None:
+    scene, kept = history()
+    play(scene, imds(), passes=2)
+    scene.cluster.cordon("a", on=False)
+    play(scene, imds(), passes=1)
+    case = kept.case
+
+    assert (case.outcome, case.in_time) == (CaseResult.STOPPED, InTime.UNKNOWN)
+    assert "someone uncordoned the node" in case.why
+    assert case.times.gone is None
+    assert case.times.uncordoned == case.times.ended
+
+
+def test_a_cordon_of_somebody_else_stays_and_the_case_has_no_uncordon() -> None:
+    scene, kept = history(on=node("a", unschedulable=True))
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.outcome is CaseResult.DRAINED
+    assert kept.case.times.uncordoned is None
+
+
+def test_a_request_that_is_drained_after_its_date_is_of_unknown_timeliness() -> None:
+    scene, kept = history(pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    date = (NOW + minutes(1)).isoformat()
+    scene.cluster.annotate("a", REQUEST, f'{{"kind":"Reboot","notBefore":"{date}"}}')
+    play(scene, NOTHING)
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    scene.cluster.annotate("a", REQUEST, None)
+    play(scene, NOTHING, wait=5)
+
+    assert kept.case.sources == ("request",)
+    assert kept.case.in_time is not InTime.YES
+
+
+def test_the_most_disruptive_kind_names_the_case() -> None:
+    scene, kept = history()
+    scene.cluster.annotate("a", REQUEST, '{"kind":"Redeploy"}')
+    play(scene, imds(), wait=1)
+    scene.cluster.annotate("a", REQUEST, None)
+    play(scene, imds("Started"), NOTHING)
+
+    assert kept.case.kind == "Reboot"
+
+
+def test_pods_that_a_setting_keeps_are_left() -> None:
+    scene, kept = history(pods=(pod("web"), pod("cache", empty_dir=True)))
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert (kept.case.pods_moved, kept.case.pods_left) == (1, 1)
+
+
+def test_the_pods_of_a_drain_that_two_processes_carried_out_are_not_counted() -> None:
+    scene, kept = history(pods=(pod("web"), pod("stuck", deleting_until=NOW)))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    play(scene, imds())
+    scene.wait(minutes(1))
+    scene.world.restart()
+    play(scene, imds(), passes=1)
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.outcome is CaseResult.DRAINED
+    assert kept.case.pods_moved is None
+
+
+def test_the_pods_of_two_attempts_are_counted_together() -> None:
+    scene, kept = history(
+        f"{OPEN}\ndrain: {{timeout: 3m}}", pods=(pod("web"), pod("stuck", deleting_until=NOW))
+    )
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    # The second attempt begins with the third pass.
+    play(scene, imds(), passes=3)
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.times.started == NOW
+    assert kept.case.pods_moved == 2
+
+
+def test_the_drain_of_an_earlier_case_moved_nothing_in_this_one() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+    play(scene, imds(ahead=60, id_="B2"), imds("Started", id_="B2"), NOTHING)
+
+    assert [case.pods_moved for case in kept.cases] == [2, 0]
+    assert kept.cases[0].identity != kept.cases[1].identity
+
+
+def test_a_drain_that_finds_no_pod_has_moved_none() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+    # The platform has started, so the pass reads the pods at once, and the drain ends as it begins.
+    play(scene, imds("Started", id_="B2"), NOTHING)
+
+    assert [case.pods_moved for case in kept.cases] == [2, 0]
+
+
+def test_a_case_that_has_facts_before_it_opens_was_seen_earlier() -> None:
+    scene, kept = history(mode="Finish")
+    play(scene, imds(ahead=10), passes=1)
+    # The case opens with this pass, and its drain begins with a later one.
+    scene.settings = builders.settings(CLOSED)
+    play(scene, imds(ahead=10), passes=1)
+    scene.settings = builders.settings(OPEN)
+    play(scene, imds(ahead=10), imds("Started"), NOTHING)
+
+    assert kept.case.times.announced is None
+    assert kept.case.times.case_start == NOW
+    assert kept.case.times.started == NOW + minutes(4)
+
+
+def test_a_waiting_case_of_an_earlier_version_was_announced_when_it_began_to_wait() -> None:
+    scene, kept = history(CLOSED)
+    play(scene, imds(), passes=1)
+    forget(scene)
+    scene.settings = builders.settings(OPEN)
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert (kept.case.times.announced, kept.case.times.started) == (NOW, NOW + minutes(2))
+
+
+def test_a_history_that_fails_harms_no_pass() -> None:
+    scene, _ = history()
+    scene.world.history = Broken()
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert not scene.cluster.nodes["a"].unschedulable
+    assert builders.RECORD not in scene.cluster.nodes["a"].annotations
+
+
+def test_a_record_of_an_earlier_version_keeps_what_it_knows() -> None:
+    scene, kept = history()
+    play(scene, imds(), passes=1)
+    forget(scene)
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    times = kept.case.times
+    assert (times.announced, times.started, times.case_start) == (None, NOW, NOW)
+    assert kept.case.pods_moved is None
+
+
+def forget(scene: History) -> None:
+    """Let the record be as a program wrote it that knows nothing of these facts."""
+    held = builders.case_of(scene.cluster.nodes["a"])
+    facts = replace(held.facts, announced=None, drain_began=None, moved=None)
+    fresh = builders.held_node(replace(held, facts=facts))
+    scene.cluster.annotate("a", builders.RECORD, fresh.annotations[builders.RECORD])
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", range(1, 7))
+def test_killed_anywhere_a_case_is_kept_at_least_once_and_each_time_as_the_same(
+    number: int, when: str
+) -> None:
+    scene, kept = history()
+    died = 0
+
+    def kill(call: Call) -> None:
+        nonlocal died
+        if not died and call.number == number:
+            died += 1
+            raise Killed
+
+    if when == "before":
+        scene.api.before_write = kill
+    else:
+        scene.api.after_write = kill
+    for step in (imds(), imds("Started"), NOTHING):
+        scene.cluster.annotate("a", IMDS, step)
+        for _ in range(4):
+            try:
+                scene.look()
+            except Killed:
+                scene.world.restart()
+            scene.wait(timedelta(minutes=2))
+
+    assert died == 1
+    assert len({case.identity for case in kept.cases}) == 1
+    assert kept.cases[-1].outcome is CaseResult.DRAINED
+    assert not scene.cluster.nodes["a"].unschedulable

@@ -1,0 +1,115 @@
+"""The file of --history: a clear error at the start, whole lines, and no harm later."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from jobs.cli import main
+from jobs.runtime.case_history import CaseHistory, HistoryFile
+from reconciler.errors import OutputError
+from reconciler.model.case_line import from_fields
+from tests.support.ended import ended
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def kept(path: Path, troubles: list[str] | None = None, *, log: bool = False) -> CaseHistory:
+    return CaseHistory(HistoryFile(path), (troubles if troubles is not None else []).append, log=log)
+
+
+def test_each_case_is_a_line_behind_those_that_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    kept(path).keep([ended("a"), ended("b")])
+    kept(path).keep([ended("c")])
+    found = [json.loads(line) for line in lines(path)]
+
+    assert [from_fields(one) for one in found] == [ended("a"), ended("b"), ended("c")]
+    assert {one["event"] for one in found} == {"case"}
+
+
+def test_a_line_that_was_cut_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_text('{"event": "ca', encoding="utf-8")
+    kept(path).keep([ended()])
+    cut, whole = lines(path)
+
+    assert cut == '{"event": "ca'
+    assert from_fields(json.loads(whole)) == ended()
+
+
+def test_a_file_that_is_moved_away_begins_again(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    history = kept(path)
+    history.keep([ended("a")])
+    path.rename(tmp_path / "history.1")
+    history.keep([ended("b")])
+
+    assert (len(lines(tmp_path / "history.1")), len(lines(path))) == (1, 1)
+
+
+def test_a_write_that_fails_is_reported_once_and_the_next_one_tried(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    troubles: list[str] = []
+    history = kept(path, troubles)
+    path.unlink()
+    path.mkdir()
+    history.keep([ended("a")])
+    history.keep([ended("b")])
+    assert troubles == [f"{path}: can't be written: Is a directory"]
+
+    path.rmdir()
+    history.keep([ended("c")])
+    path.unlink()
+    path.mkdir()
+    history.keep([ended("d")])
+
+    assert len(troubles) == 2
+
+
+def test_a_disk_that_takes_a_part_of_a_line_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "history.jsonl"
+    troubles: list[str] = []
+    history = kept(path, troubles)
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda file, data: write(file, data[:10]))
+        history.keep([ended("a")])
+    history.keep([ended("b")])
+
+    assert troubles == [f"{path}: can't be written: only a part of the line was written"]
+    assert [len(line) > 10 for line in lines(path)] == [False, True]
+
+
+def test_a_pipe_that_nobody_reads_is_an_error_and_no_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(OutputError, match=r"pipe: can't be written: "):
+        HistoryFile(tmp_path / "pipe")
+
+
+def test_the_log_has_each_case_with_or_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    CaseHistory(None, lambda _: None, log=True).keep([ended("a"), ended("b")])
+
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["event"], one["node"]) for one in found] == [("case", "a"), ("case", "b")]
+
+
+@pytest.mark.parametrize("command", ["sweep", "serve"])
+def test_a_file_that_cannot_be_written_ends_the_command_before_it_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (tmp_path / "maintenance.yaml").touch()
+    where = ["--config", str(tmp_path / "maintenance.yaml"), "--kubeconfig", "/no/such/file"]
+
+    assert main([command, *where, "--history", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"{tmp_path}: can't be written: Is a directory\n"
+    assert main([command, *where, "--history", str(tmp_path / "no" / "file")]) == 2
+    assert "does not exist; create it with: mkdir -p" in capsys.readouterr().err

@@ -1,0 +1,134 @@
+"""The rules of the history: what a case keeps, when it is kept, and how its lines are read."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_FACTS = "reconciler/decide/facts.py"
+_OUTCOME = "reconciler/model/case_outcome.py"
+_FILE = "jobs/runtime/case_history.py"
+_LINES = "jobs/runtime/history_lines.py"
+_CASES = "tests/decide/test_history.py"
+
+HISTORY_RULES = (
+    Mutant(
+        0,
+        "a case that ends is kept",
+        "reconciler/act.py",
+        "    _keep(plan, outside.history)\n",
+        "",
+        _CASES,
+    ),
+    Mutant(
+        0,
+        "the first sight of a case is recorded",
+        _FACTS,
+        "context.second if not told.open else None",
+        "None",
+        _CASES,
+    ),
+    Mutant(
+        0,
+        "a case that has facts before it opens was seen earlier",
+        _FACTS,
+        "if told.facts == CaseFacts() and record.state is not told.state:",
+        "if record.state is not told.state:",
+        _CASES,
+    ),
+    Mutant(
+        0,
+        "a process counts only the pods that it moved itself",
+        _FACTS,
+        "if drain.since < leads.replace(microsecond=0) or (facts.moved is None and not first):",
+        "if facts.moved is None and not first:",
+        _CASES,
+    ),
+    Mutant(
+        0,
+        "the drain of an earlier case moved nothing in this one",
+        _FACTS,
+        " and drained.finished >= drain.since:",
+        ":",
+        _CASES,
+    ),
+    Mutant(
+        0,
+        "of an event that is still announced nobody knows the end",
+        _OUTCOME,
+        "known = case.quiet_since is not None or bool(case.facts.starts)",
+        "known = True",
+        "tests/model/test_case_outcome.py",
+    ),
+    Mutant(
+        0,
+        "a drain that ended after the start was not in time",
+        _OUTCOME,
+        "return InTime.YES if self.drained <= self.started or self.pods == 0 else InTime.NO",
+        "return InTime.YES",
+        "tests/model/test_case_outcome.py",
+    ),
+    Mutant(
+        0,
+        "pods that nobody counted are not known to be met",
+        _OUTCOME,
+        "case CaseResult.MISSED if self.pods is not None:",
+        "case CaseResult.MISSED:",
+        "tests/model/test_case_outcome.py",
+    ),
+    Mutant(
+        0,
+        "a cordon that stays is no uncordon",
+        "reconciler/model/ended_case.py",
+        "return not plan.unschedulable or (write is not None and write.unschedulable is False)",
+        "return True",
+        _CASES,
+    ),
+    Mutant(
+        0,
+        "a line that was cut does not spoil the next one",
+        _FILE,
+        'start = "\\n" if regular and _is_cut(file) else ""',
+        'start = ""',
+        "tests/jobs/test_case_history.py",
+    ),
+    Mutant(
+        0,
+        "a line that is only half written is a failure",
+        _FILE,
+        "if os.write(file, data) != len(data):",
+        "if os.write(file, data) == 0:",
+        "tests/jobs/test_case_history.py",
+    ),
+    Mutant(
+        0,
+        "a history that can't be written harms no pass",
+        _FILE,
+        "        except OSError as error:\n            self._failed(",
+        "        except KeyError as error:\n            self._failed(",
+        "tests/jobs/test_case_history.py",
+    ),
+    Mutant(
+        0,
+        "the last line about a case counts",
+        _LINES,
+        "            if case.times.ended < before.times.ended:\n                return\n",
+        "",
+        "tests/jobs/test_history.py",
+    ),
+    Mutant(
+        0,
+        "a line has a limit",
+        _LINES,
+        'raise ValueError(f"it is longer than {LONGEST_LINE} bytes")',
+        "return",
+        "tests/jobs/test_history.py",
+    ),
+    Mutant(
+        0,
+        "a clock that went back makes no negative hours",
+        "reconciler/report/history.py",
+        "max(end - start, timedelta())",
+        "end - start",
+        "tests/report/test_history.py",
+    ),
+)

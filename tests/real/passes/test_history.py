@@ -1,0 +1,100 @@
+"""A case that is played on the real API server writes its line, also if a process is killed in between."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli import main
+from tests.real.passes.processes import ENFORCE, Done, Programs
+from tests.real.passes.scene import Scene
+from tests.support.fakes.proxy import Cut, Proxy
+
+Object = dict[str, Any]
+
+
+def lines(path: Path) -> list[Object]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def summed(path: Path, capsys: pytest.CaptureFixture[str]) -> Object:
+    """The sum of the file, as `reconciler history` prints it."""
+    assert main(["history", str(path), "--output", "json"]) == 0
+    found: Object = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_sweep_appends_the_line_of_a_case_when_it_ends(
+    scene: Scene, programs: Programs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "history.jsonl"
+    node = scene.node()
+    scene.workload("web", node, replicas=2)
+
+    def sweep(tell: Callable[[], None]) -> Done:
+        tell()
+        return programs.sweep("--history", str(file))
+
+    done = [
+        sweep(lambda: scene.condition_tells(node)),
+        sweep(lambda: scene.condition_tells(node, status="Started")),
+    ]
+    assert lines_or_none(file) == []
+    done.append(sweep(lambda: scene.condition_silent(node)))
+
+    assert [one.code for one in done] == [0, 0, 0], [one.err for one in done]
+    assert scene.is_untouched(node)
+    (case,) = lines(file)
+    assert (case["event"], case["node"], case["kind"]) == ("case", node, "Reboot")
+    assert case["uid"] == scene.api.get("nodes", node)["metadata"]["uid"]
+    assert (case["outcome"], case["inTime"]) == ("drained", "yes")
+    assert (case["podsMoved"], case["podsLeft"]) == (2, 0)
+    times = [case[key] for key in ("announced", "started", "drained", "gone", "uncordoned")]
+    assert all(times)
+    assert times == sorted(times)
+    assert summed(file, capsys)["total"]["shareInTime"] == 1
+
+
+def lines_or_none(path: Path) -> list[Object]:
+    return lines(path) if path.exists() else []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_killed_beside_the_uncordon_the_case_is_in_the_file_and_counts_once(
+    scene: Scene, programs: Programs, tmp_path: Path, capsys: pytest.CaptureFixture[str], before: bool
+) -> None:
+    programs.configure(ENFORCE)
+    file = tmp_path / "history.jsonl"
+    node = scene.node()
+    scene.workload("web", node)
+    scene.condition_tells(node)
+    assert programs.sweep().code == 0
+    scene.condition_silent(node)
+
+    killed = cut_sweep(programs, tmp_path, file, before)
+    assert any(re.fullmatch("PATCH .*/nodes/.*", one.split("?")[0]) for one in killed)
+    assert len(lines(file)) == 1
+    assert scene.is_untouched(node) is not before
+    assert programs.sweep("--history", str(file)).code == 0
+
+    assert scene.is_untouched(node)
+    assert len(lines(file)) == (2 if before else 1)
+    document = summed(file, capsys)
+    assert document["total"]["cases"] == 1
+    assert document["lines"]["repeated"] == (1 if before else 0)
+
+
+def cut_sweep(programs: Programs, folder: Path, file: Path, before: bool) -> list[str]:
+    """Run a sweep that is killed at its first write of a node; the writes that it tried."""
+    with Proxy(programs.kubeconfig, Cut(2, before)) as proxy:
+        kubeconfig = proxy.write_kubeconfig(folder / "cut.kubeconfig")
+        process = programs.start("sweep", "--history", str(file), kubeconfig=kubeconfig)
+        proxy.ends(process.kill)
+        assert process.wait().code == -9
+    return proxy.writes
