@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.model import limits
 from reconciler.model.assessment import Assessment, NodeAssessment
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.moments import to_text
+from reconciler.model.own_times import own_times
 from reconciler.model.problems import internal
 from reconciler.model.record import SAME_MOMENT
 from reconciler.model.snapshot import Snapshot
@@ -19,13 +20,15 @@ from reconciler.model.snapshot import Snapshot
 def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     """Return the events of every node, from the readings of all sources.
 
-    A reading whose heartbeat is too old becomes unknown, because its writer may no longer run.
+    A reading whose heartbeat is too old becomes unknown, because its writer may no longer run. So does one
+    that reports no event, with a heartbeat that is far in the future: nobody knows how old it is.
     """
+    latest = own_times(now, snapshot.skew).latest
     nodes: dict[str, NodeAssessment] = {}
     absent: Counter[str] = Counter()
     for node in snapshot.nodes:
         try:
-            found = _assess_node(node.name, snapshot.readings.get(node.name, ()), now)
+            found = _assess_node(node.name, snapshot.readings.get(node.name, ()), now, latest)
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             found = NodeAssessment(problem=internal(f"node {node.name} can't be assessed", error))
         nodes[node.name] = found
@@ -37,8 +40,8 @@ def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     return Assessment(nodes, notes)
 
 
-def _assess_node(node: str, readings: tuple[Reading, ...], now: datetime) -> NodeAssessment:
-    judged = _limited(tuple(_judge_age(reading, now) for reading in readings))
+def _assess_node(node: str, readings: tuple[Reading, ...], now: datetime, latest: datetime) -> NodeAssessment:
+    judged = _limited(tuple(_judge_age(reading, now, latest) for reading in readings))
     signals = [signal for reading in judged for signal in reading.signals]
     return NodeAssessment(join(node, signals) if signals else (), judged)
 
@@ -64,13 +67,23 @@ def _limited(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
     )
 
 
-def _judge_age(reading: Reading, now: datetime) -> Reading:
-    until = reading.believed_until
-    if reading.answer is Answer.UNKNOWN or reading.as_of is None or until is None or now <= until:
+def _judge_age(reading: Reading, now: datetime, latest: datetime) -> Reading:
+    """Return the reading, as unknown if its heartbeat is too old, or too far after the `latest` moment."""
+    written, stale_after, until = reading.as_of, reading.stale_after, reading.believed_until
+    if reading.answer is Answer.UNKNOWN or written is None or stale_after is None or until is None:
         return reading
-    minutes = int((now - reading.as_of).total_seconds() // 60)
-    because = f"its last heartbeat is {minutes} minutes old"
-    return replace(reading, answer=Answer.UNKNOWN, signals=(), because=because)
+    if now > until:
+        age = f"{_minutes(now - written)} minutes old"
+    elif reading.answer is Answer.NO_EVENT and written - stale_after > latest:
+        # It would be valid for longer than any other. An event is acted on, whatever the clock.
+        age = f"{_minutes(written - now)} minutes in the future: check the clock of the node"
+    else:
+        return reading
+    return replace(reading, answer=Answer.UNKNOWN, signals=(), because=f"its last heartbeat is {age}")
+
+
+def _minutes(age: timedelta) -> int:
+    return int(age.total_seconds() // 60)
 
 
 def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:

@@ -16,6 +16,7 @@ from reconciler.model.event import Reading
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
+from reconciler.model.own_times import own_times
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import ClusterReader, MachineReader, SourceClient
@@ -65,7 +66,10 @@ def observe(
     reader = outside.reader
     gaps = Gaps(rehearsed)
     needed = sources.wants(settings)
-    nodes = reader.nodes(_wanted(needed, settings, capacity=capacity))
+    read = reader.nodes(_wanted(needed, settings, capacity=capacity))
+    # After the list: the answer of the API server shows how far our own clock is off.
+    times = own_times(now, reader.skew())
+    nodes = tuple(node.believed(times) for node in read)
     agents = _agents(reader, gaps) if needed.agents else Agents()
     remediator = _remediator(reader, gaps) if needed.remediator else Remediator()
     records, node_problems = _records(nodes, settings.keys.prefix)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reconciler.model import limits
+from reconciler.model.own_times import OwnTimes
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 OS_LABEL = "kubernetes.io/os"
@@ -106,6 +107,19 @@ class Condition:
                 object.__setattr__(self, name, None)
                 object.__setattr__(self, "unreadable", (*self.unreadable, name))
 
+    def believed(self, times: OwnTimes) -> Condition:
+        """Return the condition without a transition in the future, which would delay what waits for its age.
+
+        A clock that is ahead writes the heartbeat, too, so the time between the two is right. If the clock
+        was set back since, nothing says when the condition changed: the transition becomes None.
+        """
+        changed, beat = self.transition, self.heartbeat
+        if changed is None or changed <= times.latest:
+            return self
+        if beat is None or beat < changed:
+            return replace(self, transition=None)
+        return replace(self, transition=max(times.now - (beat - changed), limits.EARLIEST))
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -126,6 +140,11 @@ class Node:
     conditions: tuple[Condition, ...] = ()
     boot_id: str = ""
     allocatable: Mapping[str, str] = field(default_factory=dict)
+
+    def believed(self, times: OwnTimes) -> Node:
+        """Return the node without transitions of conditions in the future."""
+        conditions = tuple(one.believed(times) for one in self.conditions)
+        return self if conditions == self.conditions else replace(self, conditions=conditions)
 
     def condition(self, condition_type: str) -> Condition | None:
         """Return the condition of that type, None if the node has none."""

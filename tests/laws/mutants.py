@@ -291,7 +291,7 @@ MUTANTS = (
         5,
         "old heartbeats are unknown",
         "reconciler/assess.py",
-        "replace(reading, answer=Answer.UNKNOWN, signals=(), because=because)",
+        'replace(reading, answer=Answer.UNKNOWN, signals=(), because=f"its last heartbeat is {age}")',
         "reading",
     ),
     Mutant(

@@ -115,6 +115,11 @@ def _condition_stale(world: World) -> None:
     world.cluster.set_condition("n0", replace(builders.quiet(), heartbeat=NOW - minutes(60)))
 
 
+def _condition_ahead(world: World) -> None:
+    """A detector whose clock is days ahead says that the event is over, and then dies."""
+    world.cluster.set_condition("n0", replace(builders.quiet(), heartbeat=NOW + minutes(9000)))
+
+
 def _condition_garbled(world: World) -> None:
     world.cluster.set_condition("n0", builders.condition(MAIN, "True", "Sorry, something went wrong"))
 
@@ -136,6 +141,7 @@ def _request_garbled(world: World) -> None:
         pytest.param("condition", _condition_unknown, id="the condition is Unknown"),
         pytest.param("condition", _condition_gone, id="the condition has vanished"),
         pytest.param("condition", _condition_stale, id="the condition's heartbeat is old"),
+        pytest.param("condition", _condition_ahead, id="the condition's heartbeat is in the future"),
         pytest.param("condition", _condition_garbled, id="the message can't be parsed any more"),
         pytest.param("relative", _relative_gone, id="a relative of the condition has vanished"),
         pytest.param("request", _request_garbled, id="the request can't be parsed any more"),

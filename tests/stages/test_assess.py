@@ -158,6 +158,30 @@ def test_an_old_answer_is_unknown(age: timedelta, expected: Answer) -> None:
     assert bool(found.events) == (expected is Answer.EVENT)
 
 
+@pytest.mark.parametrize(
+    ("ahead", "skew", "expected"),
+    [
+        pytest.param(timedelta(days=1), timedelta(), Answer.UNKNOWN, id="a day"),
+        pytest.param(minutes(10), timedelta(), Answer.NO_EVENT, id="less than staleAfter"),
+        pytest.param(timedelta(days=1), -timedelta(days=1), Answer.NO_EVENT, id="our own clock is behind"),
+    ],
+)
+def test_no_event_with_a_heartbeat_in_the_future_is_unknown(
+    ahead: timedelta, skew: timedelta, expected: Answer
+) -> None:
+    reported = reading(source=CONDITION, as_of=NOW + ahead)
+    found = assess(builders.snapshot(builders.node(), readings={"a": (reported,)}, skew=skew), NOW).of("a")
+
+    assert found.answer(CONDITION) is expected
+
+
+def test_an_event_with_a_heartbeat_in_the_future_is_an_event() -> None:
+    reported = reading(signal(source=CONDITION), as_of=NOW + timedelta(days=1))
+    found = assess(builders.snapshot(builders.node(), readings={"a": (reported,)}), NOW).of("a")
+
+    assert len(found.events) == 1
+
+
 def test_what_is_not_installed_is_one_note_for_all_nodes() -> None:
     nodes = [builders.node(name) for name in ("a", "b", "c")]
     absent = reading(source="imds", unknown="no node agent is installed", installed=False)

@@ -18,8 +18,9 @@ class NodeConditionsSource(Section):
     enabled: Flag = Field(default=True, description="Whether the reconciler reads node conditions.")
     stale_after: Duration = Field(
         default=timedelta(minutes=15),
-        description="A condition without a heartbeat for this long is unknown. The default is three of the "
-        "five-minute heartbeats that node-problem-detector sends.",
+        description="A condition without a heartbeat for this long is unknown. So is one that reports no "
+        "event with a heartbeat that is further in the future. The default is three of the five-minute "
+        "heartbeats that node-problem-detector sends.",
     )
 
 
