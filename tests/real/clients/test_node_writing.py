@@ -16,8 +16,8 @@ from reconciler.model.plan import NodeWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
+from tests.support.controlplane.policies import in_force
 from tests.support.controlplane.server import ControlPlane
-from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, json_answer, status
 
 NAME = Pool("np").node_name(0)
@@ -206,15 +206,8 @@ BINDING: dict[str, Any] = {
 @pytest.fixture
 def denied(cluster: ControlPlane, node: Node) -> Iterator[Node]:
     """The node, in a cluster with this policy in force."""
-    place = "apis/admissionregistration.k8s.io/v1"
-    try:
-        cluster.api.request("POST", f"{place}/validatingadmissionpolicies", POLICY)
-        cluster.api.request("POST", f"{place}/validatingadmissionpolicybindings", BINDING)
-        wait_for("the policy in force", lambda: _denies(cluster))
+    with in_force(cluster.api, POLICY, BINDING, lambda: _denies(cluster)):
         yield node
-    finally:
-        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
-            cluster.api.request("DELETE", f"{place}/{kind}/no-node-labels")
 
 
 def _denies(cluster: ControlPlane) -> bool:

@@ -10,8 +10,8 @@ import yaml
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.policies import in_force
 from tests.support.controlplane.processes import free_ports
-from tests.support.controlplane.waiting import wait_for
 
 
 def test_0_when_all_is_done_held_nodes_included(scene: Scene, programs: Programs) -> None:
@@ -70,19 +70,12 @@ def test_1_when_something_failed_for_one_node_and_the_rest_was_done(scene: Scene
         "metadata": {"name": "hands-off"},
         "spec": {"policyName": "hands-off", "validationActions": ["Deny"]},
     }
-    place = "apis/admissionregistration.k8s.io/v1"
     for node in (refused, served):
         scene.condition_tells(node)
-    try:
-        scene.api.request("POST", f"{place}/validatingadmissionpolicies", policy)
-        scene.api.request("POST", f"{place}/validatingadmissionpolicybindings", binding)
-        wait_for("the policy in force", lambda: _is_refused(scene, refused))
 
+    with in_force(scene.api, policy, binding, lambda: _is_refused(scene, refused)):
         done = programs.sweep()
         text = programs.run("sweep")
-    finally:
-        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
-            scene.api.request("DELETE", f"{place}/{kind}/hands-off")
 
     assert done.code == text.code == 1
     (failed,) = [one for one in done.document["outcomes"] if one["result"] == "failed"]

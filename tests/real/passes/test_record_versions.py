@@ -18,14 +18,9 @@ def half_drained(scene: Scene) -> str:
     scene.workload("web", node)
     scene.workload("shop", node)
     cover(scene, "web")
-
-    def goes_on() -> bool:
-        # Passes come again and again, as do the reports of the platform.
-        scene.condition_tells(node)
-        scene.run()
-        return scene.pods_on(node) == ["web"]
-
-    wait_for("a half drained node", goes_on, seconds=60, every=0.5)
+    scene.condition_tells(node)
+    scene.run()
+    wait_for("a half drained node", lambda: scene.pods_on(node) == ["web"], seconds=60)
     scene.new_process()
 
     uid = scene.api.get("nodes", node)["metadata"]["uid"]
