@@ -17,6 +17,7 @@ COMMANDS = MappingProxyType(
         "check-config": "Print all mistakes in a settings file, or what happens to each kind of event.",
         "demo": "Play a day of a simulated AKS cluster in seconds.",
         "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
+        "explain": "Print what happens to one node or pod, why, and who can change it.",
         "history": "Sum up the cases that have ended, from files of --history or from logs of serve.",
         "release": "Uncordon nodes, and remove the reconciler's labels and annotations.",
         "report": "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",

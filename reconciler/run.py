@@ -34,15 +34,26 @@ def rehearse(outside: Outside, settings: Settings, now: datetime, *, with_previe
 
 
 def examine(
-    outside: Outside, settings: Settings, now: datetime, *, with_preview: bool = False
+    outside: Outside,
+    settings: Settings,
+    now: datetime,
+    *,
+    with_preview: bool = False,
+    also_pods: bool = False,
 ) -> Examination:
-    """Return what `rehearse` does, with what it has read."""
+    """Return what `rehearse` does, with what it has read.
+
+    With a preview, the snapshot has the pods of the whole cluster if a node would be drained. With
+    `also_pods` it has them anyway.
+    """
     snapshot = observe(outside, settings, now, capacity=with_preview, rehearsed=True)
     plan = _planned(snapshot, settings, now)
     if not with_preview:
         return Examination(plan, snapshot)
     to_drain = [node.node for node in plan.nodes if node.todo.drain is not None]
-    snapshot = add_pods(snapshot, outside.reader, to_drain)
+    snapshot = add_pods(
+        snapshot, outside.reader, [node.name for node in snapshot.nodes] if also_pods else to_drain
+    )
     return Examination(preview(plan, snapshot, now), snapshot)
 
 

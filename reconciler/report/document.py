@@ -36,7 +36,7 @@ def to_document(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool
         "unseen": [unseen_value(one) for one in plan.unseen],
         "nextChange": moment_value(plan.next_change),
         "filter": None,
-        "nodes": [_row(node) for node in plan.nodes],
+        "nodes": [node_document(node) for node in plan.nodes],
         "outcomes": outcome_values(outcomes),
     }
 
@@ -49,7 +49,7 @@ def outcome_values(outcomes: Iterable[Outcome]) -> list[Document]:
     ]
 
 
-def _row(node: NodePlan) -> Document:
+def node_document(node: NodePlan) -> Document:
     """Return a node's values; one that can't be shown has only its name, its state, and the hold."""
     try:
         return _values(node)

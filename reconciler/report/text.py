@@ -162,19 +162,24 @@ def _unknowns(nodes: list[Document]) -> list[str]:
 
 def _node(node: Document, undone: list[str], *, would: bool) -> list[str]:
     node = {**node, "actions": [name for name in node["actions"] if name not in undone]}
-    parts = [column.heading(node[column.key]) for column in FOR_PEOPLE if column.heading is not None]
-    place = ", ".join(part for part in parts if part)
     rows = [
-        _row(label, text)
+        row(label, text)
         for column in FOR_PEOPLE
         if column.rows is not None
         for label, text in column.rows(node[column.key], would)
     ]
-    rows += [_row(label, text) for label, text in action_row("not done", undone)]
-    state = state_line(node, would=would or bool(undone))
-    return [f"{node['name']}{f' ({place})' if place else ''}: {state}", *rows]
+    rows += [row(label, text) for label, text in action_row("not done", undone)]
+    return [node_heading(node, would=would or bool(undone)), *rows]
 
 
-def _row(label: str, text: str) -> str:
+def node_heading(node: Document, *, would: bool) -> str:
+    """Return the line above the rows of a node: its name, where it is, and its state."""
+    parts = [column.heading(node[column.key]) for column in FOR_PEOPLE if column.heading is not None]
+    place = ", ".join(part for part in parts if part)
+    return f"{node['name']}{f' ({place})' if place else ''}: {state_line(node, would=would)}"
+
+
+def row(label: str, text: str) -> str:
+    """Return a row below the heading of a node: its label, and its text in a column of its own."""
     # What a cloud or a person wrote may have lines of its own; here one row is one line.
     return f"  {label:<{_TEXT_AT - 2}}{' '.join(text.split())}"

@@ -12,10 +12,12 @@ import pytest
 
 from jobs.cli import COMMANDS, commands
 from reconciler.checks import CHECKS
+from reconciler.model.explanation import NodeExplanation
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.report.document import to_document
+from reconciler.report.explained import to_document as explained
 from reconciler.triggers import TRIGGERS
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +86,17 @@ def test_every_key_of_the_output_has_its_heading() -> None:
     )
     keys = set(document) | set(document["nodes"][0])
 
+    assert keys - headings("output.md") == set()
+
+
+def test_every_key_of_an_explanation_has_its_heading() -> None:
+    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
+    document = explained(
+        Plan(now=datetime(2026, 11, 21, tzinfo=UTC), mode="Enforce"), NodeExplanation(plan=node)
+    )
+    keys = set(document) | set(document["node"])
+
+    assert {"pod", "node", "obstacles"} <= keys
     assert keys - headings("output.md") == set()
 
 

@@ -16,6 +16,8 @@ STAGES = (
     "preview.py",
     "claim.py",
     "release.py",
+    "request.py",
+    "explain",
     "decide",
     "engine",
     "report",

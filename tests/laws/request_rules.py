@@ -1,4 +1,4 @@
-"""Rules of requests by hand and of limited reports, each with the test file that fails without it."""
+"""Rules of requests, limited reports and explanations, each with the test file that fails without it."""
 
 from __future__ import annotations
 
@@ -64,5 +64,37 @@ REQUEST_RULES = (
         'document["filter"]["of"] if document["filter"] else 0',
         "0",
         "tests/report/test_limited.py",
+    ),
+    Mutant(
+        0,
+        "budgets that could not be seen refuse nothing and allow nothing",
+        "reconciler/report/explained.py",
+        '"budgets": None if unseen else',
+        '"budgets": None if False else',
+        "tests/report/test_explained.py",
+    ),
+    Mutant(
+        0,
+        "pods that could not be seen are not taken for an empty node",
+        "reconciler/explain/nodes.py",
+        "    if PODS in unseen:\n",
+        "    if False:\n",
+        "tests/explain/test_nodes.py",
+    ),
+    Mutant(
+        0,
+        "a node without an event has no obstacles",
+        "reconciler/explain/nodes.py",
+        "if drain is not None and not assumed else ()",
+        "if drain is not None else ()",
+        "tests/explain/test_nodes.py",
+    ),
+    Mutant(
+        0,
+        "the drain is explained for the events of the node",
+        "reconciler/explain/nodes.py",
+        '    return (events, "") if events else',
+        '    return (events, "") if False else',
+        "tests/explain/test_nodes.py",
     ),
 )

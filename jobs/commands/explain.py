@@ -1,0 +1,104 @@
+"""`reconciler explain`: what happens to one node or one pod, why, and who can change it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from jobs import options
+from jobs.runtime.environment import Target
+from jobs.runtime.node_names import check_nodes
+from jobs.runtime.outside import Wiring
+from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.terminal import echo, width
+from reconciler.assess import assess
+from reconciler.calendar.values import near
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import Forbidden, NotFound
+from reconciler.explain import explain_node, explain_pod, find_pod
+from reconciler.model.examination import Examination
+from reconciler.model.explanation import NodeExplanation
+from reconciler.model.names import is_object_name, quoted
+from reconciler.model.pod import Pod
+from reconciler.model.unseen import PODS
+from reconciler.report.document import as_json
+from reconciler.report.explained import as_text, to_document
+from reconciler.report.values import Document
+from reconciler.run import examine
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+
+_DEFAULTS = (
+    "note: these are the default settings, because --config is not given; "
+    "--config configmap/NAMESPACE/NAME uses those of the cluster"
+)
+
+
+@click.command("explain")
+@click.argument("name", metavar="NODE|NAMESPACE/POD")
+@click.option(
+    "--config",
+    type=options.SETTINGS_SOURCE,
+    metavar=options.SOURCE_NAME,
+    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
+)
+@options.cluster
+@options.output
+def command(name: str, config: SettingsSource | None, target: Target, output: str) -> int:
+    """Print what happens to one node or pod, when and why, what blocks it, and who can change that.
+
+    It only reads the cluster.
+    """
+    return explain(name, config, target, output=output)
+
+
+def explain(name: str, config: SettingsSource | None, target: Target, *, output: str) -> int:
+    """Print the explanation; the cluster is only read. Raises NotFound for a name that does not exist."""
+    now = datetime.now(UTC)
+    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        outside = Wiring(connection, target).to_read(settings)
+        found = examine(outside, settings, now, with_preview=True, also_pods=True)
+    finally:
+        connection.close()
+    document = _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
+    if config is None:
+        echo(_DEFAULTS, err=True)
+    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
+    return 0
+
+
+def _of_node(name: str, found: Examination, settings: Settings) -> Document:
+    check_nodes([name], {node.name for node in found.snapshot.nodes})
+    return to_document(found.plan, _node(name, found, settings))
+
+
+def _of_pod(name: str, found: Examination, settings: Settings) -> Document:
+    namespace, _, pod_name = name.partition("/")
+    unseen = next((one for one in found.plan.unseen if one.what == PODS), None)
+    if unseen is not None:
+        raise Forbidden(f"{quoted(name)} can't be explained: needs {unseen.needs}", needs=unseen.needs)
+    pod = find_pod(found.snapshot, namespace, pod_name)
+    if pod is None:
+        every = [one for pods in found.snapshot.pods.values() for one in pods]
+        raise NotFound(_no_pod(namespace, pod_name, every), status=404)
+    node = _node(pod.node, found, settings) if pod.node else None
+    return to_document(found.plan, node, explain_pod(pod, node, found.snapshot))
+
+
+def _node(name: str, found: Examination, settings: Settings) -> NodeExplanation | None:
+    node = next((one for one in found.snapshot.nodes if one.name == name), None)
+    if node is None:
+        # The node of a pod can be gone while the pod still exists.
+        return None
+    now = found.plan.now
+    return explain_node(node, found, assess(found.snapshot, now).of(name), settings, now)
+
+
+def _no_pod(namespace: str, name: str, every: list[Pod]) -> str:
+    if not (is_object_name(namespace) and is_object_name(name)):
+        return f"{quoted(f'{namespace}/{name}')} is no pod; write NAMESPACE/POD"
+    similar = near(name, sorted(pod.name for pod in every if pod.namespace == namespace))
+    return f"{namespace}/{name}: there is no such pod{similar}"

@@ -1,0 +1,44 @@
+"""Whom to ask about a pod: its workload, and labels that name a team."""
+
+from __future__ import annotations
+
+from reconciler.model import limits
+from reconciler.model.pod import Pod
+
+OWNER_LABELS = (
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/part-of",
+    "app.kubernetes.io/created-by",
+    "owner",
+    "team",
+)
+"""Labels of a pod that often name who is responsible; also below a prefix, such as `example.com/team`."""
+
+_LAST = frozenset({"owner", "team"})
+_MOST = 8
+
+
+def owner_of(pod: Pod) -> str:
+    """Return the workload that creates the pod, as `Deployment shop/web`; empty if the pod has no controller.
+
+    A Deployment is behind a ReplicaSet whose name ends with the hash that the Deployment puts on its pods.
+    """
+    owner = pod.owner
+    if owner is None:
+        return ""
+    kind, name = owner.kind, owner.name
+    suffix = f"-{pod.labels.get('pod-template-hash', '')}"
+    if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix) and len(name) > len(suffix):
+        kind, name = "Deployment", name.removesuffix(suffix)
+    # Anyone who may write the pod may write any owner.
+    return f"{limits.text(kind, limits.NAME)} {pod.namespace}/{limits.text(name, limits.NAME)}"
+
+
+def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """Return the labels that name an owner or a team, sorted by their key, the first few."""
+    found = sorted(
+        (key, value)
+        for key, value in pod.labels.items()
+        if value and (key in OWNER_LABELS or key.rpartition("/")[2] in _LAST)
+    )
+    return tuple(found[:_MOST])

@@ -1,0 +1,82 @@
+"""Who can change what holds a node, in words. To add a check that holds, add its line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from reconciler.model.holds import HoldCode
+
+_SETTINGS = "the owner of the settings"
+_PLATFORM = "the platform, which ends the event after its maintenance"
+_REQUESTER = "whoever requested it: reconciler request {node} --cancel ends it"
+_NOBODY = "nobody: it ends by itself"
+
+WHO: Mapping[str, str] = MappingProxyType(
+    {
+        # Checks.
+        "startsAllowed": f"{_SETTINGS}: `mode: Enforce` starts drains again",
+        "clockTrusted": "the administrator of this machine: correct its clock; passes compare their own",
+        "leftToUs": f"{_NOBODY} when the other tool is done with the node",
+        "windowOpen": f"{_NOBODY} when a window opens; or {_SETTINGS}: `windows`, `notAllowed`",
+        "startPlanned": f"{_NOBODY} at the planned start; or {_SETTINGS}: `start` and `ahead` of the kind",
+        "othersFirst": f"{_NOBODY} when the other nodes are drained",
+        "spacingKept": f"{_NOBODY} after the spacing; or {_SETTINGS}: `budget.spacing`",
+        "budgetLeft": "whoever can bring these nodes back into service; or "
+        f"{_SETTINGS}: `budget.maxUnavailable`, `perZone`, `perPool`",
+        "surgeDue": "the administrator of the node pool",
+        "replacementReady": "the administrator of the node pool: the new machine must become Ready",
+        "replaceDue": f"the owner of what the reason names; or {_SETTINGS}: `replace` of the kind",
+        "acknowledgeDue": "whoever can drain the other VMs of the event",
+        "selfServiceDue": f"{_NOBODY} when Azure accepts the request",
+        "selfServiceDone": "Azure, which does the maintenance",
+        "selfServiceFailed": "Azure, which does the maintenance",
+        "machineStays": "the machine provider, which deletes the machine",
+        "eventsGone": "{ends}",
+        "nodeReady": "the administrator of the node: kubectl describe node {node}",
+        "leftByRemediator": "AKS: its remediator removes the taint",
+        # Holds without a check.
+        HoldCode.DISMISSED: "a person: reconciler drain {node} drains it by hand",
+        HoldCode.DRAIN: "the owner of the pod, or of the budget that refuses its eviction",
+        HoldCode.DRAIN_SLOT: f"{_NOBODY} when another drain ends; or {_SETTINGS}: `drain.maxConcurrentNodes`",
+        HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with reconciler request "
+        "{node} --kind KIND --replace",
+        HoldCode.INTERNAL: "the developers: the log of the reconciler has the traceback",
+        HoldCode.IN_TIME: "nobody: it has started",
+        HoldCode.LOOKED_AFTER: f"whoever labelled the node; or {_SETTINGS}: `nodeSelector`",
+        HoldCode.NAMESPACES_READABLE: "the administrator of the cluster: the reconciler must list namespaces",
+        HoldCode.NOT_CLAIMED: "the person whom the reason names: reconciler release {node} ends it",
+        HoldCode.ONE_PROFILE: f"{_NOBODY} when the other profile is done",
+        HoldCode.PODS_READABLE: "the administrator of the cluster: the reconciler must list pods",
+        HoldCode.RECORD_READABLE: "a person: reconciler release {node} --reset removes the record",
+    }
+)
+"""By the code of a hold. `{node}` and `{ends}` are filled in."""
+
+FACTS = frozenset({"cordonAdopted", "drainAsked", "drainDue", "plannedForLater", "uncordonedByOthers"})
+"""Checks that only state a fact, so that their answer holds nothing."""
+
+_SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "imds": "the administrator of the cluster: is the agent's pod on {node} ready? kubectl -n "
+        "node-maintenance-agent get pods --field-selector spec.nodeName={node}",
+        "condition": "the administrator of the node: does its node-problem-detector report? kubectl describe "
+        "node {node} shows the heartbeats of its conditions",
+        "arm": "the administrator of the cluster: may its identity read Azure? See docs/azure.md",
+        "aws": "the administrator of the cluster: may its role read EC2? See docs/aws.md",
+    }
+)
+
+
+def who_ends(code: str, node: str, *, requested: bool = False) -> str:
+    """Return who can end a hold of this code on the node, and how.
+
+    `requested` is whether a person requested the maintenance that has to end.
+    """
+    ends = _REQUESTER.format(node=node) if requested else _PLATFORM
+    return WHO.get(code, f"see docs/operating.md#{code.lower()}").format(node=node, ends=ends)
+
+
+def who_reads(source: str, node: str) -> str:
+    """Return who can make a source readable again, and what to check."""
+    return _SOURCES.get(source.partition(":")[0], "the administrator of the cluster").format(node=node)

@@ -1,0 +1,70 @@
+"""Why a node or a pod is as it is: what an explanation says besides the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.model.drains import Blocker
+from reconciler.model.plan import NodePlan, PodVerdict, Preview
+from reconciler.model.pod import Pod, PodDisruptionBudget
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAnswer:
+    """One source's answer about a node, in words; `as_of` is the last heartbeat of its writer (UTC)."""
+
+    source: str
+    answer: str
+    because: str = ""
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What holds a node, or keeps a pod, and who can change that.
+
+    `code` is that of a hold, or `source`, `budget` or `pod`. `until` is when it ends by itself, if that is
+    known (UTC).
+    """
+
+    code: str
+    because: str
+    who: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeExplanation:
+    """A node: its plan, the answers of all sources, what blocks, and what a drain would do now.
+
+    `unmanaged` says why no pass acts on the node, and `out_of_service` why it takes no new pods; both are
+    empty if that is not so. `assumed` is the kind of event for which `drain` is, empty if it is for the
+    events of the node. `drain` is None if the pods can't be seen.
+    """
+
+    plan: NodePlan
+    unmanaged: str = ""
+    out_of_service: str = ""
+    sources: tuple[SourceAnswer, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    assumed: str = ""
+    drain: Preview | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodExplanation:
+    """A pod: what a drain of its node would do with it, and what refuses its eviction.
+
+    `owner` is the workload to ask, empty if it has none. `labels` are those that name an owner or a team.
+    `budgets` are those that select it. `refused` is why the API server would refuse its eviction now, None if
+    it would not.
+    """
+
+    pod: Pod
+    owner: str
+    labels: tuple[tuple[str, str], ...]
+    verdict: PodVerdict
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    refused: Blocker | None = None
+    obstacles: tuple[Obstacle, ...] = ()

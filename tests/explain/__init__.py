@@ -1,0 +1,1 @@
+"""Explanations of a node and of a pod."""

@@ -1,0 +1,92 @@
+"""`reconciler explain`, typed by a person who wonders about a node and a pod."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.real.passes.processes import ENFORCE, Done, Programs
+from tests.real.passes.scene import Scene
+from tests.real.passes.test_drains import EMPTY_DIR, cover
+from tests.real.passes.test_report_rights import RBAC, reader, removed
+from tests.real.passes.test_request import ask
+from tests.real.passes.test_writing_nothing import writes
+from tests.support.controlplane.waiting import wait_for
+
+pytestmark = pytest.mark.slow
+
+CLOSED = f"{ENFORCE}windows: [{{name: long-ago, start: 2020-01-01, end: 2020-01-02}}]\n"
+ONLY_NODES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
+
+
+def explain(programs: Programs, *arguments: str) -> Done:
+    return programs.run("explain", *arguments, "--config", str(programs.config))
+
+
+def test_a_node_and_its_pods_are_explained_and_nothing_is_written(scene: Scene, programs: Programs) -> None:
+    node, quiet = scene.node(0), scene.node(1)
+    (web,) = scene.workload("web", node)
+    (cache,) = scene.workload("cache", node, volumes=EMPTY_DIR)
+    cover(scene, "web")
+    programs.configure(CLOSED)
+    assert ask(programs, node, "--kind", "Reboot", "--id", "CHG-42").code == 0
+    began = datetime.now(UTC)
+
+    of_node = explain(programs, node, "--output", "json")
+    of_web = explain(programs, f"default/{web}")
+    of_cache = explain(programs, f"default/{cache}", "--output", "json")
+    of_quiet = explain(programs, quiet)
+
+    assert (of_node.code, of_web.code, of_cache.code, of_quiet.code) == (0, 0, 0, 0), of_web.err
+    found = of_node.document["node"]
+    assert {one["source"]: one["answer"] for one in found["readings"]}["request"] == "event"
+    assert {one["code"] for one in found["obstacles"]} == {"windowOpen", "budget", "pod"}
+    assert {one["action"] for one in found["drainNow"]["pods"]} == {"evict", "keep"}
+    assert f"default/{web} on {node}: a drain of its node can't evict it now" in of_web.out
+    assert "  owner     Deployment default/web\n" in of_web.out
+    assert "  now       refused: PDB default/web: needs 1 healthy, has 1" in of_web.out
+    assert "set events.Reboot.emptyDir: Evict" in of_cache.document["pod"]["reasons"][0]
+    assert "  event     none: no source announces maintenance of this node\n" in of_quiet.out
+    assert "  drain     a drain for a Reboot now would find no pod\n" in of_quiet.out
+    assert writes(scene, began) == []
+
+
+def test_a_name_that_does_not_exist_is_said_with_a_similar_one(scene: Scene, programs: Programs) -> None:
+    node = scene.node()
+    (web,) = scene.workload("web", node)
+
+    for name, said in (
+        (f"{node}x", f"{node}x: there is no such node; did you mean {node}?"),
+        (f"default/{web}x", f"default/{web}x: there is no such pod; did you mean {web}?"),
+        ("default/", "'default/' is no pod; write NAMESPACE/POD"),
+        ("a/b/c", "'a/b/c' is no pod; write NAMESPACE/POD"),
+    ):
+        done = explain(programs, name)
+        assert (done.code, done.out, done.err) == (1, "", f"{said}\n")
+
+
+def test_with_the_right_to_list_nodes_alone_the_rest_is_listed_as_not_seen(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node()
+    role = {"metadata": {"name": "only-nodes"}, "rules": ONLY_NODES}
+    scene.api.request("POST", f"{RBAC}/clusterroles", role)
+    kubeconfig = reader(scene, "only-nodes", "only-nodes")
+
+    def ran() -> Done | None:
+        done = programs.run("explain", node, kubeconfig=kubeconfig)
+        return None if done.code == 3 else done
+
+    try:
+        of_node = wait_for("the rights", ran)
+        of_pod = programs.run("explain", "default/web", kubeconfig=kubeconfig)
+    finally:
+        removed(scene, "only-nodes")
+        scene.api.request("DELETE", f"{RBAC}/clusterroles/only-nodes")
+
+    assert of_node.code == 0, of_node.err
+    assert "could not see: the pods (needs list pods)" in of_node.out
+    assert "what a drain would do is not known" in of_node.out
+    assert "these are the default settings" in of_node.err
+    assert (of_pod.code, "'default/web' can't be explained: needs list pods" in of_pod.err) == (1, True)

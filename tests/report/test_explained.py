@@ -1,0 +1,175 @@
+"""An explanation as one screen of text and as JSON, at any width, without what a terminal obeys."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from reconciler.model.pod import Owner
+from reconciler.model.record import DrainRecord
+from reconciler.model.selector import EVERYTHING
+from reconciler.report.document import as_json
+from reconciler.report.explained import as_text
+from reconciler.simulation.workloads import BudgetSpec
+from tests.explain.explaining import Explained
+from tests.support import builders
+from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record
+from tests.support.worlds import world_of
+
+NIGHT = 'timeZone: Europe/Berlin\nwindows: [{name: night, start: "22:00", end: "05:00"}]'
+HOSTILE = "\x1b[31mred\r\n  passed    budgetLeft: free\u202e"
+
+
+def explained(settings: str = NIGHT, refused: tuple[str, ...] = ()) -> Explained:
+    """A node with a request in a closed window, a budget that never allows, and more pods than fit."""
+    asked = {REQUEST: json.dumps({"kind": "Reboot", "reason": HOSTILE})}
+    pods = [builders.pod(f"web-{number}") for number in range(3)]
+    pods += [builders.pod(f"cache-{number}", empty_dir=True) for number in range(12)]
+    labels = {"pod-template-hash": "5c84", "team": "shop"}
+    pods.append(replace(builders.pod("front"), owner=Owner("ReplicaSet", "front-5c84"), labels=labels))
+    world = world_of([builders.node(annotations=asked), builders.node("b")], pods)
+    world.cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, max_unavailable=0))
+    return Explained(world, settings, refused)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("pod", ["", "front"])
+def test_a_line_fits_into_the_terminal_and_nothing_is_lost(width: int, pod: str) -> None:
+    found = explained()
+    whole, folded = found.text(pod=pod), found.text(width, pod=pod)
+
+    assert folded.split() == whole.split()
+    assert max(map(len, folded.splitlines())) <= width
+    assert len(found.text(200, pod=pod).splitlines()) <= 50
+
+
+def test_the_screen_has_the_announcement_the_checks_what_blocks_and_whom_to_ask() -> None:
+    text = explained().text()
+
+    assert "  event     Reboot scheduled (request)\n" in text
+    assert "  source    request: event\n" in text
+    assert "  fact      drainAsked: Reboot requires a drain\n" in text
+    assert "  fact      not so: cordonAdopted, surgeDue\n" in text
+    assert "  passed    budgetLeft: the budget has a place for the node\n" in text
+    assert "  failed    windowOpen: no maintenance window is open" in text
+    assert "which opens at Sat 2026-11-21 22:00 CET (Europe/Berlin) [windowOpen]\n" in text
+    assert "  ask       nobody: it ends by itself when a window opens; or the owner of the settings" in text
+    assert "  blocked   shop/cache-0: has local storage" in text
+    assert "and 6 more; --output json has all" in text
+    assert "  drain     a drain now would evict 4, keep 12\n" in text
+
+
+def test_a_node_without_an_event_says_so_and_what_would_stay() -> None:
+    world = world_of([builders.node()], [builders.pod("cache", empty_dir=True)])
+
+    text = Explained(world).text()
+
+    assert "  event     none: no source announces maintenance of this node\n" in text
+    assert "  drain     a drain for a Reboot now would keep 1\n" in text
+    assert "  blocks    shop/cache: has local storage" in text
+    assert "blocked" not in text
+
+
+@pytest.mark.parametrize(
+    ("drain", "said"),
+    [
+        (DrainRecord(NOW - minutes(5)), "began at Sat 2026-11-21 11:55 UTC"),
+        (DrainRecord(NOW - minutes(5), attempt=2), "began at Sat 2026-11-21 11:55 UTC, attempt 2"),
+        (DrainRecord(NOW - minutes(5), done=NOW), "done at Sat 2026-11-21 12:00 UTC"),
+    ],
+)
+def test_a_drain_says_since_when_it_runs_or_when_it_was_done(drain: DrainRecord, said: str) -> None:
+    held = record(drain=drain, events=(known(sources=("request",)),))
+    pods = [] if drain.done else [builders.pod()]
+    world = world_of([builders.held_node(held, annotations={REQUEST: DRAIN_NOW})], pods)
+    found = Explained(world)
+
+    assert f"  drain     {said}\n" in found.text()
+    assert "  event     none: no source announces" not in found.text()
+
+
+def test_a_node_that_the_reconciler_leaves_alone_says_so() -> None:
+    node = builders.node(labels={"node-maintenance.dev/ignore": "true"}, unschedulable=True)
+
+    text = Explained(world_of([node])).text()
+
+    assert "  unmanaged no pass acts on it: its label node-maintenance.dev/ignore excludes it\n" in text
+    assert "  out       it takes no new pods: cordoned by others\n" in text
+
+
+def test_only_the_first_sentences_about_room_are_on_the_screen() -> None:
+    pods = [builders.pod(f"web-{number}") for number in range(5)]
+
+    text = Explained(world_of([builders.node()], pods)).text()
+
+    assert text.count("  room      no node has room for shop/web-") == 3
+    assert "            and 3 more; --output json has all\n" in text
+
+
+def test_a_pod_is_explained_with_its_budget_its_owner_and_its_node() -> None:
+    text = explained().text(pod="front")
+
+    assert "shop/front on a: a drain of its node can't evict it now\n" in text
+    assert "  owner     Deployment shop/front\n" in text
+    assert "  label     team=shop\n" in text
+    assert "  now       refused: PDB shop/web: needs " in text
+    assert "; 0 may go now\n" in text
+    assert "  ask       the owner of Deployment shop/front: run more replicas" in text
+    assert "  when      the drain of its node waits, see below\n" in text
+    assert "  ask       nobody: it ends by itself when a window opens" in text
+    assert "  fact " not in text
+
+
+@pytest.mark.parametrize(
+    ("annotations", "settings", "said"),
+    [
+        ({}, "", "no event requires a drain of its node"),
+        ({REQUEST: '{"kind":"Freeze"}'}, "", "no event requires a drain of its node"),
+        ({REQUEST: DRAIN_NOW}, "", "the next pass begins the drain of its node"),
+    ],
+)
+def test_a_pod_says_when_the_drain_of_its_node_begins(
+    annotations: dict[str, str], settings: str, said: str
+) -> None:
+    world = world_of([builders.node(annotations=annotations)], [builders.pod()])
+
+    assert f"  when      {said}\n" in Explained(world, settings).text(pod="web-1")
+
+
+def test_what_could_not_be_seen_is_not_taken_for_nothing() -> None:
+    no_pods, no_budgets = explained(refused=("pods",)), explained(refused=("budgets",))
+
+    assert "could not see: the pods (needs list pods)" in no_pods.text()
+    assert (
+        "  drain     what a drain would do is not known, because the pods could not be seen\n"
+        in no_pods.text()
+    )
+    assert "could not see: PodDisruptionBudgets (needs list budgets)" in no_budgets.text(pod="front")
+    assert "  budget    not known, because the PodDisruptionBudgets could not be seen\n" in no_budgets.text(
+        pod="front"
+    )
+    assert no_budgets.document(pod="front")["pod"]["budgets"] is None
+
+
+def test_text_from_outside_does_not_reach_the_terminal_as_it_is() -> None:
+    text = explained().text()
+
+    assert "\\x1b[31mred" in text
+    assert text.replace("\n", "").isprintable()
+    assert [line for line in text.splitlines() if line.startswith("  passed    budgetLeft: free")] == []
+
+
+def test_the_json_has_everything_and_moments_are_utc() -> None:
+    found = explained()
+    document = found.document(pod="front")
+
+    assert json.loads(as_json(document)) == document
+    node = document["node"]
+    assert len([one for one in node["obstacles"] if one["code"] == "pod"]) == 12
+    assert node["obstacles"][0]["until"] == "2026-11-21T21:00:00Z"
+    assert {one["check"]: one["holds"] for one in node["checks"]}["drainAsked"] is False
+    assert [one["budget"] for one in document["pod"]["budgets"]] == ["shop/web"]
+    assert found.document()["pod"] is None
+    assert as_text(document) == found.text(pod="front")
