@@ -74,8 +74,8 @@ def observe(
     remediator = _remediator(reader, gaps) if needed.remediator else Remediator()
     records, node_problems = _records(nodes, settings.keys.prefix)
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
-    objects, problems = publishers.read_objects(reader, settings, gaps)
     ledger = _ledger(reader, settings, gaps)
+    objects, problems = publishers.read_objects(reader, settings, ledger.published, gaps)
     memories, unpolled = _poll(outside, nodes, ledger, readable, settings, now)
     context = SourceContext(settings, now, agents, memories)
     on = sources.switched_on(settings)

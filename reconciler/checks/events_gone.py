@@ -16,9 +16,7 @@ def events_gone(situation: Situation) -> CheckResult:
         return failed(f"waits for the end of {', '.join(names)}")
     if case.unknown:
         return unknown("; ".join(case.unknown))
-    quiet = situation.record.quiet_since or situation.now
-    until = quiet + situation.settings.uncordon.settle
-    if situation.now < until:
-        reason = f"the events have been gone since {to_text(quiet)}; the node settles until {to_text(until)}"
-        return failed(reason, until)
-    return passed(f"the events have been gone since {to_text(quiet)}")
+    gone, until = f"the events have been gone since {to_text(situation.quiet_since)}", situation.settles_until
+    return (
+        passed(gone) if until is None else failed(f"{gone}; the node settles until {to_text(until)}", until)
+    )

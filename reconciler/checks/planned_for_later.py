@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
+from reconciler.model.moments import to_text
 
 
 @check("plannedForLater")
 def planned_for_later(situation: Situation) -> CheckResult:
-    """Pass when only a plan of Azure is left of the case, and it requires nothing now."""
-    case = situation.case
-    later = bool(case.present) and all(one.event.plan and not one.asks for one in case.present)
-    if later and not case.unknown and situation.record.self_service is None:
-        reason = "; ".join(dict.fromkeys(one.because for one in case.present))
-        return passed(reason, holds=False)
-    return failed("no plan for later", holds=False)
+    """Pass when only a plan is left of the case, and it has required nothing for the settle time."""
+    case, until = situation.case, situation.settles_until
+    if not case.only_later or situation.record.self_service is not None:
+        return failed("no plan for later", holds=False)
+    if until is not None:
+        since = to_text(situation.quiet_since)
+        return failed(
+            f"only a plan for later is left since {since}; the node settles until {to_text(until)}", until
+        )
+    return passed("; ".join(dict.fromkeys(one.because for one in case.present)), holds=False)

@@ -120,9 +120,12 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     nodes = {node.name: node for node in snapshot.nodes}
     shown, unshown = guarded(
         "objects for other tools are not changed",
-        lambda: object_changes(snapshot.published, Fleet(plans, nodes, settings, now)),
-        ObjectChanges(),
+        lambda: object_changes(
+            snapshot.published, Fleet(plans, nodes, settings, now), snapshot.ledger.published
+        ),
+        ObjectChanges(signs=snapshot.ledger.published),
     )
+    progress.ledger = replace(progress.ledger, published=shown.signs)
     return Plan(
         now=now,
         mode=settings.mode.value,

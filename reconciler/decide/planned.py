@@ -33,6 +33,8 @@ def node_plan(
 ) -> NodePlan:
     """Return the plan of a node; `walked` is None if the node must not be changed."""
     node = one.node
+    readings = one.assessment.readings
+    silent = [reading for reading in readings if reading.answer is Answer.UNKNOWN and reading.installed]
     return NodePlan(
         node=node.name,
         zone=node.zone,
@@ -43,11 +45,8 @@ def node_plan(
         checks=walked.answers if walked else (),
         transitions=walked.transitions if walked else (),
         holds=_holds(one, walked, after, todo),
-        unknowns=tuple(
-            f"{reading.source}: {reading.because}"
-            for reading in one.assessment.readings
-            if reading.answer is Answer.UNKNOWN and reading.installed
-        ),
+        unknowns=tuple(f"{reading.source}: {reading.because}" for reading in silent),
+        silent=tuple(reading.source for reading in silent),
         unschedulable=node.unschedulable,
         record=after.record,
         todo=todo,

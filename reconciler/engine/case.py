@@ -30,6 +30,17 @@ class CaseView:
         """Whether no event exists, and no unreadable source may hide one."""
         return not self.present and not self.unknown
 
+    @property
+    def only_later(self) -> bool:
+        """Whether only plans of the platform are left that require nothing now, and nothing may be hidden."""
+        later = bool(self.present) and all(one.event.plan and not one.asks for one in self.present)
+        return later and not self.unknown
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no event is current: a plan for later is not."""
+        return self.over or self.only_later
+
 
 def view(
     record: CaseRecord,
@@ -140,10 +151,10 @@ def updated(
         if silent and not any(old.matches(one.event) for one in case.present):
             # It keeps all its sources: one that reported its end may become unreadable too.
             fresh.append(old)
-    if case.over:
-        # The events stay on record until the case is closed: people ask why a node is still cordoned.
-        return replace(record, quiet_since=record.quiet_since or now.replace(microsecond=0))
-    return replace(record, events=_unique(fresh), quiet_since=None)
+    quiet = (record.quiet_since or now.replace(microsecond=0)) if case.quiet else None
+    # The last events stay on record until the case is closed: people ask why a node is still cordoned.
+    events = record.events if case.over else _unique(fresh)
+    return replace(record, events=events, quiet_since=quiet)
 
 
 def _unique(events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:

@@ -71,6 +71,17 @@ class Situation:
         return tuple(one for one in self.acknowledgements if one.refusal)
 
     @property
+    def quiet_since(self) -> datetime:
+        """Since when no event of the case is current (UTC): now, if the record does not say."""
+        return self.record.quiet_since or self.now
+
+    @property
+    def settles_until(self) -> datetime | None:
+        """When the settle time after the last event ends (UTC), None if it has passed."""
+        until = self.quiet_since + self.settings.uncordon.settle
+        return until if self.now < until else None
+
+    @property
     def control_plane(self) -> bool:
         """Whether the node runs the cluster's own control plane."""
         declared = self.machine is not None and self.machine.control_plane

@@ -256,8 +256,9 @@ class NodePlan:
     """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
     `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
-    is the node's, empty in the plan of a node that no longer exists.
-    `urgency` is its place in the order of the nodes, None if no event requires a drain.
+    is the node's, empty in the plan of a node that no longer exists. `urgency` is its place in the order of
+    the nodes, None if no event requires a drain. `unknowns` says which sources can't be read, and why;
+    `silent` are their names.
     """
 
     node: str
@@ -270,6 +271,7 @@ class NodePlan:
     transitions: tuple[Transition, ...] = ()
     holds: tuple[Hold, ...] = ()
     unknowns: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     unschedulable: bool = False
     record: CaseRecord | None = None
     todo: Actions = Actions()

@@ -70,14 +70,16 @@ class Ledger:
 
     `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
     next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
-    replacements may still be missing. `unread` says why the last start can't be read, empty where it can.
-    `ahead` is a last start in the future as it was read: a write replaces it, though a last start never moves
-    back otherwise.
+    replacements may still be missing. `published` are the signs of publishers that may have objects, which
+    are deleted once the settings no longer name the sign. `unread` says why the last start can't be read,
+    empty where it can. `ahead` is a last start in the future as it was read: a write replaces it, though a
+    last start never moves back otherwise.
     """
 
     last_start: datetime | None = None
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
+    published: tuple[str, ...] = ()
     unread: str = ""
     ahead: datetime | None = None
 

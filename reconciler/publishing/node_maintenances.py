@@ -7,7 +7,7 @@ compared, so a pass with nothing new to show writes nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,7 +20,7 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, LATE, LIFECYCLE, MISSED, PLANNED
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
-from reconciler.model.moments import to_text
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
@@ -60,7 +60,7 @@ class NodeMaintenances:
     def changes(self, existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
         """Return what to write, and when time alone changes an object.
 
-        The maintenance of an object has ended when no source reports its event, unless a source of its node
+        The maintenance of an object has ended when no source reports its event, unless one that reported it
         can't be read.
         """
         now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
@@ -75,8 +75,6 @@ class NodeMaintenances:
             node = fleet.nodes.get(plan.node)
             if node is None:
                 continue
-            if plan.unknowns:
-                unreadable.add(node.uid)
             shown, problems = guarded(
                 f"node {plan.node}: its NodeMaintenance objects are not changed",
                 partial(_of_plan, plan, node, by_uid.get(node.uid, {}), naming, now),
@@ -90,19 +88,41 @@ class NodeMaintenances:
                     left.pop(have.name, None)
                 if have is None or not _alike(have, wanted):
                     writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
-        moments = []
+        old = _expired(left.values(), fleet)
         plans = {fleet.nodes[plan.node].uid: plan for plan in fleet.plans if plan.node in fleet.nodes}
         there = {node.uid for node in fleet.nodes.values()}
         for one in left.values():
-            if one.finished is not None:
-                if one.finished + fleet.settings.history <= now:
-                    writes.append(MaintenanceWrite(one.name, one.node, prefix, None, exists=True))
-                else:
-                    moments.append(one.finished + fleet.settings.history)
-            elif one.uid not in unreadable:
-                ended = _ended(one, plans.get(one.uid), now, gone=one.uid not in there)
+            last = plans.get(one.uid)
+            if one.finished is None and one.uid not in unreadable and not _may_go_on(one, last):
+                ended = _ended(one, last, now, gone=one.uid not in there)
                 writes.append(MaintenanceWrite(one.name, one.node, prefix, ended, exists=True))
-        return ObjectChanges(tuple(writes), (*moments, *_closings(fleet)))
+        return ObjectChanges((*writes, *old.writes), (*old.moments, *_closings(fleet)))
+
+    def removed(self, existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
+        """Return the deletions once they are no longer published, and when the next one is due.
+
+        What nobody updates is deleted at once. Maintenance that is over stays for `history`, as always.
+        """
+        old = _expired(existing, fleet)
+        going_on = (_deletion(one, fleet) for one in existing if one.finished is None)
+        return ObjectChanges((*going_on, *old.writes), old.moments)
+
+
+def _expired(objects: Iterable[Maintenance], fleet: Fleet) -> ObjectChanges:
+    """Return the deletions of objects that are over for `history`, and when the others will be."""
+    history = fleet.settings.history
+    ends = [(one, shifted(one.finished, history)) for one in objects if one.finished is not None]
+    writes = tuple(_deletion(one, fleet) for one, end in ends if end <= fleet.now)
+    return ObjectChanges(writes, tuple(end for _, end in ends if end > fleet.now))
+
+
+def _deletion(one: Maintenance, fleet: Fleet) -> MaintenanceWrite:
+    return MaintenanceWrite(one.name, one.node, fleet.settings.keys.prefix, None, exists=True)
+
+
+def _may_go_on(one: Maintenance, plan: NodePlan | None) -> bool:
+    """Whether a source that reported the event can't be read now. What others can't say does not matter."""
+    return plan is not None and not set(one.sources).isdisjoint(plan.silent)
 
 
 def _of_plan(

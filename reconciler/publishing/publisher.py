@@ -77,14 +77,21 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class ObjectChanges:
-    """Writes, and the moments (UTC) at which time alone changes an object."""
+    """Writes, and the moments (UTC) at which time alone changes an object.
+
+    `signs` names the publishers that may have objects after these writes.
+    """
 
     writes: tuple[Publication, ...] = ()
     moments: tuple[datetime, ...] = ()
+    signs: tuple[str, ...] = ()
 
 
 class ObjectPublisher(Protocol):
-    """Shows cases as separate objects. They are read only while the settings enable it."""
+    """Shows cases as separate objects.
+
+    They are read while the settings enable it, and after that until none is left.
+    """
 
     @property
     def sign(self) -> Sign:
@@ -99,3 +106,6 @@ class ObjectPublisher(Protocol):
 
     def changes(self, existing: Sequence[Any], fleet: Fleet) -> ObjectChanges:
         """Return what to write so that the objects agree with the plans."""
+
+    def removed(self, existing: Sequence[Any], fleet: Fleet) -> ObjectChanges:
+        """Return the deletions while the settings do not enable it."""

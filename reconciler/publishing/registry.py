@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -58,21 +59,27 @@ def removed_signs(node: Node, prefix: str) -> NodeSigns:
 
 
 def read_objects(
-    reader: ClusterReader, settings: Settings, gaps: Gaps | None = None
+    reader: ClusterReader, settings: Settings, earlier: Collection[str] = (), gaps: Gaps | None = None
 ) -> tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]:
     """Return the published objects by sign, and a message for each kind that can't be read.
 
-    They only show something, so no pass fails because of them. With `gaps`, a missing permission is noted
-    there instead of in a message.
+    `earlier` are the signs of publishers that may have objects, though the settings do not enable them any
+    more. They only show something, so no pass fails because of them. With `gaps`, a missing permission is
+    noted there instead of in a message.
     """
     found: dict[str, Sequence[Any]] = {}
     problems: list[str] = []
     for one in AS_OBJECTS:
-        if one.sign not in settings.publish:
+        on = one.sign in settings.publish
+        if not on and one.sign not in earlier:
             continue
         try:
             objects = one.read(reader, settings.keys.prefix)
         except ClusterError as error:
+            if error.needs and not on:
+                problems.append(f"{one.objects} are no longer published, and stay as they are: {error}")
+                found[one.sign] = ()
+                continue
             if gaps is not None and error.needs:
                 gaps.note(one.objects, error, "they are left as they are")
                 continue
@@ -82,26 +89,31 @@ def read_objects(
             problem = internal(f"{one.objects} can't be read", error)
             problems.append(f"{one.objects} can't be read, and are left as they are: {problem}")
             continue
-        if objects is not None:
-            found[one.sign] = objects
+        if objects is not None or not on:
+            found[one.sign] = objects or ()
     return found, tuple(problems)
 
 
-def object_changes(published: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
-    """Return the changes of the objects that were read."""
-    found = [
-        guarded(
-            f"{one.objects} are not changed",
-            partial(one.changes, published[one.sign], fleet),
-            ObjectChanges(),
-        )[0]
-        for one in AS_OBJECTS
-        if one.sign in published
-    ]
-    return ObjectChanges(
-        tuple(write for one in found for write in one.writes),
-        tuple(moment for one in found for moment in one.moments),
-    )
+def object_changes(
+    published: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str] = ()
+) -> ObjectChanges:
+    """Return the changes of the objects that were read; `earlier` are the signs as for `read_objects`."""
+    writes: list[Publication] = []
+    moments: list[datetime] = []
+    signs: set[str] = set()
+    for one in AS_OBJECTS:
+        on, objects = one.sign in fleet.settings.publish, published.get(one.sign)
+        found = ObjectChanges()
+        if objects is not None:
+            changes = partial(one.changes if on else one.removed, objects, fleet)
+            found, _ = guarded(f"{one.objects} are not changed", changes, ObjectChanges())
+        writes += found.writes
+        moments += found.moments
+        # What is no longer published is read until no object is left.
+        known = one.sign in earlier and (on or objects is None)
+        if known or objects or found.writes:
+            signs.add(one.sign.value)
+    return ObjectChanges(tuple(writes), tuple(moments), tuple(sorted(signs)))
 
 
 def _joined(some: Sequence[NodeSigns]) -> NodeSigns:

@@ -9,7 +9,7 @@ import pytest
 from reconciler.engine.case import CaseView
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.record import SelfService
-from tests.support.builders import NOW, ask, event, judged, situation
+from tests.support.builders import NOW, ask, event, judged, minutes, situation
 from tests.support.planning import OFFER, TAKEN, azure_node, drained, judged_plan
 
 LATER = judged_plan(plan=replace(OFFER, offered=False))
@@ -28,7 +28,8 @@ LATER = judged_plan(plan=replace(OFFER, offered=False))
 def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
     present: tuple[JudgedEvent, ...], asked: SelfService | None, passed: bool
 ) -> None:
-    reported = situation(azure_node(), *present, chosen=TAKEN, held=drained(asked), case=CaseView(present))
+    held = replace(drained(asked), quiet_since=NOW - minutes(2))
+    reported = situation(azure_node(), *present, chosen=TAKEN, held=held, case=CaseView(present))
 
     answer = ask("plannedForLater", reported)
 
@@ -36,6 +37,15 @@ def test_only_a_plan_that_asks_for_nothing_gives_the_node_back(
     assert answer.reason == (LATER.because if passed else "no plan for later")
     # It holds nothing, with any answer.
     assert not answer.holds
+
+
+def test_the_node_settles_first() -> None:
+    held = replace(drained(), quiet_since=NOW - minutes(1))
+    reported = situation(azure_node(), LATER, chosen=TAKEN, held=held, case=CaseView((LATER,)))
+
+    answer = ask("plannedForLater", reported)
+
+    assert (answer.verdict, answer.until, answer.holds) == (Verdict.FAILED, NOW + minutes(1), True)
 
 
 def test_while_it_is_unknown_the_node_stays() -> None:

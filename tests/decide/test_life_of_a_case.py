@@ -9,7 +9,8 @@ import pytest
 
 from reconciler.claim import ClaimRefused, claim
 from reconciler.model.drains import Blocker, DrainProgress, Phase
-from reconciler.model.event import Kind, Status
+from reconciler.model.event import REQUEST as REQUEST_SOURCE
+from reconciler.model.event import Kind, PlatformPlan, Status
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, Node
 from reconciler.model.plan import NodePlan, NodeWrite
 from reconciler.model.record import (
@@ -214,6 +215,22 @@ def test_a_node_that_the_settings_no_longer_select_in_mid_case_is_reported() -> 
     plan = plan_of(planned(snapshot(held_node(record(events=(known(),)))), chosen))
 
     assert (codes(plan), plan.acts) == ({"lookedAfter"}, False)
+
+
+def test_a_node_whose_request_is_withdrawn_settles_though_a_plan_weeks_ahead_stays() -> None:
+    far = signal(Kind.REDEPLOY, source="arm", not_before=NOW + timedelta(days=14))
+    far = replace(far, plan=PlatformPlan())
+    about = known(Kind.REDEPLOY, sources=("arm", REQUEST_SOURCE))
+    held = held_node(record(events=(about,), drain=DrainRecord(NOW, done=NOW)))
+    readings = {"a": reported(far)}
+    plan = plan_of(planned(snapshot(held, node("b"), readings=readings)))
+
+    assert (plan.after, _written(plan).quiet_since) == (State.IN_MAINTENANCE, NOW)
+    assert max(hold.until for hold in plan.holds if hold.until) == NOW + minutes(2)
+
+    settled = held_node(record(events=(about,), quiet_since=NOW - minutes(2)))
+
+    assert plan_of(planned(snapshot(settled, node("b"), readings=readings))).after is State.OPERATIONAL
 
 
 def test_a_persons_uncordon_stops_us_until_a_new_event() -> None:

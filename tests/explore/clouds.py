@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Generic, TypeVar
 
 from reconciler.errors import CloudError
 from reconciler.model.aws import InstanceEvent
@@ -13,6 +14,17 @@ from reconciler.model.polling import Listing
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.log import Actor
 from reconciler.sources import arm, aws
+
+Fact = TypeVar("Fact")
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Generic[Fact]):
+    """What a cloud answered last about a node: facts, or the problem for which it refused."""
+
+    found: tuple[Fact, ...] = ()
+    problem: str = ""
+
 
 DOWN = timedelta(minutes=4)
 """How long a VM is away in a maintenance that we start."""
@@ -25,13 +37,22 @@ class SimulatedArm:
     cluster: SimulatedCluster
     plans: dict[str, dict[str, object]] = field(default_factory=dict)
     problem: str = ""
+    said: dict[str, Said[Planned]] = field(default_factory=dict)
 
     def ask(self, scopes: Sequence[Scope]) -> tuple[Listing[Scope, Planned], ...]:
         """List the VMs of these scopes."""
-        return tuple(
-            Listing(scope, problem=self.problem) if self.problem else arm.listing(scope, self._listed(scope))
-            for scope in scopes
-        )
+        return tuple(self._answer(scope) for scope in scopes)
+
+    def _answer(self, scope: Scope) -> Listing[Scope, Planned]:
+        listing: Listing[Scope, Planned] = Listing(scope, problem=self.problem)
+        if not self.problem:
+            listing = arm.listing(scope, self._listed(scope))
+        for name, node in self.cluster.nodes.items():
+            vm = vm_of(node.provider_id)
+            if vm is not None and vm.scope == scope:
+                found = tuple(fact for of, fact in listing.found if of == vm.name)
+                self.said[name] = Said(found, self.problem)
+        return listing
 
     def _listed(self, scope: Scope) -> list[dict[str, object]]:
         documents: list[dict[str, object]] = []
@@ -72,12 +93,22 @@ class SimulatedEc2:
     cluster: SimulatedCluster
     events: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     problem: str = ""
+    said: dict[str, Said[InstanceEvent]] = field(default_factory=dict)
 
     def ask(self, scopes: Sequence[str]) -> tuple[Listing[str, InstanceEvent], ...]:
         """List the events of these regions."""
-        if self.problem:
-            return tuple(Listing(scope, problem=self.problem) for scope in scopes)
-        return tuple(aws.listing(scope, self._statuses(scope)) for scope in scopes)
+        return tuple(self._answer(scope) for scope in scopes)
+
+    def _answer(self, region: str) -> Listing[str, InstanceEvent]:
+        listing: Listing[str, InstanceEvent] = Listing(region, problem=self.problem)
+        if not self.problem:
+            listing = aws.listing(region, self._statuses(region))
+        for name, node in self.cluster.nodes.items():
+            place = aws.instance_of(node.provider_id)
+            if place is not None and place[0] == region:
+                found = tuple(event for of, event in listing.found if of == place[1])
+                self.said[name] = Said(found, self.problem)
+        return listing
 
     def _statuses(self, region: str) -> list[dict[str, object]]:
         statuses: list[dict[str, object]] = []

@@ -43,9 +43,6 @@ def end(play: Play) -> None:
     if play.settings.mode.value == "Observe":
         play.set_line("mode: Enforce")
     play.set_line("nodeSelector: {}")
-    if cluster.maintenances and "nodemaintenances" not in play.settings.publish:
-        # While they are not published, the objects are left as they are.
-        play.set_line("publish: [nodemaintenances, node-conditions]")
     play.wake()
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tests.explore import events, faults, hands
+from tests.explore.broken import Broken
 from tests.explore.choices import is_good
 from tests.explore.generator import draw
 from tests.explore.history import History
-from tests.explore.laws import Broken
 from tests.explore.play import Play
 from tests.explore.shrink import shrink, without_defaults
 

@@ -94,11 +94,11 @@ class Faults:
     @contextmanager
     def off(self) -> Iterator[None]:
         """Let a person write, who meets no faults."""
-        self._off = True
+        self._off = self._laws.by_hand = True
         try:
             yield
         finally:
-            self._off = False
+            self._off = self._laws.by_hand = False
 
     def _before_write(self, call: Call) -> None:
         if self._off:

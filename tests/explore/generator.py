@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 from tests.explore.choices import CLOUDS, NODES, PODS, PROVIDERS, SETTINGS, WAITS, changed, is_good
@@ -14,6 +15,36 @@ _ACTS = 0.8
 
 _CHANGED = 0.35
 """How many of the settings differ from their simplest choice."""
+
+_SOON = ("15", "5", "60", "0")
+_BY_AGENT = tuple(f"{kind} in {date} by agent" for date in _SOON for kind in ("Reboot", "Redeploy"))
+_BY_DETECTOR = tuple(one.replace("agent", "condition") for one in _BY_AGENT)
+_BY_BOTH = tuple(one.replace("agent", "both") for one in _BY_AGENT)
+_BLIND_AGENT = ("agent", ("not ready", "unknown"))
+_CLOUD_AWAY = ("cloud", ("403 AuthorizationFailed", "503"))
+
+STORIES: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
+    (("vm event", _BY_AGENT), _BLIND_AGENT, ("cancel", ("",))),
+    (("vm event", _BY_DETECTOR), ("condition unknown", ("",))),
+    (("vm event", _BY_DETECTOR), ("detector", ("silent",)), ("cancel", ("",))),
+    (("vm event", _BY_BOTH), ("cancel", ("",)), ("vm event", _BY_BOTH)),
+    (("vm event", _BY_AGENT), ("request", ("Reboot", "Redeploy")), ("withdraw", ("",))),
+    (("request", ("Reboot", "Redeploy", "Terminate")), ("request", ("nonsense",)), ("withdraw", ("",))),
+    (("request", ("Reboot id CHG-1",)), ("request", ("Reboot id CHG-2", "Freeze")), ("withdraw", ("",))),
+    (("arm plan", ("in 60", "in 20160")), ("request", ("Redeploy",)), ("withdraw", ("",))),
+    (("ec2 event", ("instance-reboot in 60", "instance-stop in 60")), _CLOUD_AWAY, ("cloud", ("",))),
+    (("kernel deadlock", ("True",)), ("kernel deadlock", ("Unknown", "False"))),
+)
+"""Moves on one node that follow each other: what makes a case, and what may make it end too early."""
+
+_TOLD = 0.2
+"""How often a step is one of these stories."""
+
+
+def _story(random: Random, nodes: int) -> Iterator[Step]:
+    on = random.randrange(nodes)
+    for what, values in random.choice(STORIES):
+        yield Step(what, on, random.choice(values), random.choice(WAITS))
 
 
 def _settings(random: Random) -> tuple[str, ...]:
@@ -43,6 +74,9 @@ def draw(seed: int) -> History:
     weights = [one.weight for one in moves]
     steps: list[Step] = []
     for _ in range(random.randint(_FEWEST, _MOST)):
+        if random.random() < _TOLD:
+            steps += _story(random, scene.nodes)
+            continue
         one = random.choices(moves, weights)[0]
         # A few nodes of many steps make more cases than many nodes of few.
         on = min(random.randrange(scene.nodes), random.randrange(scene.nodes)) if one.on_node else 0

@@ -131,7 +131,7 @@ def settings(play: Play, _: str, value: str) -> None:
 def clock(play: Play, _: str, value: str) -> None:
     """Set the clock of the process ahead of the true time, in seconds, or behind it."""
     play.world.skew(timedelta(seconds=int(value)))
-    play.laws.restless.clear()
+    play.laws.cases.clock_changed()
     play.wake()
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from reconciler.model.event import Answer, Kind
+from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, NodeWrite, Plan
-from reconciler.model.record import Record, State
+from reconciler.model.record import Record
 from reconciler.model.record_text import record_of
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
-from reconciler.sources import registry as sources
-from reconciler.sources.polled import PolledSource
-from reconciler.sources.source import SourceContext
+from tests.explore.broken import Broken
+from tests.explore.cases import Cases
+from tests.explore.shown import Shown
+from tests.explore.truth import Truth
 from tests.laws import checked
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
@@ -30,18 +29,6 @@ CHECK_EVERY = timedelta(seconds=4)
 """A drain reads its node every three seconds before it evicts, and a request takes a moment."""
 
 
-class Broken(BaseException):
-    """A law does not hold; `law` is its number or name.
-
-    It is no Exception, because the program's boundaries would catch it where a hook raises it.
-    """
-
-    def __init__(self, law: str, text: str) -> None:
-        """Create it with what was seen."""
-        super().__init__(f"law {law}: {text}")
-        self.law = law
-
-
 class Laws:
     """What is known of a history beside the cluster itself, and what must hold in it.
 
@@ -49,15 +36,21 @@ class Laws:
     `unclear` one whose cordon it is: it was undone and done again while no pass could see it.
     """
 
-    def __init__(self, world: World) -> None:
-        """Watch this world from its beginning."""
+    def __init__(self, world: World, truth: Truth, policy: Settings) -> None:
+        """Watch this world from its beginning, under these settings."""
         self.world = world
+        self.policy = policy
+        self.by_hand = False
+        """Whether a person writes, not a pass."""
+        self.stale = False
+        """Whether the pass that runs sees old nodes."""
         self.checked: Counter[str] = Counter()
+        self.cases = Cases(world, truth, self.checked)
+        self._shown = Shown(world, truth, self.checked)
         self.ours: set[str] = set()
         self.foreign: set[str] = set()
         self.unclear: set[str] = set()
         self.opened: dict[str, datetime] = {}
-        self.restless: dict[str, datetime] = {}
         self._requests = 0
         self._at_once = (world.now, 0)
 
@@ -76,9 +69,11 @@ class Laws:
         self.ours.discard(node.uid)
         self.foreign.discard(node.uid)
         self.opened[node.name] = self.world.now
+        self.cases.opened_by_hand(node, self.policy)
 
     def record_lost(self, node: Node) -> None:
         """Note that nobody can say any more whose cordon it is: it counts as somebody else's."""
+        self.cases.ends(node)
         if node.unschedulable and node.uid in self.ours:
             self.ours.discard(node.uid)
             self.foreign.add(node.uid)
@@ -89,9 +84,13 @@ class Laws:
         """Check a write of the program that has taken effect."""
         if not isinstance(write.content, NodeWrite):
             return
-        patch = write.content
+        patch, node = write.content, self.world.cluster.nodes[write.node]
         if patch.unschedulable is True:
             self.ours.add(patch.uid)
+            if not self.by_hand:
+                self.cases.cordons(node, self.policy, known=not self.stale)
+        elif patch.unschedulable is None and MECHANIC_LABEL in patch.labels:
+            self.cases.adopts(node)
         if patch.unschedulable is False:
             mechanics = any(key == MECHANIC_LABEL for key in patch.labels)
             self.checked["2"] += 1
@@ -99,9 +98,16 @@ class Laws:
                 raise Broken("2", f"{patch.node}: somebody else's cordon was undone")
             self.ours.discard(patch.uid)
             self.opened[patch.node] = self.world.now
+            self.cases.ends(node)
 
     def asked(self, write: Call) -> None:
-        """Check, before a request about a pod, that it is not one of an endless row."""
+        """Check a write before it is done: an uncordon, and that no request about a pod comes endlessly."""
+        patch, node = write.content, self.world.cluster.nodes.get(write.node)
+        opens = isinstance(patch, NodeWrite) and patch.unschedulable is False and not self.stale
+        if opens and node is not None and patch.uid == node.uid:
+            steady = self.world.cluster.skew == timedelta()
+            asked_azure = checked.case_of(node).self_service is not None
+            self.cases.uncordons(node, self.policy, steady=steady, asked_azure=asked_azure)
         if write.what not in ("evict", "delete"):
             return
         at, count = self._at_once
@@ -122,11 +128,14 @@ class Laws:
 
     # Passes.
 
-    def planned(
-        self, plan: Plan, outcomes: Iterable[Outcome], policy: Settings, *, faulty: bool, stale: bool
-    ) -> None:
+    def begin(self, policy: Settings, *, stale: bool) -> None:
+        """Note that a pass begins that acts under these settings; a `stale` one sees old nodes."""
+        self.policy, self.stale = policy, stale
+        if not stale:
+            self.cases.looks(policy)
+
+    def planned(self, plan: Plan, policy: Settings) -> None:
         """Check a plan that was carried out, against the nodes that the pass read."""
-        del outcomes
         listed = {node.name: node for node in self.world.api.listed}
         self._starts(plan, listed, policy)
         for one in plan.nodes:
@@ -136,12 +145,9 @@ class Laws:
                 if not hold.reason:
                     raise Broken("7", f"{one.node}: {hold.code} without a reason")
             self._held(one)
-            self._uncordoned(one, listed.get(one.node), policy, faulty=faulty or stale)
         for note in plan.notes:
             if note.startswith("internal error"):
                 raise Broken("16", note)
-        if not stale:
-            self._remember(plan, listed)
 
     def _starts(self, plan: Plan, listed: dict[str, Node], policy: Settings) -> None:
         """Laws 3 and 4, as in their properties."""
@@ -187,66 +193,16 @@ class Laws:
             if not (one.acts or one.holds):
                 raise Broken("7", f"{one.node} has an event, and neither an action nor a hold")
 
-    def _uncordoned(self, one: NodePlan, node: Node | None, policy: Settings, *, faulty: bool) -> None:
-        """Laws 5 and 6: what a pass uncordons is Ready, and its events are gone, both for long."""
-        write = one.todo.write
-        if node is None or write is None or write.unschedulable is not False:
-            return
-        self.checked["6"] += 1
-        known = checked.case_of(node)
-        if not node.ready:
-            raise Broken("6", f"{one.node} is uncordoned, and not Ready")
-        for event in one.events:
-            dismissed = one.record is not None and any(
-                kept.matches(event.event) for kept in one.record.dismissed
-            )
-            if event.asks and event.event.plan is None and not dismissed:
-                raise Broken("6", f"{one.node} is uncordoned while {event.event.kind} is reported")
-        self.checked["5"] += 1
-        unknown = self._unknown(node, policy, plan_now=self.world.ours.now())
-        told = {source for event in known.events for source in event.sources}
-        if unknown & told:
-            raise Broken("5", f"{one.node} is uncordoned while {sorted(unknown & told)} can't be read")
-        if any(event.event.plan is not None for event in one.events):
-            # A plan weeks ahead is no current event, and law 6 does not apply to it.
-            return
-        last = self.restless.get(node.uid)
-        settle = policy.uncordon.settle - timedelta(seconds=1)
-        if last is not None and not faulty and self.world.now - last < settle:
-            raise Broken("6", f"{one.node} is uncordoned {self.world.now - last} after the last event")
-
-    def _unknown(self, node: Node, policy: Settings, plan_now: datetime) -> set[str]:
-        context = SourceContext(policy, plan_now, self.world.cluster.agents, {})
-        return {
-            reading.source
-            for source in sources.switched_on(policy)
-            if not isinstance(source, PolledSource)
-            for reading in source.read(node, context)
-            if reading.answer is Answer.UNKNOWN
-        }
-
-    def _remember(self, plan: Plan, listed: dict[str, Node]) -> None:
-        """Remember when each node in maintenance last had an event, or was not Ready."""
-        for one in plan.nodes:
-            node = listed.get(one.node)
-            known = checked.case_of(node) if node is not None else None
-            if node is None or known is None or known.state is not State.IN_MAINTENANCE:
-                continue
-            asks = any(
-                event.asks and any(own.matches(event.event) for own in known.events) for event in one.events
-            )
-            if asks or not node.ready:
-                self.restless[node.uid] = self.world.now
-
     # States.
 
-    def still(self, policy: Settings, *, writes: bool) -> None:
-        """Check the state after passes that have nothing more to do."""
-        if writes:
-            self.checked["12"] += 1
-            wrong = checked.wrongly_acknowledged(self.world.cluster, policy, self.world.now)
-            if wrong:
-                raise Broken("12", "; ".join(wrong))
+    def still(self, policy: Settings) -> None:
+        """Check the state after passes that act and have nothing more to do."""
+        self.cases.rests(policy)
+        self._shown.rests(policy)
+        self.checked["12"] += 1
+        wrong = checked.wrongly_acknowledged(self.world.cluster, policy, self.world.now)
+        if wrong:
+            raise Broken("12", "; ".join(wrong))
 
     def calm(self) -> None:
         """Check that every node is back, and that nothing of ours is left."""

@@ -31,13 +31,15 @@ from reconciler.simulation.log import Happening
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
+from tests.explore.broken import Broken
 from tests.explore.choices import changed, is_good, parsed
 from tests.explore.clouds import SimulatedArm, SimulatedEc2
 from tests.explore.ending import end
 from tests.explore.faults import Faults
 from tests.explore.history import History, Scene, Step
-from tests.explore.laws import Broken, Laws
+from tests.explore.laws import Laws
 from tests.explore.moves import MOVES
+from tests.explore.truth import Truth
 from tests.support import builders
 
 MOST_PASSES = 30
@@ -83,11 +85,11 @@ class Play:
         """Decides what becomes of each message of a watch."""
         self.lines = scene.settings
         self.world = World(builders.NOW, latency=timedelta(), on_progress=self._progressed)
-        self.laws = Laws(self.world)
-        self.faults = Faults(self.world, self.laws)
-        self.counts = Counts(moves=Counter())
         self.arm = SimulatedArm(self.cluster)
         self.ec2 = SimulatedEc2(self.cluster)
+        self.laws = Laws(self.world, Truth(self.world, self.arm, self.ec2), self.settings)
+        self.faults = Faults(self.world, self.laws)
+        self.counts = Counts(moves=Counter())
         self.world.clients = {"arm": self.arm, "aws": self.ec2}
         self.own_node: str | None = None
         self.before: Mapping[str, Node] = {}
@@ -205,21 +207,24 @@ class Play:
             quiet = self._pass()
             self._advance(self.now)
             if quiet and not self._dirty:
-                enforced = self.settings.mode is not Mode.OBSERVE
-                self.laws.still(self.settings, writes=enforced)
+                if self.settings.mode is not Mode.OBSERVE:
+                    self.laws.still(self.settings)
                 return
         last = [f"{one.what} {one.node}" for one in self.world.api.done[-3:]]
         raise Broken("8", f"still writing after {MOST_PASSES} passes: {last}")
 
     def _pass(self) -> bool:
         """Run one pass; return whether it asked for no write, and nothing failed."""
+        if self.settings.mode is Mode.OBSERVE:
+            return self._observe()
         api, writes = self.world.api, self.world.api.writes
         outside = replace(self.world.outside, itself=Self(self.own_node))
         stale = api.stale is not None
         self.counts.passes += 1
         self.faults.begin()
+        self.laws.begin(self.settings, stale=stale)
         try:
-            plan, outcomes = run_pass(outside, self.settings, self.world.ours.now())
+            plan, _ = run_pass(outside, self.settings, self.world.ours.now())
         except Killed:
             self._restart()
             return False
@@ -239,11 +244,21 @@ class Play:
             self._restart()
             return False
         struck = self.faults.struck
-        self.laws.planned(plan, outcomes, self.settings, faulty=struck, stale=stale)
+        self.laws.planned(plan, self.settings)
         change = plan.next_change
         self._next_change = None if change is None else change - self.world.ours.ahead
         self._mend_machines()
         return api.writes == writes and not struck and not stale
+
+    def _observe(self) -> bool:
+        """Look, as a process in mode Observe does: it gives up its lock, and its drains end."""
+        if self.world.drainer.progress():
+            self.world.restart()
+        self.world.api.stale = None
+        self.faults.one_pass = False
+        self.rehearse()
+        self._next_change = None
+        return True
 
     def rehearse(self) -> None:
         """Make a dry run twice: it writes nothing (law 10), and both plans are the same (law 11)."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from reconciler.engine import budget
+from reconciler.engine import budget, case, situation
 from tests.explore import exploring
 from tests.explore.exploring import Sum, as_test, broken_law, explore, smallest
 from tests.explore.generator import draw
@@ -50,6 +53,50 @@ def test_a_history_gives_the_same_result_again() -> None:
     first, second = exploring.play(draw(11)), exploring.play(draw(11))
 
     assert (first.passes, first.writes, first.checked) == (second.passes, second.writes, second.checked)
+
+
+UNREADABLE = History(
+    Scene(1, settings=ACTING),
+    (Step("request", value="Reboot", then=5), Step("request", value="nonsense", then=60)),
+)
+
+
+def test_an_uncordon_while_a_source_can_not_be_read_is_found_whatever_the_plan_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view = case.view
+
+    def healthy(*seen: Any, **more: Any) -> case.CaseView:
+        return replace(view(*seen, **more), unknown=())
+
+    assert broken_law(UNREADABLE) == ""
+    monkeypatch.setattr(case, "view", healthy)
+
+    assert broken_law(UNREADABLE) == "5"
+
+
+WITHDRAWN = History(
+    Scene(1, settings=ACTING), (Step("request", value="Reboot", then=5), Step("withdraw", then=60))
+)
+
+
+def test_an_uncordon_without_the_settle_time_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broken_law(WITHDRAWN) == ""
+    monkeypatch.setattr(situation.Situation, "settles_until", None)
+
+    assert broken_law(WITHDRAWN) == "6"
+
+
+def test_an_uncordon_while_the_event_is_reported_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = case.view
+
+    def gone(*seen: Any, **more: Any) -> case.CaseView:
+        found = view(*seen, **more)
+        return found if seen[0].drain is None or seen[0].drain.done is None else replace(found, present=())
+
+    monkeypatch.setattr(case, "view", gone)
+
+    assert broken_law(WITHDRAWN) == "6"
 
 
 def test_a_broken_law_is_found_shrunk_and_printed_as_a_test(monkeypatch: pytest.MonkeyPatch) -> None:

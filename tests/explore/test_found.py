@@ -8,17 +8,6 @@ from tests.explore.holding import holds
 ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
 
 
-def test_a_request_of_the_kind_of_a_plan_weeks_ahead_comes_and_goes() -> None:
-    # Here the check was wrong, not the program: a plan weeks ahead is no current event.
-    holds(
-        Scene(1, settings=(*ACTING, "sources: {arm: {enabled: true, every: 30m}}")),
-        (
-            Step("arm plan", value="in 20160", then=15),
-            Step("request", value="Redeploy"),
-        ),
-    )
-
-
 def test_a_node_that_is_released_with_reset_is_drained_again() -> None:
     # Here the check was wrong, too: `--reset` undoes our cordon where the record can be read.
     holds(
@@ -37,6 +26,38 @@ def test_an_unready_pod_under_a_budget_whose_news_are_lost() -> None:
         (
             Step("watches", value="lost"),
             Step("wide event", value="Reboot in 15 by both", then=15),
+        ),
+    )
+
+
+def test_objects_that_are_switched_off_in_mid_case() -> None:
+    # Law calm: NodeMaintenances go on.
+    holds(
+        Scene(1, settings=(*ACTING, "publish: [nodemaintenances, node-conditions]")),
+        (Step("request", value="Reboot"), Step("settings", value="publish: []")),
+    )
+
+
+def test_an_object_on_a_node_with_a_silent_source_that_never_reported_its_event() -> None:
+    # Law shown: the object stayed open for as long as the detector knew nothing.
+    holds(
+        Scene(1, settings=(*ACTING, "publish: [nodemaintenances, node-conditions]")),
+        (
+            Step("request", value="Reboot", then=5),
+            Step("condition unknown"),
+            Step("withdraw", then=60),
+        ),
+    )
+
+
+def test_a_request_that_is_withdrawn_while_a_plan_of_its_kind_stays() -> None:
+    # Law 6: n0 is uncordoned 0:00:00 after its last event.
+    holds(
+        Scene(1, settings=(*ACTING, "sources: {arm: {enabled: true, every: 30m}}")),
+        (
+            Step("arm plan", value="in 20160", then=60),
+            Step("request", value="Redeploy", then=60),
+            Step("withdraw", then=60),
         ),
     )
 

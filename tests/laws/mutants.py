@@ -339,7 +339,27 @@ MUTANTS = (
     Mutant(5, "no agent is one line", "reconciler/assess.py", "if not reading.installed:", "if False:"),
     Mutant(6, "Started is not gone", "reconciler/checks/events_gone.py", "if case.present:", "if False:"),
     Mutant(
-        6, "the event settles", "reconciler/checks/events_gone.py", "if situation.now < until:", "if False:"
+        6,
+        "the event settles",
+        "reconciler/engine/situation.py",
+        "return until if self.now < until else None",
+        "return None",
+    ),
+    Mutant(
+        6,
+        "a plan for later leaves the node its settle time",
+        "reconciler/checks/planned_for_later.py",
+        "if until is not None:",
+        "if False:",
+        "tests/decide/test_life_of_a_case.py",
+    ),
+    Mutant(
+        6,
+        "a plan for later is no current event",
+        "reconciler/engine/case.py",
+        "return self.over or self.only_later",
+        "return self.over",
+        "tests/decide/test_life_of_a_case.py",
     ),
     Mutant(
         6, "the node is Ready", "reconciler/checks/node_ready.py", "if not situation.node.ready:", "if False:"
@@ -355,8 +375,8 @@ MUTANTS = (
         6,
         "an event that comes back starts the settling again",
         "reconciler/engine/case.py",
-        "events=_unique(fresh), quiet_since=None)",
-        "events=_unique(fresh))",
+        "if case.quiet else None",
+        "if case.quiet else record.quiet_since",
     ),
     Mutant(
         7,
@@ -386,8 +406,8 @@ MUTANTS = (
         8,
         "quiet since the first quiet pass",
         "reconciler/engine/case.py",
-        "quiet_since=record.quiet_since or now",
-        "quiet_since=now",
+        "quiet = (record.quiet_since or now",
+        "quiet = (now",
     ),
     Mutant(
         8,
@@ -626,8 +646,8 @@ MUTANTS = (
         0,
         "nobody waits for a plan for later",
         "reconciler/checks/planned_for_later.py",
-        "return passed(reason, holds=False)",
-        "return passed(reason)",
+        "for one in case.present)), holds=False)",
+        "for one in case.present)))",
         "tests/checks/test_planned_for_later.py",
     ),
     Mutant(
@@ -762,8 +782,8 @@ MUTANTS = (
         0,
         "an ended object is deleted once its time is over",
         "reconciler/publishing/node_maintenances.py",
-        "writes.append(MaintenanceWrite(one.name, one.node, prefix, None, exists=True))",
-        "pass",
+        "writes = tuple(_deletion(one, fleet) for one, end in ends if end <= fleet.now)",
+        "writes = ()",
         "tests/publishing/test_node_maintenances.py",
     ),
     Mutant(
@@ -844,7 +864,7 @@ MUTANTS = (
         0,
         "objects are read only where they are published",
         "reconciler/publishing/registry.py",
-        "        if one.sign not in settings.publish:\n            continue\n",
+        "        if not on and one.sign not in earlier:\n            continue\n",
         "",
         "tests/publishing/test_registry.py",
     ),

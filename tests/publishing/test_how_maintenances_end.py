@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from reconciler.errors import Forbidden
 from reconciler.model.event import Kind
 from reconciler.model.lifecycle import MISSED
 from reconciler.model.maintenance import Maintenance, Stage
 from reconciler.publishing.node_maintenances import NodeMaintenances
 from reconciler.publishing.publisher import Fleet
+from reconciler.simulation.api import Call
 from tests.decide.test_outcomes import announced, begun, history, look, say
 from tests.laws.histories import History
 from tests.support import builders
@@ -102,3 +105,49 @@ def test_a_node_that_is_gone_before_it_was_drained_is_missed(
     wanted = getattr(write, "wanted", None)
     assert isinstance(wanted, Maintenance)
     assert wanted.state == expected
+
+
+def test_objects_that_are_no_longer_published_go_and_are_then_not_read_any_more() -> None:
+    scene = history(f"budget: {{maxUnavailable: 100%}}\n{SHOWN}\nhistory: 10m")
+    say(scene, announced())
+    look(scene)
+    assert scene.cluster.ledger.published == ("nodemaintenances",)
+    over = replace(the_object(scene), name="a-over", finished=scene.now)
+    assert scene.cluster.maintenances is not None
+    scene.cluster.maintenances[over.name] = over
+
+    scene.settings = builders.settings("budget: {maxUnavailable: 100%}\nhistory: 10m")
+    look(scene, 5)
+    assert the_object(scene) == over
+    look(scene, 5)
+    look(scene)
+    assert scene.cluster.maintenances == {}
+    look(scene)
+    assert scene.cluster.ledger.published == ()
+    assert _reads(scene) == 0
+
+
+def _reads(scene: History) -> int:
+    """Have one more pass; how often it reads NodeMaintenances."""
+    seen: list[str] = []
+    scene.api.before_read = lambda call: seen.append(call.what)
+    look(scene)
+    return seen.count("maintenances")
+
+
+def test_without_the_permission_objects_that_are_no_longer_published_stay_and_the_plan_says_so() -> None:
+    scene = history(FREE)
+    say(scene, announced())
+    look(scene)
+    scene.settings = builders.settings("budget: {maxUnavailable: 100%}")
+
+    def refuse(call: Call) -> None:
+        if call.what == "maintenances":
+            raise Forbidden("forbidden", status=403, needs="list nodemaintenances")
+
+    scene.api.before_read = refuse
+    plan, _ = scene.look()
+
+    assert [note for note in plan.notes if "are no longer published, and stay as they are" in note]
+    assert the_object(scene).finished is None
+    assert scene.cluster.ledger.published == ()

@@ -111,3 +111,26 @@ def test_two_installations_give_one_event_two_names() -> None:
     names = [_pass({}, _plan(_shown("A1")), prefix) for prefix in (PREFIX, "other.example.org")]
 
     assert names[0] != names[1]
+
+
+GOING_ON = replace(ENDED, state=Stage.DRAINED, finished=None, sources=("imds",))
+
+
+@pytest.mark.parametrize(("silent", "ended"), [(("condition:VMEventScheduled",), True), (("imds",), False)])
+def test_an_object_ends_though_a_source_can_not_be_read_that_never_reported_its_event(
+    silent: tuple[str, ...], ended: bool
+) -> None:
+    plan = replace(_plan(), silent=silent)
+    found = NodeMaintenances().changes(
+        [GOING_ON], replace(FLEET, plans=(plan,), nodes={"a": builders.node()})
+    )
+
+    assert bool(found.writes) is ended
+
+
+def test_what_is_no_longer_published_is_deleted_at_once_and_kept_for_its_time_once_it_is_over() -> None:
+    young = replace(ENDED, name="young", finished=NOW - timedelta(days=1))
+    found = NodeMaintenances().removed([GOING_ON, ENDED, young], FLEET)
+
+    assert [(write.node, getattr(write, "wanted", young)) for write in found.writes] == [("a", None)] * 2
+    assert found.moments == (NOW - timedelta(days=1) + HISTORY,)

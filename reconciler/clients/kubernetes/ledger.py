@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 LAST_START = "lastStart"
 _LONGEST = 200
 REPLACED = "replaced"
+PUBLISHED = "published"
+_MOST_SIGNS = 10
 
 
 def from_data(data: Mapping[str, str]) -> Ledger:
@@ -33,6 +35,7 @@ def from_data(data: Mapping[str, str]) -> Ledger:
         unread=unread,
         memories=_memories(data),
         replaced=replaced_memory.load(data.get(REPLACED)),
+        published=_signs(data.get(PUBLISHED, "")),
     )
 
 
@@ -43,6 +46,7 @@ def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
         LAST_START: to_text(ledger.last_start) if ledger.last_start else "",
         **memories,
         REPLACED: replaced_memory.dump(ledger.replaced),
+        PUBLISHED: ",".join(ledger.published),
     }
     if ledger.unread:
         # What can't be read is replaced by a start only.
@@ -55,6 +59,12 @@ def _last_start(text: str | None) -> tuple[datetime | None, str]:
         return (from_text(text) if text else None), ""
     except (ValueError, TypeError, AttributeError) as error:
         return None, limits.text(str(error), _LONGEST)
+
+
+def _signs(text: str) -> tuple[str, ...]:
+    """Return the names in a text such as `nodemaintenances`; a name that no publisher has does nothing."""
+    names = limits.text(text, _LONGEST).split(",")[:_MOST_SIGNS]
+    return tuple(sorted({name for name in names if name}))
 
 
 def _memories(data: Mapping[str, str]) -> dict[str, AnyMemory]:

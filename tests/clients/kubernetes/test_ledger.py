@@ -57,6 +57,14 @@ def test_what_is_written_is_read_back() -> None:
     assert from_data(to_data(LEDGER, {})) == LEDGER
 
 
+def test_which_publishers_may_have_objects_is_read_back_and_what_is_strange_there_is_limited() -> None:
+    ledger = Ledger(published=("another", "nodemaintenances"))
+
+    assert from_data(to_data(ledger, {})) == ledger
+    assert to_data(Ledger(), {"published": "nodemaintenances"}) == {"published": ""}
+    assert len(from_data({"published": "x," * 10**6}).published) <= 10
+
+
 def test_the_old_form_is_read_as_what_it_meant() -> None:
     assert from_data(OLD) == LEDGER
 
