@@ -103,8 +103,8 @@ class Laws:
     def asked(self, write: Call) -> None:
         """Check a write before it is done: an uncordon, and that no request about a pod comes endlessly."""
         patch, node = write.content, self.world.cluster.nodes.get(write.node)
-        opens = isinstance(patch, NodeWrite) and patch.unschedulable is False and not self.stale
-        if opens and node is not None and patch.uid == node.uid:
+        uid = patch.uid if isinstance(patch, NodeWrite) and patch.unschedulable is False else None
+        if node is not None and node.uid == uid and not self.stale:
             steady = self.world.cluster.skew == timedelta()
             asked_azure = checked.case_of(node).self_service is not None
             self.cases.uncordons(node, self.policy, steady=steady, asked_azure=asked_azure)

@@ -111,7 +111,7 @@ def test_objects_that_are_no_longer_published_go_and_are_then_not_read_any_more(
     scene = history(f"budget: {{maxUnavailable: 100%}}\n{SHOWN}\nhistory: 10m")
     say(scene, announced())
     look(scene)
-    assert scene.cluster.ledger.published == ("nodemaintenances",)
+    assert list(scene.cluster.ledger.published) == ["nodemaintenances"]
     over = replace(the_object(scene), name="a-over", finished=scene.now)
     assert scene.cluster.maintenances is not None
     scene.cluster.maintenances[over.name] = over
@@ -123,7 +123,7 @@ def test_objects_that_are_no_longer_published_go_and_are_then_not_read_any_more(
     look(scene)
     assert scene.cluster.maintenances == {}
     look(scene)
-    assert scene.cluster.ledger.published == ()
+    assert list(scene.cluster.ledger.published) == []
     assert _reads(scene) == 0
 
 
