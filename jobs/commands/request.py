@@ -16,7 +16,7 @@ from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, Conflict, SettingsError
+from reconciler.errors import ClusterError, Conflict, SettingsError, Unauthorized, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import NodeWrite
@@ -26,7 +26,7 @@ from reconciler.report.text import rows_as_text, shown
 from reconciler.request import Request, RequestRefused, cancelled, describe, parse_not_before, requested
 from reconciler.run import rehearse
 from reconciler.settings.load import parse_settings
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import Mode, Settings
 from reconciler.sources.request import KINDS, parse_kind
 
 _DEFAULTS = (
@@ -149,10 +149,10 @@ def request(names: tuple[str, ...], asked: Asked, config: SettingsSource | None,
             return 1
         if config is None:
             echo(_DEFAULTS, err=True)
-        written = [_written(node, write, wish, settings, cluster) for node, write in writes]
+        done = _write_all(writes, wish, settings, cluster)
         if config is not None:
             _print_next(tuple(node.name for node in found), connection, target, settings)
-        return 0 if all(written) else 1
+        return 0 if done else 1
     finally:
         connection.close()
 
@@ -184,25 +184,37 @@ def _writes(
     return None if refused else writes
 
 
-def _written(
-    node: Node, write: NodeWrite | None, wish: Request | None, settings: Settings, cluster: Cluster
+def _write_all(
+    writes: list[tuple[Node, NodeWrite | None]], wish: Request | None, settings: Settings, cluster: Cluster
 ) -> bool:
-    """Write to one node, and print the result; return whether the node is as wanted."""
-    if write is None:
-        echo(f"{node.name}: {'has no request' if wish is None else 'has this request already'}")
-        return True
-    try:
-        cluster.patch_node(write)
-    except Conflict as error:
-        echo(f"{node.name}: not written: {error}; run the command again", err=True)
-        return False
-    except ClusterError as error:
-        because = f"needs {error.needs}" if error.needs else str(error)
-        echo(f"{node.name}: not written: {because}", err=True)
-        return False
-    done = "request removed" if wish is None else f"requested: {describe(wish.text)}"
-    echo(shown([f"{node.name}: {done}"], settings.time_zone, width()), nl=False)
-    return True
+    """Write to each node, and print each result; return whether all nodes are as wanted.
+
+    Once the API server does not answer, or refuses the credentials, nothing more is tried: each try takes the
+    whole time for retries.
+    """
+    failed, silent = False, False
+    for node, write in writes:
+        if write is None:
+            echo(f"{node.name}: {'has no request' if wish is None else 'has this request already'}")
+            continue
+        if silent:
+            echo(f"{node.name}: not written", err=True)
+            continue
+        try:
+            cluster.patch_node(write)
+        except ClusterError as error:
+            failed, silent = True, isinstance(error, Unreachable | Unauthorized)
+            echo(f"{node.name}: not written: {_because(error)}", err=True)
+            continue
+        done = "request removed" if wish is None else f"requested: {describe(wish.text)}"
+        echo(shown([f"{node.name}: {done}"], settings.time_zone, width()), nl=False)
+    return not failed
+
+
+def _because(error: ClusterError) -> str:
+    if isinstance(error, Conflict):
+        return f"{error}; run the command again"
+    return f"needs {error.needs}" if error.needs else str(error)
 
 
 def _print_next(names: tuple[str, ...], connection: Connection, target: Target, settings: Settings) -> None:
@@ -210,9 +222,11 @@ def _print_next(names: tuple[str, ...], connection: Connection, target: Target, 
     try:
         plan = rehearse(Wiring(connection, target).to_read(settings), settings, datetime.now(UTC))
     except ClusterError as error:
-        because = f"needs {error.needs}" if error.needs else str(error)
-        echo(f"warning: what a pass does next is not known ({because})", err=True)
+        echo(f"warning: what a pass does next is not known ({_because(error)})", err=True)
         return
     document = limited(to_document(plan, rehearsed=True), plan, Limit(names))
-    echo(f"\nWhat a pass in mode {settings.mode} would do now:")
+    only = ", which writes nothing" if settings.mode is Mode.OBSERVE else ""
+    echo(f"\nWhat a pass in mode {settings.mode}{only} would do now:")
     echo(rows_as_text(document, width()), nl=False)
+    if document["filter"]["quiet"]:
+        echo(f"\nnothing about {', '.join(document['filter']['quiet'])}")

@@ -186,7 +186,9 @@ def _from_columns(node: Document, columns: Any) -> Iterator[Row]:
 def _obstacle_rows(obstacles: list[Document]) -> Iterator[Row]:
     for one in obstacles[:_SHOWN]:
         until = f" (until {one['until']})" if one["until"] and one["until"] not in one["because"] else ""
-        yield "blocked", f"{one['because']}{until}  [{one['code']}]"
+        # A source that can't be read may hold nothing.
+        label = "unknown" if one["code"] == "source" else "blocked"
+        yield label, f"{one['because']}{until}  [{one['code']}]"
         yield "ask", one["who"]
     if len(obstacles) > _SHOWN:
         yield "", f"and {len(obstacles) - _SHOWN} more; --output json has all"

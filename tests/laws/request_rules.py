@@ -97,4 +97,12 @@ REQUEST_RULES = (
         '    return (events, "") if False else',
         "tests/explain/test_nodes.py",
     ),
+    Mutant(
+        0,
+        "after a refusal of the credentials no other request is tried",
+        "jobs/commands/request.py",
+        "isinstance(error, Unreachable | Unauthorized)",
+        "False",
+        "tests/jobs/test_request.py",
+    ),
 )

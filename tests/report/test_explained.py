@@ -108,6 +108,16 @@ def test_only_the_first_sentences_about_room_are_on_the_screen() -> None:
     assert "            and 3 more; --output json has all\n" in text
 
 
+def test_a_source_that_can_not_be_read_blocks_nothing_by_itself() -> None:
+    stale = builders.quiet(at=NOW - minutes(60))
+
+    text = Explained(world_of([builders.node(conditions=(stale,))])).text()
+
+    assert "  unknown   condition:VMEventScheduled can't be read: " in text
+    assert "  ask       the administrator of the node: does its node-problem-detector report?" in text
+    assert "  blocked" not in text
+
+
 def test_a_pod_is_explained_with_its_budget_its_owner_and_its_node() -> None:
     text = explained().text(pod="front")
 
