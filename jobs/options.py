@@ -148,6 +148,19 @@ config_source = click.option(
     help="The settings: a file, or configmap/NAMESPACE/NAME. `reconciler check-config` explains them.",
 )
 
+optional_config = click.option(
+    "--config",
+    type=SETTINGS_SOURCE,
+    metavar=SOURCE_NAME,
+    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
+)
+
+WITHOUT_CONFIG = (
+    "these are the default settings, because --config is not given; "
+    "--config configmap/NAMESPACE/NAME uses those of the cluster"
+)
+"""The note of a command with `optional_config` when it is called without it."""
+
 output = click.option(
     "--output",
     type=click.Choice(["text", "json"]),

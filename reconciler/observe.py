@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from reconciler.engine.struck import is_struck
 from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
@@ -31,8 +31,6 @@ from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
 from reconciler.sources.polled import PolledSource
 from reconciler.sources.source import SourceContext, Wants
-
-Value = TypeVar("Value")
 
 _RULES = "drain.rules that select namespaces by label are not applied"
 
@@ -157,11 +155,11 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
         return snapshot
     gaps = Gaps(rehearsed=True, unseen={one.what: one for one in snapshot.problems.unseen})
     pods: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
-    listed = _allowed(partial(reader.pods, placement=True), PODS, "no drain has a preview", gaps)
+    listed = gaps.read(PODS, partial(reader.pods, placement=True), "no drain has a preview")
     for pod in listed or ():
         pods.setdefault(pod.node, []).append(pod)
-    budgets = _allowed(reader.budgets, BUDGETS, "the evictions that they refuse are not known", gaps)
-    namespaces = _allowed(reader.namespaces, NAMESPACES, _RULES, gaps)
+    budgets = gaps.read(BUDGETS, reader.budgets, "the evictions that they refuse are not known")
+    namespaces = gaps.read(NAMESPACES, reader.namespaces, _RULES)
     return replace(
         snapshot,
         pods={name: tuple(found) for name, found in pods.items()} if listed is not None else snapshot.pods,
@@ -171,21 +169,10 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
     )
 
 
-def _allowed(read: Callable[[], Value], what: str, follows: str, gaps: Gaps) -> Value | None:
-    """Return what was read, or None if a rehearsed pass may not read it; raises ClusterError."""
-    try:
-        return read()
-    except ClusterError as error:
-        if not gaps.tolerates(error):
-            raise
-        gaps.note(what, error, follows)
-        return None
-
-
 def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
     what = "the ledger"
     follows = "the last start and earlier answers of polled sources are not known"
-    found = _allowed(reader.ledger, what, follows, gaps)
+    found = gaps.read(what, reader.ledger, follows)
     if found is not None:
         return found
     if settings.budget.spacing <= timedelta():

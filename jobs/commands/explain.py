@@ -29,20 +29,10 @@ from reconciler.run import examine
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
-_DEFAULTS = (
-    "note: these are the default settings, because --config is not given; "
-    "--config configmap/NAMESPACE/NAME uses those of the cluster"
-)
-
 
 @click.command("explain")
 @click.argument("name", metavar="NODE|NAMESPACE/POD")
-@click.option(
-    "--config",
-    type=options.SETTINGS_SOURCE,
-    metavar=options.SOURCE_NAME,
-    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
-)
+@options.optional_config
 @options.cluster
 @options.output
 def command(name: str, config: SettingsSource | None, target: Target, output: str) -> int:
@@ -65,7 +55,7 @@ def explain(name: str, config: SettingsSource | None, target: Target, *, output:
         connection.close()
     document = _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
     if config is None:
-        echo(_DEFAULTS, err=True)
+        echo(f"note: {options.WITHOUT_CONFIG}", err=True)
     echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
     return 0
 

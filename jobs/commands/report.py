@@ -23,10 +23,6 @@ from reconciler.report.text import as_text
 from reconciler.run import examine
 from reconciler.settings.load import parse_settings
 
-_DEFAULTS = (
-    "these are the default settings, because --config is not given; "
-    "--config configmap/NAMESPACE/NAME uses those of the cluster"
-)
 _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 
 
@@ -37,12 +33,7 @@ _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
     type=click.Choice([one.value for one in Only]),
     help="Print only the rows of nodes in this situation. planned: a drain is required and has not begun.",
 )
-@click.option(
-    "--config",
-    type=options.SETTINGS_SOURCE,
-    metavar=options.SOURCE_NAME,
-    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
-)
+@options.optional_config
 @options.cluster
 @click.option(
     "--format",
@@ -91,7 +82,7 @@ def report(
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
     plan = found.plan
     if config is None:
-        plan = replace(plan, notes=(_DEFAULTS, *plan.notes))
+        plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     document = limited(to_document(plan, rehearsed=True), plan, limit)
     if out is not None:
         write_output(out, _FORMS[form](document))

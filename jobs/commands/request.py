@@ -114,12 +114,7 @@ def _asked(
     click.option("--replace", is_flag=True, help="Overwrite a different request."),
     click.option("--cancel", is_flag=True, help="Remove the request, whatever it is."),
 )
-@click.option(
-    "--config",
-    type=options.SETTINGS_SOURCE,
-    metavar=options.SOURCE_NAME,
-    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
-)
+@options.optional_config
 @options.cluster
 def command(nodes: tuple[str, ...], asked: Asked, config: SettingsSource | None, target: Target) -> int:
     """Request maintenance of nodes, or cancel the request.

@@ -49,19 +49,32 @@ def drain_options(
 
 def _refusals(events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str]) -> Refusals:
     """Return why pods are kept, with the settings that would let them go, as the file has them."""
-    kinds = tuple(dict.fromkeys((event.kind, event.condition) for event in events))
+    known = tuple(events)
 
     def remedy(field: str) -> str:
-        paths = [path for one in kinds if (path := settings.policy_path(*one, labels, field))]
-        if not paths:
+        setting = evicting_setting(known, settings, labels, field)
+        if not setting:
             return "it stays, because the settings have no policy for an event of the node"
-        return f"to evict it, set {' or '.join(f'{path}: {Treatment.EVICT}' for path in paths)}"
+        return f"to evict it, set {setting}"
 
     return Refusals(
         daemonset="is a DaemonSet's (to skip such pods, set drain.ignoreDaemonSets: true)",
         empty_dir=f"has local storage ({remedy('empty_dir')})",
         unmanaged=f"has no controller ({remedy('unmanaged_pods')})",
     )
+
+
+def evicting_setting(
+    events: Iterable[KnownEvent], settings: Settings, labels: Mapping[str, str], field: str
+) -> str:
+    """Return which setting evicts the pods that `field` (`empty_dir`, `unmanaged_pods`) keeps.
+
+    For example `events.Reboot.emptyDir: Evict`. Empty if the settings have no policy for these events on a
+    node with these labels.
+    """
+    kinds = tuple(dict.fromkeys((event.kind, event.condition) for event in events))
+    paths = [path for one in kinds if (path := settings.policy_path(*one, labels, field))]
+    return " or ".join(f"{path}: {Treatment.EVICT}" for path in paths)
 
 
 def pod_rules(settings: Settings) -> tuple[PodRule, ...]:

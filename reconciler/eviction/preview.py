@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from reconciler.eviction.budgets import asks, asks_none
+from reconciler.eviction.budgets import asks, asks_none, never_allows
 from reconciler.eviction.room import room
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import survey
@@ -77,6 +77,6 @@ def _refusal(pod: Pod, budget: PodDisruptionBudget) -> str:
             f"{counts}; the pod is not ready, and without unhealthyPodEvictionPolicy: AlwaysAllow it can be"
             " evicted only while enough other pods are"
         )
-    if budget.expected and budget.desired >= budget.expected:
+    if never_allows(budget):
         return f"{counts}, and never allows a disruption of its {budget.expected} pods"
     return counts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 _FORM = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
 _SUFFIXES = {
@@ -16,6 +17,8 @@ _SUFFIXES = {
 }
 
 
+# Thousands of pods have the same few requests.
+@lru_cache(maxsize=4096)
 def quantity(text: str) -> Fraction:
     """Parse a quantity such as 100m, 1.5Gi or 2e3. Raises ValueError for anything else."""
     found = _FORM.fullmatch(text.strip())

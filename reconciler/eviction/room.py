@@ -19,7 +19,9 @@ _NAMED = 5
 
 
 @dataclass(slots=True)
-class _Place:
+class Place:
+    """A node, and what the requests of its pods leave free, by resource."""
+
     node: Node
     free: dict[str, Fraction]
 
@@ -33,12 +35,12 @@ def room(nodes: Iterable[Node], pods: Iterable[Pod], evictees: Sequence[Pod]) ->
     leaving = {pod.node for pod in evictees}
     going = {pod.uid for pod in evictees}
     unknown: list[str] = []
-    places = _places([node for node in nodes if node.name not in leaving], pods, going, unknown)
+    places = places_of([node for node in nodes if node.name not in leaving], pods, going, unknown)
     lines: list[str] = []
     sized = []
     for pod in evictees:
         try:
-            sized.append((pod, _needs(pod)))
+            sized.append((pod, needs_of(pod)))
         except ValueError as error:
             unknown.append(f"{pod.key}: {error}")
     for pod, needs in sorted(sized, key=lambda one: (-one[1]["cpu"], -one[1]["memory"], one[0].key)):
@@ -72,7 +74,8 @@ def _tolerates(taint: Taint, toleration: Toleration) -> bool:
     return bool(toleration.key) and toleration.value == taint.value
 
 
-def _selects(placement: Placement, node: Node) -> bool:
+def selects(placement: Placement, node: Node) -> bool:
+    """Whether the pod's node selector and required node affinity match the node."""
     if any(node.labels.get(key) != value for key, value in placement.node_selector.items()):
         return False
     # A term without expressions selects nothing (metav1's rule for NodeSelectorTerm).
@@ -81,65 +84,79 @@ def _selects(placement: Placement, node: Node) -> bool:
     )
 
 
-def _places(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], unknown: list[str]) -> list[_Place]:
-    places: dict[str, _Place] = {}
+def places_of(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], unknown: list[str]) -> list[Place]:
+    """Return what is free on each node, sorted by name, without the pods whose UID is in `going`.
+
+    A node or a pod with a quantity that can't be read is left out, and a line about it is added to `unknown`.
+    """
+    places: dict[str, Place] = {}
     for node in sorted(nodes, key=lambda node: node.name):
         try:
             free = {resource: quantity(text) for resource, text in node.allocatable.items()}
         except ValueError as error:
             unknown.append(f"node {node.name}: {error}")
             continue
-        places[node.name] = _Place(node, free)
+        places[node.name] = Place(node, free)
     for pod in pods:
         place = places.get(pod.node)
         if place is None or pod.finished or pod.uid in going:
             continue
         try:
-            _take(place, _needs(pod))
+            take(place, needs_of(pod))
         except ValueError as error:
             unknown.append(f"{pod.key}: {error}")
     return list(places.values())
 
 
-def _needs(pod: Pod) -> dict[str, Fraction]:
-    """Return what the scheduler counts: the sum of requests, and one pod."""
+def needs_of(pod: Pod) -> dict[str, Fraction]:
+    """Return what the scheduler counts: the sum of requests, and one pod.
+
+    Raises ValueError for an invalid quantity.
+    """
     requests = total(pod.placement.requests) if pod.placement is not None else {}
     return {"cpu": Fraction(0), "memory": Fraction(0), **requests, "pods": Fraction(1)}
 
 
-def _take(place: _Place, needs: Mapping[str, Fraction]) -> None:
+def take(place: Place, needs: Mapping[str, Fraction]) -> None:
+    """Count a pod with these needs on the node."""
     for resource, amount in needs.items():
         place.free[resource] = place.free.get(resource, Fraction(0)) - amount
 
 
-def _place(pod: Pod, needs: Mapping[str, Fraction], places: list[_Place]) -> list[str]:
+def _place(pod: Pod, needs: Mapping[str, Fraction], places: list[Place]) -> list[str]:
     """Place the pod on the first node with room and return [""]. Else return the reason of each node."""
     reasons = []
     for place in places:
-        why = _obstacle(pod, needs, place)
+        why = obstacle(pod, needs, place)
         if not why:
-            _take(place, needs)
+            take(place, needs)
             return [""]
         reasons.append(why)
     return reasons
 
 
-def _obstacle(pod: Pod, needs: Mapping[str, Fraction], place: _Place) -> str:
+def obstacle(pod: Pod, needs: Mapping[str, Fraction], place: Place) -> str:
+    """Return why the pod can't run on the node, as `without enough cpu`; empty if it can."""
     placement = pod.placement or Placement()
     if place.node.unschedulable:
         return "cordoned"
     if not place.node.ready:
         return "not Ready"
-    if not _selects(placement, place.node):
+    if not selects(placement, place.node):
         return "not matching its node selector or affinity"
     if not tolerates(place.node.taints, placement.tolerations):
         return "tainted"
-    short = [
+    short = lacking(needs, place)
+    return f"without enough {' and '.join(short)}" if short else ""
+
+
+def lacking(needs: Mapping[str, Fraction], place: Place) -> list[str]:
+    """Return the resources of which the node has too little, sorted."""
+    return [
         resource
         for resource, amount in sorted(needs.items())
         if amount > 0 and place.free.get(resource, Fraction(0)) < amount
     ]
-    return f"without enough {' and '.join(short)}" if short else ""
 
 
 def _not_judged(evictees: Sequence[Pod]) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from reconciler.errors import ClusterError
 
@@ -12,6 +14,8 @@ NAMESPACES = "the namespaces"
 """What a preview needs, as `Unseen.what`."""
 
 _FORBIDDEN = 403
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,16 @@ class Gaps:
     def tolerates(self, error: ClusterError) -> bool:
         """Whether the pass goes on without what the API server refused with this error."""
         return self.rehearsed and error.status == _FORBIDDEN
+
+    def read(self, what: str, work: Callable[[], Value], follows: str) -> Value | None:
+        """Return what was read, or None if a rehearsed pass may not read it; raises ClusterError."""
+        try:
+            return work()
+        except ClusterError as error:
+            if not self.tolerates(error):
+                raise
+            self.note(what, error, follows)
+            return None
 
     def note(self, what: str, error: ClusterError, follows: str) -> str:
         """Note a read that was refused; return why in one line, without the server's long answer."""

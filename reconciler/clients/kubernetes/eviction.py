@@ -59,20 +59,15 @@ class Evictions:
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict by policy/v1 with the UID as precondition; see Evictor for what it raises."""
-        body = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": {"name": pod.name, "namespace": pod.namespace},
-            "deleteOptions": _options(pod, grace),
-        }
+        body = eviction(pod, _options(pod, grace))
         self._guard()
-        self._connection.send(Request("POST", _place(pod) / "eviction", body=body))
+        self._connection.send(Request("POST", place_of(pod) / "eviction", body=body))
 
     def delete(self, pod: Pod, *, grace: int | None) -> None:
         """Delete with the UID as precondition; see Evictor for what it raises."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **_options(pod, grace)}
         self._guard()
-        self._connection.send(Request("DELETE", _place(pod), body=body))
+        self._connection.send(Request("DELETE", place_of(pod), body=body))
 
     def restart(self, pod: Pod, now: datetime) -> str:
         """Restart the Deployment that owns the pod and return its name; Rejected with the reason."""
@@ -159,5 +154,16 @@ def _options(pod: Pod, grace: int | None) -> dict[str, Any]:
     return options
 
 
-def _place(pod: Pod) -> ApiPath:
+def eviction(pod: Pod, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of an eviction by policy/v1, with these DeleteOptions."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": options,
+    }
+
+
+def place_of(pod: Pod) -> ApiPath:
+    """Return the path of a pod; Rejected for a bad name."""
     return core(pod.namespace) / "pods" / pod.name
