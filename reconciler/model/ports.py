@@ -22,6 +22,7 @@ from reconciler.model.notification import Notification
 from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.volume import Volume
 
 
 class ClusterReader(Protocol):
@@ -53,6 +54,13 @@ class ClusterReader(Protocol):
 
     def skew(self) -> timedelta | None:
         """Our clock minus the `Date` of the server's last answer, None before any."""
+
+
+class VolumeReader(Protocol):
+    """Reads where volumes can be mounted."""
+
+    def volumes(self) -> tuple[Volume, ...]:
+        """Every PersistentVolume that is bound to a claim."""
 
 
 class ClusterWriter(Protocol):

@@ -13,6 +13,10 @@ BUDGETS = "PodDisruptionBudgets"
 NAMESPACES = "the namespaces"
 """What a preview needs, as `Unseen.what`."""
 
+VOLUMES = "PersistentVolumes"
+WEBHOOKS = "the answers of admission webhooks"
+"""What readiness also needs, as `Unseen.what`."""
+
 _FORBIDDEN = 403
 
 Value = TypeVar("Value")

@@ -15,9 +15,11 @@ from reconciler.checks import CHECKS
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import State
 from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
+from reconciler.report.readiness.document import to_document as readiness_document
 from reconciler.triggers import TRIGGERS
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +100,23 @@ def test_every_key_of_an_explanation_has_its_heading() -> None:
 
     assert {"pod", "node", "obstacles"} <= keys
     assert keys - headings("output.md") == set()
+
+
+def test_every_key_and_every_finding_of_readiness_is_described() -> None:
+    pods = ("debug",)
+    finding = Finding(
+        FindingCode.UNMANAGED, Severity.OUTAGE, "it stays", "Give it a controller.", pods, ("a",)
+    )
+    workload = WorkloadFindings(Workload("shop", "", ""), (finding,))
+    found = Readiness(datetime(2026, 11, 21, tzinfo=UTC), "Reboot", 1, 1, (), (workload,))
+    document = readiness_document(found)
+    inner = {*document["workloads"][0], *document["workloads"][0]["findings"][0]}
+    section = written("output.md").partition("\n## Readiness\n")[2].partition("\n## ")[0]
+
+    assert set(document) - headings("output.md") == set()
+    assert {key for key in inner if f"`{key}`" not in section} == set()
+    rows = re.findall(r"^\| `(\w+)` \| (?:blocks|outage|notice) \|", written("planning.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(code.value for code in FindingCode)
 
 
 def test_every_hold_and_every_kubernetes_event_is_named() -> None:

@@ -14,6 +14,7 @@ STAGES = (
     "assess.py",
     "act.py",
     "preview.py",
+    "readiness",
     "claim.py",
     "release.py",
     "request.py",

@@ -20,6 +20,7 @@ from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.outcome_rules import OUTCOME_RULES
 from tests.laws.pool_rules import POOL_RULES
+from tests.laws.readiness_rules import READINESS_RULES
 from tests.laws.request_rules import REQUEST_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
@@ -1033,6 +1034,7 @@ MUTANTS = (
     *OUTCOME_RULES,
     *HISTORY_RULES,
     *POOL_RULES,
+    *READINESS_RULES,
     *RIGHTS_RULES,
     *REQUEST_RULES,
 )

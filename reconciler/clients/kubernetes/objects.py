@@ -10,7 +10,7 @@ from reconciler.clients.kubernetes.answers import JSON
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import ApiPath
 from reconciler.clients.kubernetes.wire.lists import json_format, list_all
-from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Selector, decode
+from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, Selector, Terms, decode
 from reconciler.clients.retrying import PATIENCE, patiently
 
 # The attributes have the names of the API, so that no table of names is needed.
@@ -107,6 +107,40 @@ class VolumeClaim(msgspec.Struct):
 
     metadata: ObjectMeta
     spec: VolumeClaimSpec = msgspec.field(default_factory=VolumeClaimSpec)
+
+
+class ClaimReference(msgspec.Struct):
+    """core/v1 ObjectReference, as a PersistentVolume refers to its claim."""
+
+    namespace: str = ""
+    name: str = ""
+
+
+class VolumeAffinity(msgspec.Struct):
+    """core/v1 VolumeNodeAffinity."""
+
+    required: Terms | None = None
+
+
+class VolumeSpec(msgspec.Struct):
+    """core/v1 PersistentVolumeSpec."""
+
+    claimRef: ClaimReference | None = None
+    nodeAffinity: VolumeAffinity | None = None
+
+
+class VolumeStatus(msgspec.Struct):
+    """core/v1 PersistentVolumeStatus."""
+
+    phase: str = ""
+
+
+class PersistentVolume(msgspec.Struct):
+    """core/v1 PersistentVolume."""
+
+    metadata: ObjectMeta
+    spec: VolumeSpec = msgspec.field(default_factory=VolumeSpec)
+    status: VolumeStatus = msgspec.field(default_factory=VolumeStatus)
 
 
 class AttachmentSpec(msgspec.Struct):

@@ -91,10 +91,14 @@ def test_with_the_role_that_we_ship_nothing_is_unseen_and_the_settings_are_those
         kubeconfig = reader(scene, "reporter", role["metadata"]["name"])
         try:
             done = reported(programs, kubeconfig, source)
+            readiness = programs.run(
+                "readiness", "--output", "json", "--config", str(source), kubeconfig=kubeconfig
+            )
         finally:
             removed(scene, "reporter")
 
     assert done.document["unseen"] == []
+    assert (readiness.code, readiness.document["unseen"]) == (0, [])
     assert done.document["mode"] == "Observe"
     assert done.document["settings"]["hash"]
     assert done.node(node)["preview"]["blockers"] == []

@@ -1,0 +1,82 @@
+"""`reconciler readiness`: what would keep each node from a drain now, by workload."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import click
+
+from jobs import options
+from jobs.runtime.environment import Target
+from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.terminal import echo, width
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.dry_evictions import ask_webhooks
+from reconciler.clients.kubernetes.volumes import Volumes
+from reconciler.model.readiness import Readiness
+from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.readiness import in_turn, judge_nodes, read, summed_up
+from reconciler.report.document import as_json
+from reconciler.report.readiness.document import to_document
+from reconciler.report.readiness.markdown import as_markdown
+from reconciler.report.readiness.text import as_text
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+
+
+@click.command("readiness")
+@options.optional_config
+@options.access
+@click.option("-l", "--selector", type=options.SELECTOR, help="Judge only the nodes with these labels.")
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="The format of the output.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 if something would keep a drain from its end, or may not be read that could.",
+)
+@click.option(
+    "--ask-webhooks",
+    is_flag=True,
+    help="Also ask admission webhooks, by evictions that the API server only rehearses.",
+)
+def command(
+    config: SettingsSource | None,
+    target: Target,
+    selector: LabelSelector | None,
+    output: str,
+    strict: bool,
+    ask_webhooks: bool,
+) -> int:
+    """Print what keeps nodes from a drain, by workload. It changes nothing in the cluster."""
+    now = datetime.now(UTC)
+    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
+    found = _readiness(target, settings, selector or EVERYTHING, ask=ask_webhooks)
+    if config is None:
+        found = replace(found, notes=(options.WITHOUT_CONFIG, *found.notes))
+    document = to_document(found)
+    if output == "text":
+        echo(as_text(document, width()), nl=False)
+    else:
+        echo(as_json(document) if output == "json" else as_markdown(document), nl=False)
+    return int(strict and (found.stops or found.unsure))
+
+
+def _readiness(target: Target, settings: Settings, selector: LabelSelector, *, ask: bool) -> Readiness:
+    """Read the cluster, and return what was found on the nodes that the selector matches."""
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        seen = read(Cluster(connection), Volumes(connection), settings)
+        now = datetime.now(UTC)
+        judged = judge_nodes(seen, settings, now, selector)
+        answers = ask_webhooks(connection, in_turn(judged.going)) if ask else None
+        return summed_up(seen, judged, settings, now, answers)
+    finally:
+        connection.close()

@@ -1,0 +1,142 @@
+"""What would happen if every node had to go now: findings for each workload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from reconciler.model.settings_version import SettingsVersion
+from reconciler.model.unseen import Unseen
+
+
+class Severity(StrEnum):
+    """What a finding means for a drain, the worst first."""
+
+    BLOCKS = "blocks"
+    """A drain would not end."""
+
+    OUTAGE = "outage"
+    """A drain would end, and the pods are down until the node is back, or lost."""
+
+    NOTICE = "notice"
+    """A drain would end, and the pods run again soon."""
+
+    @property
+    def rank(self) -> int:
+        """The place in the order, from 0 for the worst."""
+        return tuple(Severity).index(self)
+
+
+class FindingCode(StrEnum):
+    """What was found. `docs/planning.md` describes each."""
+
+    BUDGET_NEVER = "budgetNever"
+    BUDGET_NOW = "budgetNow"
+    BUDGET_UNCOUNTED = "budgetUncounted"
+    TWO_BUDGETS = "twoBudgets"
+    WEBHOOK = "webhook"
+    EMPTY_DIR = "emptyDir"
+    UNMANAGED = "unmanaged"
+    SKIPPED = "skipped"
+    NO_ROOM = "noRoom"
+    VOLUME_NODE = "volumeNode"
+    VOLUME_ZONE = "volumeZone"
+    SINGLETON = "singleton"
+    WAITS = "waits"
+    DAEMON_SET = "daemonSet"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Workload:
+    """The top controller of pods, as far as names show it; an empty `kind` is all pods of no controller."""
+
+    namespace: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding about some pods of a workload.
+
+    `pods` and `nodes` are sorted names, `nodes` those on which the pods are. `about` are the objects that
+    cause it: PodDisruptionBudgets as `namespace/name`, or a webhook.
+    """
+
+    code: FindingCode
+    severity: Severity
+    because: str
+    remedy: str
+    pods: tuple[str, ...]
+    nodes: tuple[str, ...]
+    about: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFindings:
+    """The findings about one workload, the worst first; there is at least one."""
+
+    workload: Workload
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> Severity:
+        """The worst severity of its findings."""
+        return self.findings[0].severity
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRefusal:
+    """The admission webhook or policy `webhook` refused the dry-run eviction of a pod, or gave no answer.
+
+    `reached` is False if the API server could not call the webhook, and therefore refuses.
+    """
+
+    namespace: str
+    pod: str
+    webhook: str
+    message: str
+    reached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswers:
+    """The answers to dry-run evictions: `asked` of them, `left` not requested, `silent` without an answer.
+
+    `needs` is the permission that is missing, `because` the answer of the server about it.
+    """
+
+    asked: int = 0
+    left: int = 0
+    silent: int = 0
+    refusals: tuple[WebhookRefusal, ...] = ()
+    needs: str = ""
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The whole answer.
+
+    `nodes` and `pods` are how many were judged, `blocked` the names of the nodes that would not drain.
+    `kind` is the kind of event that was assumed. `unsure` says that a read failed without which nobody knows
+    whether a drain would end. `now` is UTC, for people it is shown in `time_zone`.
+    """
+
+    now: datetime
+    kind: str
+    nodes: int
+    pods: int
+    blocked: tuple[str, ...]
+    workloads: tuple[WorkloadFindings, ...]
+    notes: tuple[str, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
+    unsure: bool = False
+    time_zone: str = "UTC"
+    settings: SettingsVersion | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether something would stop a drain."""
+        return bool(self.blocked)

@@ -1,0 +1,166 @@
+"""What a drain finds about one pod: why it stays, what refuses its eviction, and what its eviction costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reconciler.eviction import Action, PodDeleteStatus
+from reconciler.eviction.budgets import asks_none, never_allows, would_refuse
+from reconciler.eviction.rules import own_word
+from reconciler.eviction.singletons import may_be_restarted
+from reconciler.model.drains import DrainOrder, Refusals
+from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.readiness import FindingCode, Severity
+from reconciler.readiness.found import Found
+from reconciler.readiness.workloads import serves, workload_of
+
+REFUSALS = Refusals("daemonSet", "emptyDir", "unmanaged")
+"""Reasons by which this file knows which filter keeps a pod; people never see them."""
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings mean for the pods of one node: its drain, and the settings that evict what is kept.
+
+    The order's options have `REFUSALS`. `evict_empty_dir` is such as `events.Reboot.emptyDir: Evict`.
+    """
+
+    order: DrainOrder
+    evict_empty_dir: str
+    evict_unmanaged: str
+
+
+def staying(judged: PodDeleteStatus, policy: Policy) -> Iterator[Found]:
+    """Yield why the pod stays on the node, or what the drain waits for."""
+    pod = judged.pod
+    if judged.action is Action.KEEP:
+        for reason in judged.reasons:
+            yield _kept(pod, reason, policy)
+    elif judged.spared:
+        yield _skipped(judged, policy)
+    elif judged.action is Action.WAIT and pod.deleting_until is None:
+        yield _waits(judged, policy)
+
+
+def _kept(pod: Pod, reason: str, policy: Policy) -> Found:
+    stays = "so it stays on the node and goes down with it"
+    if reason == REFUSALS.daemonset:
+        because = f"it is a DaemonSet's, and drain.ignoreDaemonSets is false, {stays}"
+        remedy = "Set drain.ignoreDaemonSets: true, so that a drain does not count it."
+        return Found(pod, FindingCode.DAEMON_SET, Severity.NOTICE, because, remedy)
+    if reason == REFUSALS.empty_dir:
+        because = f"it has local storage (emptyDir), {stays}"
+        remedy = f"Set {policy.evict_empty_dir} to evict it; the data in the emptyDir is then lost."
+        return Found(pod, FindingCode.EMPTY_DIR, Severity.OUTAGE, because, remedy)
+    because = f"it has no controller, {stays}"
+    remedy = f"Give it a controller such as a Deployment, or set {policy.evict_unmanaged} to evict it."
+    return Found(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
+
+
+def _skipped(judged: PodDeleteStatus, policy: Policy) -> Found:
+    because = f"{'; '.join(judged.reasons)}, so it stays on the node and goes down with it"
+    own = own_word(judged.pod, policy.order.options.prefix) is not None
+    remedy = "Remove this from the pod" if own else "Change the rule in drain.skipPods or drain.rules"
+    remedy += ", so that a drain evicts it."
+    return Found(judged.pod, FindingCode.SKIPPED, Severity.OUTAGE, because, remedy, judged.reasons)
+
+
+def _waits(judged: PodDeleteStatus, policy: Policy) -> Found:
+    word = own_word(judged.pod, policy.order.options.prefix)
+    if word is None:
+        because = "; ".join(judged.reasons)
+        remedy = "Change the rule in drain.rules if the pod never completes by itself."
+        return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, judged.reasons)
+    because = f"{word[1]} says to wait until it has completed, for as long as drain.podsMayWait at most"
+    remedy = "Remove this from the pod if it never completes by itself."
+    return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, (word[1],))
+
+
+def leaving(
+    pod: Pod, covering: Sequence[PodDisruptionBudget], policy: Policy, siblings: int
+) -> Iterator[Found]:
+    """Yield what refuses the eviction of a pod that a drain would evict, and what it costs.
+
+    `covering` are the budgets that select it. `siblings` is how many pods its workload runs in the cluster.
+    """
+    if pod.finished:
+        return
+    refused = _refused(pod, covering, policy) if not asks_none(pod) else None
+    if refused is not None:
+        yield refused
+    if pod.owner is None:
+        because = "it has no controller, so nothing creates it again after its eviction"
+        remedy = "Give it a controller such as a Deployment."
+        yield Found(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
+    elif siblings == 1 and serves(workload_of(pod)) and not _restarts(refused):
+        because = "it is the only pod of its workload, so its eviction interrupts the service"
+        yield Found(pod, FindingCode.SINGLETON, Severity.NOTICE, because, "Run at least two replicas.")
+
+
+def _restarts(refused: Found | None) -> bool:
+    return refused is not None and refused.code is FindingCode.SINGLETON
+
+
+def _refused(pod: Pod, covering: Sequence[PodDisruptionBudget], policy: Policy) -> Found | None:
+    """Return why the budgets refuse the eviction, None if they do not.
+
+    Follows eviction.go, as the preview of a drain does.
+    """
+    keys = tuple(budget.key for budget in covering)
+    if len(covering) > 1:
+        more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+        because = (
+            f"it is selected by several PodDisruptionBudgets ({', '.join(keys[:_NAMED])}{more}), and the API"
+            " server refuses to evict such a pod"
+        )
+        remedy = "Change the selectors, so that one PodDisruptionBudget selects each pod."
+        return Found(pod, FindingCode.TWO_BUDGETS, Severity.BLOCKS, because, remedy, keys)
+    if not covering or not would_refuse(covering[0], pod):
+        return None
+    budget = covering[0]
+    everywhere = policy.order.restart_singletons
+    # Whether a volume can be mounted twice is known only when the Deployment is read.
+    restarted = not pod.claims and may_be_restarted(
+        pod, covering, prefix=policy.order.options.prefix, everywhere=everywhere
+    )
+    if restarted and pod.ready and never_allows(budget):
+        because = (
+            f"PodDisruptionBudget {budget.key} never allows the eviction of the only pod; its Deployment is"
+            " restarted instead, if its strategy allows that"
+        )
+        remedy = "Keep maxSurge at 1 or more and maxUnavailable at 0, or run at least two replicas."
+        return Found(pod, FindingCode.SINGLETON, Severity.NOTICE, because, remedy, keys)
+    code, because, remedy = _reason(pod, budget)
+    return Found(pod, code, Severity.BLOCKS, because, remedy, keys)
+
+
+def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, str]:
+    named = f"PodDisruptionBudget {budget.key}"
+    if budget.expected <= 0:
+        because = f"{named} selects it, but counts no pods, so it allows no eviction"
+        remedy = (
+            "Read the conditions of the PodDisruptionBudget; with maxUnavailable or a percentage, the"
+            " controller of its pods must be one that can be scaled."
+        )
+        return FindingCode.BUDGET_UNCOUNTED, because, remedy
+    if never_allows(budget):
+        because = (
+            f"{named} requires {budget.desired} healthy of {budget.expected}"
+            f" {'pod' if budget.expected == 1 else 'pods'}, so it never allows an eviction"
+        )
+        remedy = "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1)."
+        return FindingCode.BUDGET_NEVER, because, remedy
+    counts = f"{named} requires {budget.desired} healthy pods and has {budget.healthy} of {budget.expected}"
+    if pod.ready:
+        because = f"{counts}, so it allows no eviction now"
+        return (
+            FindingCode.BUDGET_NOW,
+            because,
+            "Repair the pods that are not healthy, or wait until they are.",
+        )
+    because = f"{counts}; the pod is not ready, and can be evicted only while enough others are healthy"
+    remedy = "Repair the pods, or set unhealthyPodEvictionPolicy: AlwaysAllow on the PodDisruptionBudget."
+    return FindingCode.BUDGET_NOW, because, remedy

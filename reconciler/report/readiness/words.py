@@ -1,0 +1,98 @@
+"""The sentences that text and Markdown share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.model.readiness import Severity
+from reconciler.report.values import Document, unseen_line
+
+MOST_WORKLOADS = 100
+"""Workloads that are shown to people."""
+
+_NAMED = 3
+
+MEANINGS = {
+    Severity.BLOCKS: "A drain would not end",
+    Severity.OUTAGE: "Pods would be down until the node is back, or lost",
+    Severity.NOTICE: "A drain would end, and the pods would run again",
+}
+
+_VERBS = {
+    Severity.BLOCKS: ("blocks a drain", "block a drain"),
+    Severity.OUTAGE: ("would be down or lose pods", "would be down or lose pods"),
+    Severity.NOTICE: ("has a notice", "have a notice"),
+}
+"""For one workload, and for any other number."""
+
+
+def headline(document: Document) -> str:
+    """Return the summary in one sentence."""
+    if not document["nodeCount"]:
+        return "no node was judged"
+    blocked = len(document["blockedNodes"])
+    known = " as far as is known" if document["unsure"] else ""
+    begin = f"{blocked} of {_count(document['nodeCount'], 'node')} would not drain{known}"
+    counts = document["counts"]
+    parts = [
+        f"{counts[severity.value]} {verbs[counts[severity.value] != 1]}"
+        for severity, verbs in _VERBS.items()
+        if counts[severity.value]
+    ]
+    return f"{begin}; of the workloads, {', '.join(parts)}" if parts else f"{begin}; nothing was found"
+
+
+def assumption(document: Document) -> str:
+    """Return what was judged, when (RFC 3339), and as for which event."""
+    judged = f"each node is judged alone, as if it had to go now for a {document['assumed']}"
+    return f"{document['at']}: {_count(document['podCount'], 'pod')}; {judged}"
+
+
+def remarks(document: Document) -> Iterator[str]:
+    """Yield what was left out, and what could not be seen."""
+    yield from (f"note: {note}" for note in document["notes"])
+    yield from (f"could not see: {unseen_line(one)}" for one in document["unseen"])
+
+
+def worst(document: Document) -> list[Document]:
+    """Return the workloads that people see, the worst."""
+    found: list[Document] = document["workloads"][:MOST_WORKLOADS]
+    return found
+
+
+def rest(document: Document) -> str:
+    """Return a line about the workloads that are not shown, empty if all are."""
+    more = len(document["workloads"]) - MOST_WORKLOADS
+    return f"and {_count(more, 'workload')} more; --output json has all of them" if more > 0 else ""
+
+
+def title(workload: Document) -> str:
+    """Return the name of a workload."""
+    if workload["kind"] is None:
+        return f"{workload['namespace']}: pods without a controller"
+    return f"{workload['namespace']}/{workload['name']} ({workload['kind']})"
+
+
+def place(finding: Document) -> str:
+    """Return how many pods are on which nodes."""
+    return f"{_count(finding['podCount'], 'pod')} on {_some(finding['nodeNames'], finding['nodeCount'])}"
+
+
+def common_place(workload: Document) -> str:
+    """Return where the pods of the workload are if that is the same for all of its findings, else empty."""
+    places = {place(finding) for finding in workload["findings"]}
+    return places.pop() if len(places) == 1 else ""
+
+
+def pods(finding: Document) -> str:
+    """Return the names of the first pods."""
+    return _some(finding["podNames"], finding["podCount"])
+
+
+def _some(names: list[str], count: int) -> str:
+    more = f" and {count - _NAMED} more" if count > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,203 @@
+"""`readiness` as a newcomer uses it: on a cluster with the usual obstacles, without any settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.real.passes.processes import Done, Programs
+from tests.real.passes.scene import Scene
+from tests.real.passes.test_drains import cover
+from tests.real.passes.test_writing_nothing import MUTATING
+from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import budget, pod
+
+PLACE = "apis/admissionregistration.k8s.io/v1"
+EVICTIONS = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods/eviction"],
+}
+
+
+def volume(scene: Scene, zone: str) -> list[dict[str, Any]]:
+    """Make a volume that nodes of one zone can mount, bound to the claim `data`; the pod's volumes."""
+    key = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [key]}]}
+    scene.api.create(
+        "persistentvolumes",
+        {
+            "metadata": {"name": "data"},
+            "spec": {
+                **shared,
+                "capacity": {"storage": "1Gi"},
+                "hostPath": {"path": "/data"},
+                "claimRef": {"namespace": "default", "name": "data"},
+                "nodeAffinity": {"required": required},
+            },
+        },
+    )
+    scene.api.create(
+        "persistentvolumeclaims",
+        {
+            "metadata": {"name": "data"},
+            "spec": {**shared, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "data"},
+        },
+    )
+    wait_for(
+        "a bound volume",
+        lambda: scene.api.get("persistentvolumes", "data")["status"].get("phase") == "Bound",
+    )
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+
+
+def found(done: Done) -> dict[str, list[tuple[str, str]]]:
+    """The codes of the findings, with their severities, by the name of the workload."""
+    return {
+        each["name"] or "": [(one["code"], one["severity"]) for one in each["findings"]]
+        for each in done.document["workloads"]
+    }
+
+
+def readiness(programs: Programs, *arguments: str) -> Done:
+    return programs.run("readiness", *arguments)
+
+
+def test_a_newcomer_sees_what_keeps_the_nodes_from_a_drain(scene: Scene, programs: Programs) -> None:
+    nodes = [scene.node(number) for number in range(3)]
+    scene.workload("web", replicas=3)
+    scene.workload("ledger")
+    cover(scene, "ledger")
+    scene.workload("cart", replicas=2, volumes=[{"name": "tmp", "emptyDir": {}}])
+    scene.workload("disk", replicas=2, volumes=volume(scene, "westeurope-1"))
+    scene.api.create("pods", pod("debug", node_name=nodes[0]))
+    began = datetime.now(UTC)
+
+    text, strict = readiness(programs), readiness(programs, "--strict", "--output", "json")
+
+    assert (text.code, strict.code) == (0, 1)
+    assert text.out.startswith("1 of 3 nodes would not drain; of the workloads, 1 blocks a drain, ")
+    assert found(strict) == {
+        "ledger": [("budgetNever", "blocks"), ("singleton", "notice")],
+        "": [("unmanaged", "outage")],
+        "cart": [("emptyDir", "outage")],
+        "disk": [("volumeNode", "outage")],
+    }
+    (ledger,) = (one for one in strict.document["workloads"] if one["name"] == "ledger")
+    assert (ledger["namespace"], ledger["kind"]) == ("default", "Deployment")
+    assert strict.document["blockedNodes"] == ledger["findings"][0]["nodeNames"]
+    assert strict.document["unseen"] == []
+    asked = scene.asked(since=began)
+    assert {entry.resource for entry in asked} == {
+        "nodes",
+        "pods",
+        "poddisruptionbudgets",
+        "namespaces",
+        "persistentvolumes",
+    }
+    assert {entry.verb for entry in asked} == {"list"}
+
+
+def test_webhooks_and_policies_that_refuse_are_found_and_nothing_is_evicted(
+    scene: Scene, programs: Programs
+) -> None:
+    scene.node(0)
+    scene.node(1)
+    scene.workload("web", replicas=2)
+    scene.workload("held", replicas=2)
+    scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=1))
+    before = uids(scene)
+    began = datetime.now(UTC)
+
+    assert found(readiness(programs, "--ask-webhooks", "--output", "json")) == {}
+    with refusing(scene, "held"):
+        refused = readiness(programs, "--ask-webhooks", "--strict", "--output", "json")
+    with unreachable(scene):
+        silent = readiness(programs, "--ask-webhooks", "--strict", "--output", "json")
+
+    assert (refused.code, silent.code) == (1, 1)
+    assert found(refused) == {"held": [("webhook", "blocks")]}
+    (finding,) = refused.document["workloads"][0]["findings"]
+    assert finding["about"] == ["ValidatingAdmissionPolicy calm"]
+    assert "not during the sale" in finding["because"]
+    assert found(silent) == {"held": [("webhook", "blocks")], "web": [("webhook", "blocks")]}
+    assert "failurePolicy" in silent.document["workloads"][0]["findings"][0]["remedy"]
+    assert uids(scene) == before
+    budget_now = scene.api.get("poddisruptionbudgets", "web")["status"]
+    assert budget_now["disruptionsAllowed"] == 1
+    assert budget_now.get("disruptedPods", {}) == {}
+    writes = {
+        (entry.resource, entry.subresource) for entry in scene.asked(since=began) if entry.verb in MUTATING
+    }
+    assert writes == {("pods", "eviction")}
+
+
+def uids(scene: Scene) -> set[str]:
+    """The pods that are there and stay there."""
+    pods = scene.api.list("pods")
+    assert not any("deletionTimestamp" in one["metadata"] for one in pods)
+    return {one["metadata"]["uid"] for one in pods}
+
+
+@contextmanager
+def refusing(scene: Scene, app: str) -> Iterator[None]:
+    """A policy that refuses the evictions of an app."""
+    says = {"expression": f"!object.metadata.name.startsWith('{app}-')", "message": "not during the sale"}
+    constraints = {"resourceRules": [EVICTIONS]}
+    policy = {
+        "metadata": {"name": "calm"},
+        "spec": {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": [says]},
+    }
+    binding = {"metadata": {"name": "calm"}, "spec": {"policyName": "calm", "validationActions": ["Deny"]}}
+    try:
+        scene.api.request("POST", f"{PLACE}/validatingadmissionpolicies", policy)
+        scene.api.request("POST", f"{PLACE}/validatingadmissionpolicybindings", binding)
+        wait_for("the policy in force", lambda: "not during the sale" in rehearsed(scene, app))
+        yield
+    finally:
+        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+            scene.api.request("DELETE", f"{PLACE}/{kind}/calm")
+        wait_for("evictions without the policy", lambda: rehearsed(scene, app) == "")
+
+
+@contextmanager
+def unreachable(scene: Scene) -> Iterator[None]:
+    """A webhook for evictions at an address where nobody listens."""
+    webhook = {
+        "name": "guard.example.com",
+        # Port 9 of loopback: the connection is refused at once.
+        "clientConfig": {"url": "https://127.0.0.1:9/", "caBundle": ""},
+        "rules": [EVICTIONS],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+    }
+    made = {"metadata": {"name": "guard"}, "webhooks": [webhook]}
+    try:
+        scene.api.request("POST", f"{PLACE}/validatingwebhookconfigurations", made)
+        wait_for("the webhook in force", lambda: "failed calling webhook" in rehearsed(scene, "web"))
+        yield
+    finally:
+        scene.api.request("DELETE", f"{PLACE}/validatingwebhookconfigurations/guard")
+
+
+def rehearsed(scene: Scene, app: str) -> str:
+    """The answer of the server to a dry-run eviction of an app's pod, empty for a yes."""
+    name = next(one["metadata"]["name"] for one in scene.api.list("pods", labels=f"app={app}"))
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": "default"},
+        "deleteOptions": {"dryRun": ["All"]},
+    }
+    place = f"api/v1/namespaces/default/pods/{name}/eviction"
+    try:
+        scene.api.request("POST", place, body, query={"dryRun": "All"})
+    except ApiError as error:
+        return str(error)
+    return ""
