@@ -14,6 +14,7 @@ from reconciler.decide.planned import Decided, node_patch, node_plan, second_pat
 from reconciler.decide.pods import pods_left
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
+from reconciler.decide.unattended import unattended
 from reconciler.engine import case as cases
 from reconciler.engine.orders import drain_options, drain_order
 from reconciler.engine.state_machine import Walk
@@ -110,6 +111,8 @@ def follow_drain(
         stuck_at = _stuck_at(drained, context.now)
         if stuck_at is not None:
             progress.stuck_at = min(stuck_at, progress.stuck_at or stuck_at)
+    if not (under_way and wanted) and _waits_for_its_end(walked.state, view):
+        holds += unattended(one, record, context)
     unread = context.snapshot.problems.pods.get(node.name)
     if unread and under_way:
         holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
@@ -147,6 +150,13 @@ def follow_drain(
     shown = drained if drain is not None or running(drained) else None
     decided = Decided(walked.state, record, tuple(holds), telling.ended)
     return node_plan(one, walked, decided, todo, _drain_state(one, record, step.kept, shown, context))
+
+
+def _waits_for_its_end(state: State, view: cases.CaseView) -> bool:
+    """Whether nothing is left to do about the case but to wait for its events, as far as they are known."""
+    if state is State.REQUIRED:
+        return not any(event.asks for event in view.present)
+    return state is State.IN_MAINTENANCE
 
 
 def _drain_state(

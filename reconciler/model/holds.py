@@ -15,6 +15,7 @@ class HoldCode(StrEnum):
     DISMISSED = "dismissed"
     DRAIN = "drain"
     DRAIN_SLOT = "drainSlot"
+    END_REPORTED = "endReported"
     EVENT_READABLE = "eventReadable"
     INTERNAL = "internal"
     IN_TIME = "inTime"
