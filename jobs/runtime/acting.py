@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jobs.runtime.environment import Target, identity
 from jobs.runtime.lazy_drainer import DrainerWhenNeeded
+from jobs.runtime.open_cases import OpenCases
 from jobs.runtime.outside import Wiring
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.lease import Lock
@@ -47,6 +48,7 @@ class Acting:
         """
         self.settings = settings
         self._history = history
+        self._open_cases = OpenCases()
         self._leads_since: datetime | None = None
         self._clock = clock
         self._lock = Lock(connection, namespace=target.namespace, identity=identity())
@@ -86,6 +88,9 @@ class Acting:
             itself=replace(self._wiring.itself, leads_since=self._leads_since),
         )
         done = run_pass(outside, self.settings, self._clock.now())
+        deleted = self._open_cases.after(done[0])
+        if deleted and self._history is not None:
+            self._history.keep(deleted)
         self._escalations.report(self.drainer.progress().values(), outside.notifier)
         return done
 

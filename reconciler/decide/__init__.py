@@ -160,6 +160,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         settings=settings.version,
         time_zone=settings.time_zone.key,
         unseen=snapshot.problems.unseen,
+        uids=frozenset(node.uid for node in snapshot.nodes),
     )
 
 

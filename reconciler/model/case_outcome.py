@@ -137,13 +137,14 @@ def outcome_of(case: CaseRecord) -> CaseOutcome | None:
     )
 
 
-def outcome_at_end(case: CaseRecord) -> CaseOutcome:
-    """Return the outcome of a case that has ended.
+def outcome_at_end(case: CaseRecord, *, deleted: bool = False) -> CaseOutcome:
+    """Return the outcome of a case that has ended; `deleted` says that it ends with its node.
 
-    Nobody knows how an event ends that is still announced and has not started.
+    Nobody knows how an event ends that is still announced and has not started. A node that was drained before
+    it was deleted has lost no pod.
     """
     found = outcome_of(case) or CaseOutcome(CaseResult.STOPPED)
-    known = case.quiet_since is not None or bool(case.facts.starts)
+    known = case.quiet_since is not None or bool(case.facts.starts) or (deleted and found.drained is not None)
     return found if known else replace(found, result=CaseResult.STOPPED)
 
 

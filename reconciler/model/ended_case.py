@@ -7,6 +7,7 @@ from datetime import datetime
 
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime, outcome_at_end
+from reconciler.model.machine import Remove
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, KnownEvent, State
 
@@ -67,34 +68,40 @@ class EndedCase:
         return (self.place.uid or self.place.node, self.times.case_start)
 
 
-def ended_case(plan: NodePlan, now: datetime) -> EndedCase | None:
-    """Return the case that ends with a node's plan at `now` (aware, UTC), None if none does."""
-    case = plan.ended
+def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> EndedCase | None:
+    """Return the case that ends with a node's plan at `now` (aware, UTC), None if none does.
+
+    `deleted` says that the node was deleted after this plan, so that an open case has ended. A case also ends
+    with the request to delete the machine, because perhaps no pass sees the node again.
+    """
+    case, lost = plan.ended, False
+    if case is None and (deleted or isinstance(plan.todo.machine, Remove)):
+        case, lost = plan.record, True
     if case is None:
         return None
-    outcome = outcome_at_end(case)
+    outcome = outcome_at_end(case, deleted=lost)
     event = max(case.events, key=_disruptive, default=None)
     return EndedCase(
         place=CasePlace(plan.node, plan.uid, plan.zone, plan.pool),
-        times=_times(case, plan, now.replace(microsecond=0)),
+        times=_times(case, plan, now.replace(microsecond=0), lost=lost),
         kind=_name(event) if event is not None else "",
         sources=tuple(sorted({source for one in case.events for source in one.sources})),
         outcome=outcome.result,
         in_time=outcome.in_time,
-        why=_why(outcome, plan),
+        why=_why(outcome, _ending(case, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),
     )
 
 
-def _times(case: CaseRecord, plan: NodePlan, ended: datetime) -> CaseTimes:
+def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> CaseTimes:
     facts, drain = case.facts, case.drain
     first = (facts.announced, facts.deadline_passed, facts.drain_began, case.since)
     known = [moment for moment in (*first, *(one.at for one in facts.starts)) if moment is not None]
     start = min(known, default=ended)
     # A record of an earlier version has only the start of the last attempt.
     began = drain.since if drain is not None and drain.attempt == 1 else None
-    opened = plan.before is State.IN_MAINTENANCE and _opened(plan)
+    opened = not lost and plan.before is State.IN_MAINTENANCE and _opened(plan)
     return CaseTimes(
         case_start=start,
         ended=ended,
@@ -122,12 +129,21 @@ def _name(event: KnownEvent) -> str:
     return event.condition or event.kind.value
 
 
-def _why(outcome: CaseOutcome, plan: NodePlan) -> str:
-    because = "; ".join(step.because for step in plan.transitions if step.because)
-    said = (
-        f"{outcome.words}; {because}" if outcome.result is CaseResult.STOPPED and because else outcome.words
-    )
-    return limits.text(said)
+def _why(outcome: CaseOutcome, because: str) -> str:
+    return limits.text(f"{outcome.words}; {because}" if because else outcome.words)
+
+
+def _stopped(outcome: CaseOutcome, plan: NodePlan) -> str:
+    """Return why a case was stopped, empty for any other end."""
+    steps = plan.transitions if outcome.result is CaseResult.STOPPED else ()
+    return "; ".join(step.because for step in steps if step.because)
+
+
+def _ending(case: CaseRecord, *, deleted: bool) -> str:
+    """Return how a case ends that ends with its node."""
+    if case.replacement is None:
+        return "its node was deleted"
+    return "its machine was deleted to be replaced" if deleted else "its machine is deleted to be replaced"
 
 
 def _left(case: CaseRecord, outcome: CaseOutcome) -> int | None:

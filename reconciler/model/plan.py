@@ -319,6 +319,7 @@ class Plan:
     `publications` show the whole plan to other tools. `managed` is the number of managed nodes. `settings`
     says which settings the plan follows, None if they are not from a file. `time_zone` is the IANA name of
     the zone in which people read moments. `unseen` is what could not be read because a permission is missing.
+    `uids` are those of all nodes that exist.
     """
 
     now: datetime
@@ -333,3 +334,4 @@ class Plan:
     settings: SettingsVersion | None = None
     time_zone: str = "UTC"
     unseen: tuple[Unseen, ...] = ()
+    uids: frozenset[str] = frozenset()

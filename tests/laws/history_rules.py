@@ -7,6 +7,7 @@ from tests.laws.mutant import Mutant
 _FACTS = "reconciler/decide/facts.py"
 _OUTCOME = "reconciler/model/case_outcome.py"
 _FILE = "jobs/runtime/case_history.py"
+_OPEN = "jobs/runtime/open_cases.py"
 _LINES = "jobs/runtime/history_lines.py"
 _CASES = "tests/decide/test_history.py"
 
@@ -55,8 +56,8 @@ HISTORY_RULES = (
         0,
         "of an event that is still announced nobody knows the end",
         _OUTCOME,
-        "known = case.quiet_since is not None or bool(case.facts.starts)",
-        "known = True",
+        "known = case.quiet_since is not None or bool(case.facts.starts) or",
+        "known = True or",
         "tests/model/test_case_outcome.py",
     ),
     Mutant(
@@ -82,6 +83,38 @@ HISTORY_RULES = (
         "return not plan.unschedulable or (write is not None and write.unschedulable is False)",
         "return True",
         _CASES,
+    ),
+    Mutant(
+        0,
+        "a case whose node is deleted has ended",
+        _OPEN,
+        "if uid not in plan.uids]",
+        "if False]",
+        "tests/jobs/test_open_cases.py",
+    ),
+    Mutant(
+        0,
+        "a case that was released has not ended with its node",
+        _OPEN,
+        "if uid not in plan.uids]",
+        "if uid not in {one.uid for one in plan.nodes}]",
+        "tests/jobs/test_open_cases.py",
+    ),
+    Mutant(
+        0,
+        "a case is kept with the request to delete its machine",
+        "reconciler/model/ended_case.py",
+        "if case is None and (deleted or isinstance(plan.todo.machine, Remove)):",
+        "if case is None and deleted:",
+        "tests/jobs/test_open_cases.py",
+    ),
+    Mutant(
+        0,
+        "a node that was drained before it was deleted was in time",
+        _OUTCOME,
+        " or (deleted and found.drained is not None)",
+        "",
+        "tests/jobs/test_open_cases.py",
     ),
     Mutant(
         0,

@@ -98,3 +98,26 @@ def cut_sweep(programs: Programs, folder: Path, file: Path, before: bool) -> lis
         proxy.ends(process.kill)
         assert process.wait().code == -9
     return proxy.writes
+
+
+@pytest.mark.slow
+def test_serve_logs_the_case_of_a_node_that_is_deleted(
+    scene: Scene, programs: Programs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = scene.node()
+    scene.workload("web", node)
+    process = programs.start("serve", "--every", "1h")
+    process.wait_for("leading")
+    scene.condition_tells(node, "Preempt", minutes=1)
+    process.does("end of the drain", lambda: '"done"' in json.dumps(scene.record(node)))
+
+    scene.api.delete("nodes", node)
+    (case,) = process.wait_for("case")
+    log = tmp_path / "log"
+    log.write_text(process.terminate().out, encoding="utf-8")
+
+    assert (case["node"], case["kind"], case["inTime"], case["podsMoved"]) == (node, "Preempt", "yes", 1)
+    assert case["why"].endswith("; its node was deleted")
+    document = summed(log, capsys)
+    assert document["total"]["cases"] == 1
+    assert document["lines"]["other"] > 1
