@@ -14,8 +14,8 @@ from reconciler.model.ended_case import EndedCase
 LONGEST_LINE = 64 * 1024
 """Bytes. Our own lines have 16,000 at most."""
 
-MOST_CASES = 200_000
-"""Cases that are kept in memory, about 1 KiB each."""
+MOST_CASES = 100_000
+"""Cases that are kept in memory, about 2 KiB each."""
 
 MOST_MISTAKES = 100
 """Broken lines that are named; all of them are counted."""

@@ -14,6 +14,9 @@ from reconciler.report import safe
 from reconciler.report.text import shown
 from reconciler.report.values import Document
 
+_ROWS = 50
+"""Rows of a table, those with the most cases; the JSON output has all of them."""
+
 _NAMED = 20
 """Missed and late nodes that are named; the JSON output has all of them."""
 
@@ -91,8 +94,12 @@ def _struck(document: Document) -> Iterator[str]:
 def _tables(document: Document, width: int | None) -> Iterator[str]:
     total = document["total"]
     for name in ("kind", "pool"):
-        rows = [(_name(one[name]), one) for one in document[f"{name}s"]]
+        found = document[f"{name}s"]
+        most = {one[name] for one in sorted(found, key=lambda one: -one["cases"])[:_ROWS]}
+        rows = [(_name(one[name]), one) for one in found if one[name] in most]
         yield from _table(name, [*rows, ("all", total)], width)
+        if len(found) > len(rows):
+            yield f"and {len(found) - len(rows)} more; --output json has all of them"
 
 
 def _table(name: str, rows: Sequence[tuple[str, Document]], width: int | None) -> Iterator[str]:

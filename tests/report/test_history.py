@@ -108,6 +108,15 @@ def test_a_long_list_of_missed_nodes_is_cut_and_says_so() -> None:
     assert "  and 3 more; --output json has all of them\n" in text
 
 
+def test_a_table_of_very_many_pools_has_those_with_the_most_cases() -> None:
+    cases = [ended(f"n{number}", pool=f"p{number:03}") for number in range(60)]
+    text = as_text(summed(*cases, ended("m", pool="p059")))
+
+    assert sum(line.startswith("p0") for line in text.splitlines()) == 50
+    assert "\np059 " in text
+    assert "\nand 10 more; --output json has all of them\n" in text
+
+
 def test_no_cases_is_said() -> None:
     assert as_text(summed()) == "no case is in the history\n"
     since = {**to_document((), NOW - 30 * DAY, NOW), "lines": LINES}
