@@ -34,6 +34,7 @@ class FindingCode(StrEnum):
     BUDGET_NEVER = "budgetNever"
     BUDGET_NOW = "budgetNow"
     BUDGET_UNCOUNTED = "budgetUncounted"
+    BUDGET_NO_ROOM = "budgetNoRoom"
     TWO_BUDGETS = "twoBudgets"
     WEBHOOK = "webhook"
     EMPTY_DIR = "emptyDir"

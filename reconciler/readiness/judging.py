@@ -25,6 +25,7 @@ from reconciler.readiness.found import Found
 from reconciler.readiness.pods import REFUSALS, Policy, leaving, staying
 from reconciler.readiness.reading import Seen
 from reconciler.readiness.room import Shelter
+from reconciler.readiness.stuck import stuck
 from reconciler.readiness.volumes import Mounts
 from reconciler.readiness.workloads import workload_of
 from reconciler.settings.schema import Settings
@@ -91,8 +92,7 @@ def judge_nodes(
         going += of_node[1]
         notes += problems
     if len(selected) > len(chosen):
-        count = len(selected) - len(chosen)
-        notes.append(f"left out because the settings do not manage them: {count} nodes")
+        notes.append(f"nodes that the settings do not manage are left out: {len(selected) - len(chosen)}")
     notes += _about_room(around.shelter)
     names = tuple(node.name for node in chosen)
     return Judged(
@@ -130,6 +130,7 @@ def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[li
         if pod.owner is not None and (mounted is None or mounted.code is not FindingCode.VOLUME_NODE):
             moving.append(pod)
     found += around.shelter.homeless(node.name, moving)
+    found += stuck(found, around.budgets)
     return found, going
 
 

@@ -44,7 +44,7 @@ def summed_up(
         pods=judged.pods,
         blocked=tuple(sorted({one.pod.node for one in blocking})),
         workloads=tuple(workloads),
-        notes=(*judged.notes, *_about_webhooks(asked)),
+        notes=(*judged.notes, *(_about_webhooks(answers) if answers is not None else ())),
         unseen=unseen,
         unsure=is_unsure(seen) or bool(asked.needs or asked.silent),
         time_zone=settings.time_zone.key,
@@ -96,7 +96,7 @@ def _refused(judged: Judged, refusals: Iterable[WebhookRefusal]) -> Iterator[Fou
 
 
 def _about_webhooks(answers: WebhookAnswers) -> Iterator[str]:
-    if answers.left:
-        yield f"webhooks were asked about {answers.asked} pods, and not about {answers.left} more"
+    left = f", and not about {answers.left} more" if answers.left else ""
+    yield f"webhooks were asked about evictions of pods: {answers.asked}{left}"
     if answers.silent:
         yield f"no answer to {answers.silent} dry-run evictions: it is not known what webhooks refuse"

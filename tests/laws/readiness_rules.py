@@ -82,6 +82,22 @@ READINESS_RULES = (
     ),
     Mutant(
         0,
+        "a drain waits only for pods beyond those that the budget allows to be down",
+        "reconciler/readiness/stuck.py",
+        "if len(down) <= allowed:",
+        "if len(down) < allowed:",
+        _OF_ROOM,
+    ),
+    Mutant(
+        0,
+        "a pod that no budget counts uses none of its disruptions",
+        "reconciler/readiness/stuck.py",
+        " and asks(covering[0], one.pod)",
+        "",
+        _OF_ROOM,
+    ),
+    Mutant(
+        0,
         "a pod has room only where its volumes can be mounted",
         _ROOM,
         "(shape.mounts is None or node.name in shape.mounts)",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from reconciler.eviction.room import room
 from reconciler.model.node import Taint
-from reconciler.model.pod import Owner, Placement, Pod
-from reconciler.model.selector import Requirement
+from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget
+from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.volume import Volume
 from reconciler.readiness.room import Shelter
 from reconciler.readiness.volumes import Mounts
@@ -113,3 +113,25 @@ def test_where_the_preview_of_one_drain_finds_room_readiness_does_too(
         here = [each for each in pods if each.node == one.name]
         alone = room(nodes, pods, here[:1])
         assert bool(shelter.homeless(one.name, here[:1])) == bool(alone)
+
+
+def held(allowed: int, *pods: Pod) -> list[tuple[str, str]]:
+    """The findings about these pods under a budget that allows so many disruptions."""
+    selector = LabelSelector((Requirement("app", "Exists"),))
+    covering = PodDisruptionBudget("shop", "all", selector, allowed, desired=1, healthy=9, expected=9)
+    return [found for found in codes(judged(pods, covering)) if found[0] != "singleton"]
+
+
+def test_a_drain_waits_where_more_pods_have_no_room_than_their_budget_allows_to_be_down() -> None:
+    one, two = sized("one", "a", "3"), sized("two", "a", "3")
+    full = replace(sized("full", "b", "3"), labels={})
+
+    assert held(2, one, two, full) == [("noRoom", "outage")] * 3
+    blocked = held(1, one, two, full)
+    assert sorted(blocked) == [("budgetNoRoom", "blocks")] * 2 + [("noRoom", "outage")] * 3
+
+
+def test_pods_that_no_budget_counts_do_not_make_a_drain_wait() -> None:
+    pods = [replace(sized(name, "a", "3"), ready=False) for name in ("one", "two")]
+
+    assert held(1, *pods, replace(sized("full", "b", "3"), labels={})) == [("noRoom", "outage")] * 3

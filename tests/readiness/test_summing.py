@@ -50,7 +50,7 @@ def test_only_nodes_that_are_managed_and_selected_are_judged() -> None:
 
     assert only(found).nodes == ("a",)
     assert (found.nodes, found.pods) == (1, 1)
-    assert found.notes == ("left out because the settings do not manage them: 1 nodes",)
+    assert found.notes == ("nodes that the settings do not manage are left out: 1",)
 
 
 def test_a_replica_on_a_node_that_is_not_selected_counts_as_a_replica() -> None:
@@ -97,7 +97,10 @@ def test_what_webhooks_did_not_answer_is_said(answers: WebhookAnswers, unsure: b
     found = judged([pod(), pod("web-2", "b")], answers=answers)
 
     assert found.unsure is unsure
-    assert len(found.notes) + len(found.unseen) == (answers != WebhookAnswers(2))
+    assert found.notes[0].startswith("webhooks were asked about evictions of pods: 2")
+    assert ("and not about 7 more" in found.notes[0]) is bool(answers.left)
+    assert [note[:9] for note in found.notes[1:]] == ["no answer"] * answers.silent
+    assert [one.needs for one in found.unseen] == [answers.needs] * bool(answers.needs)
 
 
 class Volumes:

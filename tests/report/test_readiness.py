@@ -75,7 +75,7 @@ def test_what_could_not_be_seen_and_what_was_left_out_is_said(form: Callable[[Do
     shown = form(document())
 
     assert "could not see: PersistentVolumes (needs list persistentvolumes)" in shown
-    assert "webhooks were asked about 9 pods, and not about 3 more" in shown
+    assert "webhooks were asked about evictions of pods: 9, and not about 3 more" in shown
 
 
 def test_where_pods_or_budgets_could_not_be_read_the_summary_does_not_call_the_cluster_ready() -> None:
