@@ -150,8 +150,8 @@ def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, st
         healthy = "1 healthy pod" if budget.desired == 1 else f"{budget.desired} healthy pods"
         have = "is" if budget.expected == 1 else "are"
         because = (
-            f"{named} requires {healthy}, and there {have} only {budget.expected} in all, so it never allows an"
-            " eviction"
+            f"{named} requires {healthy}, and there {have} only {budget.expected} in all, so it never allows"
+            " an eviction"
         )
         remedy = "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1)."
         return FindingCode.BUDGET_NEVER, because, remedy
