@@ -280,7 +280,7 @@ def _poll(
     settings: Settings,
     now: datetime,
 ) -> tuple[dict[str, AnyMemory], tuple[str, ...]]:
-    """Return the valid answers of each enabled polled source, after the queries that are due, and problems.
+    """Return the valid answers of each enabled polled source, after the queries that are due, and the notes.
 
     A source that ends in an error keeps the answers that it had.
     """
@@ -291,6 +291,7 @@ def _poll(
     )
     memories: dict[str, AnyMemory] = {}
     problems: list[str] = []
+    notes: set[str] = set()
     for source in sources.polled():
         if not source.enabled(settings):
             continue
@@ -313,12 +314,14 @@ def _poll(
             for _ in range(2):
                 scopes = source.due(managed, memory, now, followed=followed)
                 if client is not None and scopes:
-                    memory = source.remembered(memory, _ask(client, source.name, scopes), managed, every, now)
+                    listings = _ask(client, source.name, scopes)
+                    notes.update(f"{source.name}: {one.note}" for one in listings if one.note)
+                    memory = source.remembered(memory, listings, managed, every, now)
             return memory
 
         memories[source.name], found = guarded(f"{source.name} is not queried", polled, memory)
         problems += found
-    return memories, tuple(problems)
+    return memories, (*problems, *sorted(notes))
 
 
 def _ask(client: SourceClient, source: str, scopes: Sequence[Any]) -> Sequence[Listing[Any, Any]]:

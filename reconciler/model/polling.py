@@ -29,7 +29,7 @@ class Listing(Generic[S, F]):
     facts. `problem` is set if there was no complete answer. `wait` is the pause that the service asks for, in
     seconds. `asked` False: the request was not sent, because the service asked earlier ones to wait, or
     because the pass has sent enough. `silent` are the VMs of which the answer has the name only; each is then
-    queried alone.
+    queried alone. `note` is what people should know about the request although it has an answer.
     """
 
     scope: S
@@ -39,6 +39,7 @@ class Listing(Generic[S, F]):
     wait: float | None = None
     asked: bool = True
     silent: frozenset[str] = frozenset()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reconciler import USER_AGENT
 from reconciler.clients.azure.access import ONCE, cloud_setting, credential, plain, status_of, transport, wish
+from reconciler.clients.azure.versions import Versions
 from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import CloudError
-from reconciler.model.azure import PerformMaintenance, Planned, Scope
+from reconciler.model.azure import PerformMaintenance, Planned, Scope, Vm
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
@@ -44,8 +47,12 @@ API_VERSIONS: Mapping[str, str] = {
 """The version of Microsoft.Compute for each request.
 
 Without it, a newer azure-mgmt-compute sends a newer version, which Azure China and Azure Government may not
-have yet. This one has every field that is read here. The SDK ignores the version of its client.
+have yet. This one has every field that is read here. The SDK ignores the version of its client. Where Azure
+refuses it, an older one is used.
 """
+
+OLDEST = "2022-08-01"
+"""The oldest version to use. It has `statusOnly` and the instance view."""
 
 ALONE = 64
 """VMs that are queried alone in one pass; Azure allows 8,000 a minute for a subscription."""
@@ -108,6 +115,7 @@ class Arm:
         """
         self._compute = compute
         self._guard = guard or read_only
+        self._versions = Versions(API_VERSIONS, OLDEST)
         self._clock = clock
         self._wall = wall
 
@@ -154,26 +162,14 @@ class Arm:
 
         self._guard()
         scope, name = action.vm.scope, action.vm.name
-        get = {"api_version": API_VERSIONS["get"], **ONCE}
-        start = {"api_version": API_VERSIONS["perform_maintenance"], **ONCE}
         try:
             client = self._compute(scope.subscription)
-            group, _, single = name.partition("/")
-            vm: Any
-            if scope.scale_set:
-                vm = client.virtual_machine_scale_set_vms.get(scope.group, scope.scale_set, name, **get)
-            else:
-                vm = client.virtual_machines.get(group, single, **get)
+            vm = self._versions.send("get", partial(_vm, client, action.vm))
             host = str(getattr(vm.os_profile, "computer_name", None) or "")
             if host.casefold() != action.node.casefold():
                 why = f"the VM of its providerID is the host {host or '(none)'}, not node {action.node}"
                 raise CloudError(f"maintenance of {scope}, {name}: {why}", status=409)
-            if scope.scale_set:
-                client.virtual_machine_scale_set_vms.begin_perform_maintenance(
-                    scope.group, scope.scale_set, name, polling=False, **start
-                )
-            else:
-                client.virtual_machines.begin_perform_maintenance(group, single, polling=False, **start)
+            self._versions.send("perform_maintenance", partial(_start, client, action.vm))
         except (AzureError, ValueError) as error:
             raise CloudError(
                 f"maintenance of {scope}, {name}: {plain(error)}",
@@ -193,9 +189,11 @@ class Arm:
         try:
             client = self._compute(scope.subscription)
             if scope.vm:
-                listing = arm.one_vm(scope, _view(client, scope, note))
+                view = self._versions.send("instance_view", partial(_view, client, scope, note))
+                listing = arm.one_vm(scope, view)
             else:
-                listing = arm.listing(scope, self._documents(self._pages(client, scope, note), ends))
+                listing = self._list(client, scope, note, ends)
+            listing = replace(listing, note=self._versions.note)
         except (AzureError, TimeoutError, ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
             status, wait = status_of(error), wish(error, self._wall)
@@ -212,9 +210,17 @@ class Arm:
             return listing, 0, False
         return listing, 0, True
 
+    def _list(
+        self, client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None], ends: float
+    ) -> Listing[Scope, Planned]:
+        def read(version: str) -> Listing[Scope, Planned]:
+            return arm.listing(scope, self._documents(self._pages(client, scope, note, version), ends))
+
+        return self._versions.send("list_instances" if scope.scale_set else "list_all", read)
+
     @staticmethod
     def _pages(
-        client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None]
+        client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None], version: str
     ) -> Iterator[Iterator[Any]]:
         if scope.scale_set:
             return client.virtual_machine_scale_set_vms.list(
@@ -222,12 +228,12 @@ class Arm:
                 scope.scale_set,
                 expand="instanceView",
                 raw_response_hook=note,
-                api_version=API_VERSIONS["list_instances"],
+                api_version=version,
                 **ONCE,
             ).by_page()
         # Flexible scale sets, pools of VirtualMachines, node auto-provisioning and single VMs in one list.
         return client.virtual_machines.list_all(
-            status_only="true", raw_response_hook=note, api_version=API_VERSIONS["list_all"], **ONCE
+            status_only="true", raw_response_hook=note, api_version=version, **ONCE
         ).by_page()
 
     def _documents(self, pages: Iterator[Iterator[Any]], ends: float) -> Iterator[Mapping[str, object]]:
@@ -237,10 +243,36 @@ class Arm:
                 raise TimeoutError(f"its list was not over within {PATIENCE:g} s")
 
 
-def _view(client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None]) -> Mapping[str, object]:
+def _vm(client: ComputeManagementClient, vm: Vm, version: str) -> Any:
+    """Return the VM. Raises AzureError."""
+    scope, name = vm.scope, vm.name
+    if scope.scale_set:
+        instances = client.virtual_machine_scale_set_vms
+        return instances.get(scope.group, scope.scale_set, name, api_version=version, **ONCE)
+    group, _, single = name.partition("/")
+    return client.virtual_machines.get(group, single, api_version=version, **ONCE)
+
+
+def _start(client: ComputeManagementClient, vm: Vm, version: str) -> None:
+    """Start the maintenance of the VM. Raises AzureError."""
+    scope, name = vm.scope, vm.name
+    if scope.scale_set:
+        client.virtual_machine_scale_set_vms.begin_perform_maintenance(
+            scope.group, scope.scale_set, name, polling=False, api_version=version, **ONCE
+        )
+    else:
+        group, _, single = name.partition("/")
+        client.virtual_machines.begin_perform_maintenance(
+            group, single, polling=False, api_version=version, **ONCE
+        )
+
+
+def _view(
+    client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None], version: str
+) -> Mapping[str, object]:
     """Return the instance view of one VM. Raises AzureError, and TypeError if it is no object."""
     view: Any = client.virtual_machines.instance_view(
-        scope.group, scope.vm, raw_response_hook=note, api_version=API_VERSIONS["instance_view"], **ONCE
+        scope.group, scope.vm, raw_response_hook=note, api_version=version, **ONCE
     )
     if not isinstance(view, Mapping):
         raise TypeError(f"the instance view is {type(view).__name__}")

@@ -49,6 +49,20 @@ NO_TOKEN = Refusal(401, "InvalidAuthenticationToken", "The access token is inval
 BROKEN = Refusal(500, "InternalServerError", "Encountered internal server error.")
 
 
+def no_provider(version: str, *known: str) -> Refusal:
+    """The refusal of a version that Microsoft.Compute does not know there."""
+    words = f"No registered resource provider found for location 'chinaeast2' and API version '{version}' for"
+    listed = f"The supported api-versions are '{', '.join(known)}'"
+    where = "The supported locations are 'chinaeast2, chinanorth2'."
+    return Refusal(400, "NoRegisteredProviderFound", f"{words} type 'virtualMachines'. {listed}. {where}")
+
+
+def invalid_version(version: str, *known: str) -> Refusal:
+    """The refusal of a version that nothing in Azure knows there."""
+    words = f"The api-version '{version}' is invalid. The supported versions are '{','.join(known)}'."
+    return Refusal(400, "InvalidApiVersionParameter", words)
+
+
 def moment(when: datetime) -> str:
     """A moment as ARM writes it: seven digits of a second, and an offset."""
     return f"{when:%Y-%m-%dT%H:%M:%S}.1234567+00:00"
@@ -96,6 +110,7 @@ class FakeArm(Loopback):
     `lists` counts lists begun, `pages` their pages, `views` the VMs whose instance view was read alone,
     `performed` what was started, by its path; `versions` are the api-versions of all requests. `complete` is
     whether the list of the subscription has each VM's maintenance.
+    With `known` versions, Azure refuses all others, as Azure China and Azure Government do.
     `violations` is what Azure would have refused or we promised not to do: every test should find it empty.
     """
 
@@ -104,6 +119,7 @@ class FakeArm(Loopback):
         self.views: list[str] = []
         self.complete = True
         self.versions: set[str] = set()
+        self.known: tuple[str, ...] = ()
         self.pages = 0
         self.performed: list[str] = []
         self.violations: list[str] = []
@@ -168,7 +184,11 @@ class FakeArm(Loopback):
         self.user_agents.add(headers.get("user-agent", ""))
         if headers.get("authorization") != f"Bearer {TOKEN}" or "api-version" not in query:
             self.violations.append(f"{method} {target}: no token, or no api-version")
-        self.versions.add(query.get("api-version", ""))
+        version = query.get("api-version", "")
+        self.versions.add(version)
+        if self.known and version not in self.known:
+            refused = no_provider(version, *self.known)
+            return refused.status, {"error": {"code": refused.code, "message": refused.message}}, {}
         for part, waiting in self.refusals.items():
             if part in path and waiting:
                 refused = waiting.pop(0)
