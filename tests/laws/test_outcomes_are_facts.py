@@ -131,7 +131,7 @@ def test_an_event_that_starts_while_pods_have_to_go_is_missed_and_told_once(
     text: str, moves: list[tuple[str, str, int]]
 ) -> None:
     mode = "Finish" if text == "mode: Finish" else "Enforce"
-    watcher = Watcher(History(world_of([builders.node(name) for name in NAMES]), _policy(text, mode)))
+    watcher = Watcher(History(world_of([builders.node(name) for name in NAMES]), policy(text, mode)))
     for what, name, wait in moves:
         watcher.move(what, name)
         watcher.look()
@@ -151,7 +151,7 @@ def test_an_event_that_starts_while_pods_have_to_go_is_missed_and_told_once(
     MISSED.count(bool(watcher.met))
 
 
-def _policy(text: str, mode: str) -> Settings:
+def policy(text: str, mode: str) -> Settings:
     budget = "" if "budget:" in text else "budget: {maxUnavailable: 100%}\n"
     return builders.settings(
         f"{budget}publish: [nodemaintenances]\n{text if 'mode' not in text else ''}", mode=mode
