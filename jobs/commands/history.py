@@ -31,7 +31,7 @@ BROKEN = 1
 def command(files: tuple[Path, ...], since: timedelta | None, output: str) -> int:
     """Sum up the cases that have ended, from files of --history or from logs of serve.
 
-    FILE - is stdin: kubectl logs --namespace node-maintenance deployment/reconciler | reconciler history -
+    FILE - is stdin, for the logs of `serve`.
     """
     return history(files, since=since, output=output)
 

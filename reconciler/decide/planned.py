@@ -69,7 +69,9 @@ def _holds(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> tup
 def _only_tells(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> bool:
     """Whether the only action is to record a fact of the case."""
     moved = walked is not None and walked.transitions
-    facts = after.record is not None and after.record.facts != one.case.facts
+    record = after.record
+    # The end of a drain also changes what is known of its pods.
+    facts = record is not None and record.facts != one.case.facts and record.drain == one.case.drain
     return facts and not moved and todo.drain is None and not todo.stop_drain
 
 

@@ -258,6 +258,19 @@ def test_a_waiting_case_of_an_earlier_version_was_announced_when_it_began_to_wai
     assert (kept.case.times.announced, kept.case.times.started) == (NOW, NOW + minutes(2))
 
 
+def test_the_pass_that_ends_a_drain_acts_and_names_no_hold() -> None:
+    scene, _ = history(f"{OPEN}\nevents: {{Freeze: {{drain: true}}}}")
+    reboot = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled", "NotBefore": ""}
+    freeze = {"EventId": "F1", "EventType": "Freeze", "EventStatus": "Started", "NotBefore": ""}
+    scene.cluster.annotate("a", IMDS, published(reboot, freeze, vm="vm"))
+    scene.look()
+    scene.wait(minutes(2))
+    (plan,) = scene.look()[0].nodes
+
+    assert plan.record is not None
+    assert (plan.record.facts.moved, plan.holds) == (2, ())
+
+
 def test_a_history_that_fails_harms_no_pass() -> None:
     scene, _ = history()
     scene.world.history = Broken()

@@ -54,6 +54,14 @@ HISTORY_RULES = (
     ),
     Mutant(
         0,
+        "a pass that ends a drain acts",
+        "reconciler/decide/planned.py",
+        " and record.drain == one.case.drain",
+        "",
+        _CASES,
+    ),
+    Mutant(
+        0,
         "of an event that is still announced nobody knows the end",
         _OUTCOME,
         "known = case.quiet_since is not None or bool(case.facts.starts) or",
