@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconciler.eviction.workloads import workload_of
 from reconciler.model import limits
 from reconciler.model.pod import Pod
 
@@ -21,17 +22,12 @@ _MOST = 8
 def owner_of(pod: Pod) -> str:
     """Return the workload that creates the pod, as `Deployment shop/web`; empty if the pod has no controller.
 
-    A Deployment is behind a ReplicaSet whose name ends with the hash that the Deployment puts on its pods.
+    The result is for people. Anyone who may write the pod may write any owner.
     """
-    owner = pod.owner
-    if owner is None:
+    if pod.owner is None:
         return ""
-    kind, name = owner.kind, owner.name
-    suffix = f"-{pod.labels.get('pod-template-hash', '')}"
-    if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix) and len(name) > len(suffix):
-        kind, name = "Deployment", name.removesuffix(suffix)
-    # Anyone who may write the pod may write any owner.
-    return f"{limits.text(kind, limits.NAME)} {pod.namespace}/{limits.text(name, limits.NAME)}"
+    found = workload_of(pod)
+    return f"{found.kind} {found.namespace}/{limits.text(found.name, limits.NAME)}"
 
 
 def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:

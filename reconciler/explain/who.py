@@ -39,6 +39,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         HoldCode.DISMISSED: "a person: reconciler drain {node} drains it by hand",
         HoldCode.DRAIN: "the owner of the pod, or of the budget that refuses its eviction",
         HoldCode.DRAIN_SLOT: f"{_NOBODY} when another drain ends; or {_SETTINGS}: `drain.maxConcurrentNodes`",
+        HoldCode.END_REPORTED: "whoever knows that the maintenance is over: reconciler release {node}",
         HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with reconciler request "
         "{node} --kind KIND --replace",
         HoldCode.INTERNAL: "the developers: the log of the reconciler has the traceback",

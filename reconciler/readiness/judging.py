@@ -11,6 +11,7 @@ from functools import partial
 from reconciler.engine.orders import drain_order, evicting_setting
 from reconciler.eviction import judge
 from reconciler.eviction.budgets import BudgetIndex
+from reconciler.eviction.workloads import workload_of
 from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
@@ -27,7 +28,6 @@ from reconciler.readiness.reading import Seen
 from reconciler.readiness.room import Shelter
 from reconciler.readiness.stuck import stuck
 from reconciler.readiness.volumes import Mounts
-from reconciler.readiness.workloads import workload_of
 from reconciler.settings.schema import Settings
 
 KIND = Kind.REBOOT

@@ -9,11 +9,11 @@ from reconciler.eviction import Action, PodDeleteStatus
 from reconciler.eviction.budgets import asks_none, never_allows, would_refuse
 from reconciler.eviction.rules import own_word
 from reconciler.eviction.singletons import may_be_restarted
+from reconciler.eviction.workloads import serves, workload_of
 from reconciler.model.drains import DrainOrder, Refusals
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.readiness import FindingCode, Severity
 from reconciler.readiness.found import Found
-from reconciler.readiness.workloads import serves, workload_of
 
 REFUSALS = Refusals("daemonSet", "emptyDir", "unmanaged")
 """Reasons by which this file knows which filter keeps a pod; people never see them."""

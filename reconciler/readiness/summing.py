@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from reconciler.eviction.workloads import workload_of
 from reconciler.model.readiness import (
     Finding,
     FindingCode,
@@ -19,7 +20,6 @@ from reconciler.model.unseen import WEBHOOKS, Unseen
 from reconciler.readiness.found import Found
 from reconciler.readiness.judging import KIND, Judged, is_unsure
 from reconciler.readiness.reading import Seen
-from reconciler.readiness.workloads import workload_of
 from reconciler.settings.schema import Settings
 
 _Key = tuple[FindingCode, tuple[str, ...]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from reconciler.eviction.workloads import workload_of
 from reconciler.model.pod import Pod
 from reconciler.model.readiness import Workload
-from reconciler.readiness.workloads import workload_of
 
 
 def in_turn(pods: Iterable[Pod]) -> tuple[Pod, ...]:

@@ -99,21 +99,12 @@ def test_a_pod_is_found_by_namespace_and_name() -> None:
     assert find_pod(seen, "shop", "web-2") is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "labels", "expected"),
-    [
-        ("ReplicaSet", "web-5c84", {"pod-template-hash": "5c84"}, "Deployment shop/web"),
-        ("ReplicaSet", "web-5c84", {}, "ReplicaSet shop/web-5c84"),
-        ("ReplicaSet", "-5c84", {"pod-template-hash": "5c84"}, "ReplicaSet shop/-5c84"),
-        ("StatefulSet", "db-5c84", {"pod-template-hash": "5c84"}, "StatefulSet shop/db-5c84"),
-    ],
-)
-def test_the_owner_is_the_deployment_behind_a_replica_set(
-    kind: str, name: str, labels: dict[str, str], expected: str
-) -> None:
-    pod = replace(builders.pod(), owner=Owner(kind, name), labels=labels)
+def test_the_owner_is_the_workload_in_words() -> None:
+    owner = Owner("ReplicaSet", "web-5c84", "apps/v1")
+    pod = replace(builders.pod(), owner=owner, labels={"pod-template-hash": "5c84"})
 
-    assert owner_of(pod) == expected
+    assert owner_of(pod) == "Deployment shop/web"
+    assert owner_of(builders.pod(owner="")) == ""
 
 
 def test_a_hostile_owner_is_cut() -> None:

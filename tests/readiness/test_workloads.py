@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.eviction.workloads import workload_of
 from reconciler.model.pod import Owner
 from reconciler.readiness.turns import in_turn
-from reconciler.readiness.workloads import workload_of
 from tests.readiness.scene import pod
 
 

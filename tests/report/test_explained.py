@@ -28,7 +28,9 @@ def explained(settings: str = NIGHT, refused: tuple[str, ...] = ()) -> Explained
     pods = [builders.pod(f"web-{number}") for number in range(3)]
     pods += [builders.pod(f"cache-{number}", empty_dir=True) for number in range(12)]
     labels = {"pod-template-hash": "5c84", "team": "shop"}
-    pods.append(replace(builders.pod("front"), owner=Owner("ReplicaSet", "front-5c84"), labels=labels))
+    pods.append(
+        replace(builders.pod("front"), owner=Owner("ReplicaSet", "front-5c84", "apps/v1"), labels=labels)
+    )
     world = world_of([builders.node(annotations=asked), builders.node("b")], pods)
     world.cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, max_unavailable=0))
     return Explained(world, settings, refused)
