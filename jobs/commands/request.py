@@ -18,6 +18,7 @@ from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, Conflict, SettingsError, Unauthorized, Unreachable
 from reconciler.model.event import Kind
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import NodeWrite
 from reconciler.report.document import to_document
@@ -30,7 +31,7 @@ from reconciler.settings.schema import Mode, Settings
 from reconciler.sources.request import KINDS, parse_kind
 
 _DEFAULTS = (
-    "note: without --config, moments are in UTC and the annotation is node-maintenance.dev/request; "
+    f"note: without --config, moments are in UTC and the annotation is {OwnKeys().request}; "
     "--config also shows what a pass does next"
 )
 

@@ -192,6 +192,7 @@ MUTANTS = (
         "reconciler/model/node.py",
         'return f"taint {found}" if found else ""',
         'return ""',
+        "tests/model/test_node.py",
     ),
     Mutant(
         3,
@@ -761,7 +762,7 @@ MUTANTS = (
         "reconciler/engine/judging.py",
         "event.plan.accept and ",
         "",
-        "tests/checks/test_self_service_due.py",
+        "tests/engine/test_planned.py",
     ),
     Mutant(
         0,
