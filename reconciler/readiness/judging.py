@@ -39,16 +39,21 @@ _EVENTS = (KnownEvent(KIND, None, (), ()),)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found on the nodes. `pods` counts their pods, `going` are those that drains would evict."""
+    """What was found on the nodes.
+
+    `pods` counts their pods, `going` are those that drains would evict. `unsure` says that it is not known
+    for some node whether its drain would end.
+    """
 
     nodes: tuple[str, ...]
     pods: int
     found: tuple[Found, ...]
     going: tuple[Pod, ...]
     notes: tuple[str, ...] = ()
+    unsure: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Circumstances:
     """What is known of the whole cluster."""
 
@@ -84,20 +89,21 @@ def judge_nodes(
     found: list[Found] = []
     going: list[Pod] = []
     notes: list[str] = []
+    # Without the pods or the budgets, and without a node, nobody knows.
+    unsure = not chosen or bool({one.what for one in seen.unseen} & {PODS, BUDGETS})
     for node in chosen:
-        pods = here.get(node.name, [])
-        work = partial(_judge_node, node, pods, around)
+        work = partial(_judge_node, node, here.get(node.name, []), around)
         of_node, problems = guarded(f"node {node.name} can't be judged", work, ([], []))
         found += of_node[0]
         going += of_node[1]
         notes += problems
+        unsure |= bool(problems)
     if len(selected) > len(chosen):
         notes.append(f"nodes that the settings do not manage are left out: {len(selected) - len(chosen)}")
     notes += _about_room(around.shelter)
     names = tuple(node.name for node in chosen)
-    return Judged(
-        names, sum(len(here.get(name, ())) for name in names), tuple(found), tuple(going), tuple(notes)
-    )
+    pods = sum(len(here.get(name, ())) for name in names)
+    return Judged(names, pods, tuple(found), tuple(going), tuple(notes), unsure)
 
 
 def _about_room(shelter: Shelter) -> Iterator[str]:
@@ -143,8 +149,3 @@ def _policy(node: Node, around: _Circumstances) -> Policy:
         evict_empty_dir=evicting_setting(_EVENTS, settings, node.labels, "empty_dir"),
         evict_unmanaged=evicting_setting(_EVENTS, settings, node.labels, "unmanaged_pods"),
     )
-
-
-def is_unsure(seen: Seen) -> bool:
-    """Whether something could not be read without which nobody knows whether a drain would end."""
-    return bool({one.what for one in seen.unseen} & {PODS, BUDGETS})

@@ -39,7 +39,7 @@ def staying(judged: PodDeleteStatus, policy: Policy) -> Iterator[Found]:
     if judged.action is Action.KEEP:
         for reason in judged.reasons:
             yield _kept(pod, reason, policy)
-    elif judged.spared:
+    elif judged.spared or _skips_itself(judged, policy):
         yield _skipped(judged, policy)
     elif judged.action is Action.WAIT and pod.deleting_until is None:
         yield _waits(judged, policy)
@@ -58,6 +58,14 @@ def _kept(pod: Pod, reason: str, policy: Policy) -> Found:
     because = f"it has no controller, {stays}"
     remedy = f"Give it a controller such as a Deployment, or set {policy.evict_unmanaged} to evict it."
     return Found(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
+
+
+def _skips_itself(judged: PodDeleteStatus, policy: Policy) -> bool:
+    """Whether the pod's own label skips it. It stays, also if drain.podsMayWait no longer spares it."""
+    word = own_word(judged.pod, policy.order.options.prefix)
+    if word is None or judged.action is not Action.SKIP or judged.pod.finished:
+        return False
+    return any(reason.startswith(word[1]) for reason in judged.reasons)
 
 
 def _skipped(judged: PodDeleteStatus, policy: Policy) -> Found:

@@ -18,7 +18,7 @@ from reconciler.model.readiness import (
 )
 from reconciler.model.unseen import WEBHOOKS, Unseen
 from reconciler.readiness.found import Found
-from reconciler.readiness.judging import KIND, Judged, is_unsure
+from reconciler.readiness.judging import KIND, Judged
 from reconciler.readiness.reading import Seen
 from reconciler.settings.schema import Settings
 
@@ -46,7 +46,7 @@ def summed_up(
         workloads=tuple(workloads),
         notes=(*judged.notes, *(_about_webhooks(answers) if answers is not None else ())),
         unseen=unseen,
-        unsure=is_unsure(seen) or bool(asked.needs or asked.silent),
+        unsure=judged.unsure or bool(asked.needs or asked.silent),
         time_zone=settings.time_zone.key,
         settings=settings.version,
     )

@@ -93,7 +93,7 @@ def test_strict_exits_with_1_only_if_something_would_stop_a_drain(run: Run, tmp_
     assert run("--strict") == 0
     assert run("--config", evict) == 0
     assert run("--strict", "--config", evict) == 1
-    assert run("--strict", "--config", evict, "--selector", "pool=other") == 0
+    assert run("--strict", "--selector", "!pool") == 0
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,14 @@ def test_webhooks_are_asked_only_on_request_and_a_missing_permission_is_said(
 
     shown = capsys.readouterr().out
     assert "could not see: the answers of admission webhooks (needs create pods/eviction in shop)" in shown
+
+
+def test_a_selector_that_matches_no_node_is_no_success_of_a_strict_job(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--strict", "--selector", "pool=misspelt") == 1
+    assert capsys.readouterr().out.startswith("no node was judged\n")
+    assert run("--selector", "pool=misspelt") == 0
 
 
 def test_nodes_that_may_not_be_listed_are_an_error(

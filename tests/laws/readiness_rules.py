@@ -148,8 +148,8 @@ READINESS_RULES = (
         0,
         "a cluster whose pods or budgets are unseen is not called ready",
         "reconciler/readiness/judging.py",
-        "& {PODS, BUDGETS}",
-        "& {PODS}",
+        "& {PODS, BUDGETS})",
+        "& {PODS})",
         _OF_SUMMING,
     ),
     Mutant(

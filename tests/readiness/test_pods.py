@@ -118,9 +118,10 @@ def test_a_pod_that_a_rule_skips_stays() -> None:
     assert only(found).because.startswith("rule drain.skipPods[0] says to skip it")
 
 
-def test_a_pod_that_its_own_label_skips_stays() -> None:
+@pytest.mark.parametrize("settings", ["", "drain: {podsMayWait: 0s}"])
+def test_a_pod_that_its_own_label_skips_stays(settings: str) -> None:
     label = {"node-maintenance.dev/drain": "skip", "app": "web", "pod-template-hash": "6b7f"}
-    found = judged([replace(one, labels=label) for one in TWO])
+    found = judged([replace(one, labels=label) for one in TWO], settings=settings)
 
     assert codes(found) == [("skipped", "outage")]
     assert only(found).remedy == "Remove this from the pod, so that a drain evicts it."

@@ -70,6 +70,7 @@ def test_an_error_about_one_node_harms_that_node_only(monkeypatch: pytest.Monkey
 
     assert found.workloads[0].findings[0].nodes == ("a",)
     assert "node b can't be judged" in found.notes[0]
+    assert found.unsure
 
 
 @pytest.mark.parametrize(

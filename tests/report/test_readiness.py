@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -19,7 +19,7 @@ from reconciler.report.readiness.markdown import as_markdown
 from reconciler.report.readiness.text import as_text
 from reconciler.report.readiness.words import MOST_WORKLOADS
 from reconciler.report.values import Document
-from tests.readiness.scene import budget, judged, pod
+from tests.readiness.scene import budget, judged, node, pod
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 NEVER = budget(desired=2, healthy=2, expected=2)
@@ -102,12 +102,16 @@ def test_people_see_the_worst_workloads_and_programs_all() -> None:
 
 
 def test_the_names_of_a_finding_are_limited_and_its_numbers_are_whole() -> None:
-    many = [pod(f"web-{number:03}") for number in range(MOST_NAMES + 50)]
-    finding = to_document(judged(many, NEVER))["workloads"][0]["findings"][0]
+    names = [f"n-{number:03}" for number in range(MOST_NAMES + 50)]
+    nodes = tuple(node(name) for name in names)
+    many = [replace(pod(f"web-{name}", name), empty_dir=True) for name in names]
+    finding = to_document(judged(many, nodes=nodes))["workloads"][0]["findings"][0]
 
-    assert (finding["podCount"], len(finding["podNames"])) == (MOST_NAMES + 50, MOST_NAMES)
+    assert (finding["podCount"], finding["podNames"]) == (150, [f"web-{name}" for name in names[:MOST_NAMES]])
+    assert (finding["nodeCount"], finding["nodeNames"]) == (150, names[:MOST_NAMES])
 
 
+@example("![x](https://evil.example/p.png) | <b>")
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\\`*_{}[]()#+-.!<>|~&:/@\n\r\t 1w")), max_size=40))
 def test_no_text_from_outside_controls_a_terminal_or_becomes_markdown(text: str) -> None:
     found, harmless = document(f"x{text}"), document()
