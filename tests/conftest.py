@@ -19,6 +19,9 @@ from tests.support.searching import load_profile
 # Here and not in a hook or further down: a test module's `@settings` copies the profile at its import.
 load_profile()
 
+# Until all tests are collected: modules, tests and strategies are no garbage, see `_leave_alone_…`.
+gc.disable()
+
 # A child process that compiles the whole program takes twice as long to start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -100,8 +103,8 @@ def _leave_alone_what_was_imported() -> None:
 
     A pass makes many small objects and almost no cycles, so that looking for them less often is enough.
     """
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 20)
 
 
