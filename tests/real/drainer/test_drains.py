@@ -314,7 +314,7 @@ def test_a_pod_that_terminates_for_thousands_of_years_is_named(bench: Bench, gra
     bench.api.create("pods", held)
     bench.wait_ready("evil", 1)
     bench.cordon()
-    bench.start(timeout=timedelta(seconds=8))
+    bench.start(timeout=timedelta(seconds=5))
     progress = bench.finish()
     bench.api.patch("pods", "evil", {"metadata": {"finalizers": None}})
 

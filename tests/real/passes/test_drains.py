@@ -48,7 +48,7 @@ def test_a_sweep_leaves_what_a_budget_holds_names_the_budget_and_the_next_sweep_
     cover(scene, "web")
     scene.condition_tells(node)
 
-    first = programs.sweep("--for", "6s")
+    first = programs.sweep("--for", "4s")
 
     assert first.code == 0, first.err
     assert scene.pods_on(node) == ["web"]
@@ -75,7 +75,7 @@ def test_the_text_of_a_sweep_names_what_blocks_it(scene: Scene, programs: Progra
     cover(scene, "web")
     scene.condition_tells(node)
 
-    done = programs.run("sweep", "--for", "6s")
+    done = programs.run("sweep", "--for", "4s")
 
     assert done.code == 0, done.err
     assert "waits for PDB default/web: needs 1 healthy, has 1" in done.out

@@ -51,7 +51,7 @@ def test_by_default_a_budget_outlasts_the_deadline(scene: Scene, programs: Progr
     scene.condition_tells(blocked, minutes=0.05)
     since = datetime.now(UTC)
 
-    done = programs.sweep("--for", "6s")
+    done = programs.sweep("--for", "4s")
 
     assert report(done, blocked) == []
     assert scene.pods_on(blocked) == ["web"]
@@ -63,7 +63,7 @@ def test_what_blocks_is_named_loudly_once(scene: Scene, programs: Programs, bloc
     programs.configure(f"{ENFORCE}drain: {{escalation: {{warnAfter: 1s}}}}\n")
     scene.condition_tells(blocked)
 
-    done = programs.sweep("--for", "6s")
+    done = programs.sweep("--for", "4s")
 
     (text,) = report(done, blocked)
     assert text.startswith("not drained after 0:00:01: default/web-")
@@ -147,7 +147,7 @@ def test_a_singleton_that_can_not_be_restarted_is_reported_with_the_reason(
     scene.node(1)
     scene.condition_tells(node)
 
-    done = programs.sweep("--for", "6s")
+    done = programs.sweep("--for", "4s")
 
     (blocker,) = done.node(node)["drain"]["blockers"]
     assert "waits for PDB default/web" in blocker["because"]
