@@ -22,7 +22,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.simulation.audit import Audit
 from reconciler.simulation.day import END, SETTINGS, START, ZONE, Chapter, build, chapters
 from reconciler.simulation.log import Actor, Happening
-from reconciler.simulation.story import IGNORES, WAITS, Story
+from reconciler.simulation.story import IGNORES, WAITS, WARNS, Story
 from reconciler.simulation.world import World
 
 EVERY = timedelta(minutes=1)
@@ -32,6 +32,7 @@ DEBOUNCE = timedelta(milliseconds=500)
 _STYLES = {
     "Azure": "magenta",
     WAITS: "yellow",
+    WARNS: "red",
     "acts": "bold green",
     IGNORES: "green",
     "someone": "cyan",

@@ -10,16 +10,15 @@ import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from threading import Lock
 
 from reconciler.calendar.intervals import Span, subtract, union
 from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Run, Times
+from reconciler.calendar.outlook import ANY_TIME, Opening, Outlook
 from reconciler.model.moments import to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
-
-ANY_TIME = "any time"
-"""The name of an opening that needs no window."""
 
 _LOOK_BACK = timedelta(days=9)
 
@@ -60,20 +59,6 @@ class Openness:
     not_allowed: str | None = None
     absolute: bool = False
     changes_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A stretch of time in which a drain may start, [start, end), UTC.
-
-    `end` is None if it is more than 400 days away. `window` has the names of its windows, or `ANY_TIME` if
-    it needs none. `selector` is the selector of the windows if the question was about all nodes.
-    """
-
-    start: datetime
-    end: datetime | None
-    window: str
-    selector: LabelSelector = EVERYTHING
 
 
 class _Timeline:
@@ -131,6 +116,7 @@ class Calendar:
         self._window_lines = tuple(_Timeline(window.times) for window in self.windows)
         self._freeze_lines = tuple(_Timeline(freeze.times) for freeze in self.not_allowed)
         self._answers: tuple[datetime, dict[object, Openness]] = (BEGINNING, {})
+        self._outlooks: tuple[datetime, dict[object, Outlook]] = (BEGINNING, {})
 
     def at(self, now: datetime, labels: Mapping[str, str] | None) -> Openness:
         """Return whether a drain may start `now` on a node with these labels.
@@ -149,6 +135,21 @@ class Calendar:
         if answer is None:
             answer = answers[chosen] = self._answer(now, *chosen)
         return answer
+
+    def outlook(self, now: datetime, labels: Mapping[str, str]) -> Outlook:
+        """Return what lies ahead for a node with these labels; nodes with the same rules share it."""
+        now = now.astimezone(UTC)
+        moment, outlooks = self._outlooks
+        if moment != now:
+            outlooks = {}
+            self._outlooks = now, outlooks
+        chosen = self._chosen(labels)
+        found = outlooks.get(chosen)
+        if found is None:
+            openings = self._openings(now, now + HORIZON, *chosen)
+            unfrozen = partial(self._absolute_until, freezes=chosen[1])
+            found = outlooks[chosen] = Outlook(now, openings, unfrozen)
+        return found
 
     def openings(
         self,
@@ -180,8 +181,10 @@ class Calendar:
 
         None means that one always applies within 400 days.
         """
+        return self._absolute_until(moment, self._chosen(labels)[1])
+
+    def _absolute_until(self, moment: datetime, freezes: tuple[int, ...]) -> datetime | None:
         start = moment = moment.astimezone(UTC)
-        _, freezes = self._chosen(labels)
         lines = [self._freeze_lines[i] for i in freezes if self.not_allowed[i].absolute]
         while moment < start + HORIZON:
             runs = (line.at(moment) for line in lines)

@@ -1,6 +1,7 @@
-"""plannedForLater: whether a node is in maintenance only for a plan that requires nothing now.
+"""plannedForLater: whether only events are left of a case that require nothing of the node now.
 
-Without this check, the node stays empty when an offer has ended, or Azure has moved the date by weeks.
+Without this check, the node stays empty when an offer has ended, when Azure has moved the date by weeks, or
+until another event that is announced for next week.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from reconciler.engine.plugins import CheckResult, check, failed, passed
 from reconciler.engine.situation import Situation
 from reconciler.model.moments import to_text
+from reconciler.model.plan import JudgedEvent
 
 
 @check("plannedForLater")
@@ -21,4 +23,10 @@ def planned_for_later(situation: Situation) -> CheckResult:
         return failed(
             f"only a plan for later is left since {since}; the node settles until {to_text(until)}", until
         )
-    return passed("; ".join(dict.fromkeys(one.because for one in case.present)), holds=False)
+    return passed("; ".join(dict.fromkeys(_later(one) for one in case.present)), holds=False)
+
+
+def _later(one: JudgedEvent) -> str:
+    if one.asks and one.times is not None:
+        return f"a drain for {one.event.kind} starts from {to_text(one.times.earliest)} on"
+    return one.because

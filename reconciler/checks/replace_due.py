@@ -93,11 +93,12 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
     ends = min((moment for moment in taken if moment is not None), default=None)
     if ends is not None and situation.now >= ends:
         return "", None
-    if situation.pods_unknown:
-        return f"it is not replaced while its pods are not known: {situation.pods_unknown}", ends
-    if not situation.staying:
+    staying = situation.staying
+    if staying.unknown:
+        return f"it is not replaced while its pods are not known: {staying.unknown}", ends
+    if not staying.pods:
         return "", None
-    named = [f"{one.pod} ({one.because})" for one in situation.staying]
+    named = [f"{one.pod} ({one.because})" for one in staying.pods]
     more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
     return f"it is not replaced while pods stay on it: {', '.join(named[:_NAMED_AT_MOST])}{more}", ends
 

@@ -11,7 +11,7 @@ from reconciler.model.holds import WaitsFor
 def window_open(situation: Situation) -> CheckResult:
     """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
     asking = situation.undrained
-    starting = [one for one in asking if one.may_start]
+    starting = [one for one in asking if one.open]
     if starting:
         reason = "; ".join(dict.fromkeys(_with_overruled(one.timing, one.overruled) for one in starting))
         return passed(reason)

@@ -21,6 +21,7 @@ from reconciler.decide.reporting import (
     of_the_future,
     orphaned_drains,
 )
+from reconciler.decide.scheduling import schedules
 from reconciler.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
 from reconciler.decide.twins import twins_of
 from reconciler.engine.budget import count_places, still_missing
@@ -29,14 +30,15 @@ from reconciler.model.assessment import Assessment
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
-from reconciler.model.plan import Plan
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
+from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger, Snapshot
 from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.publishing.registry import object_changes
 from reconciler.settings.schema import Settings
-from reconciler.sources.registry import changes, reading_names
+from reconciler.sources.registry import changes, notice_names, reading_names
 
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
@@ -46,7 +48,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     # Needed only where a pass may do something to a VM.
     changes_vms = bool(snapshot.machines) or settings.sources.arm.self_service
     twins = twins_of(snapshot.nodes, faults) if changes_vms else {}
-    context = PassContext(snapshot, settings, now, reading_names(settings), twins)
+    context = PassContext(snapshot, settings, now, reading_names(settings), twins, notice_names(settings))
     fleet = [
         node
         for node in snapshot.nodes
@@ -76,12 +78,17 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     acknowledged, unacknowledged = guarded(
         "no event is acknowledged", lambda: acknowledgements(seen, snapshot.nodes, settings, faults), none
     )
+    nothing: Mapping[str, CaseSchedule] = {}
+    planned_starts, unplanned = guarded(
+        "no start is planned", lambda: schedules(seen, places, ledger, context, faults), nothing
+    )
     progress = Progress(
         places,
         replace(ledger, replaced=missing),
         acknowledged,
         pools_in_replacement(seen, snapshot.machines, faults),
         holding={one.node.name for one in seen if holds_slot(snapshot.drains.get(one.node.name))},
+        schedules=planned_starts,
         slot_free_at=min(
             (
                 drain.blocked_at
@@ -113,8 +120,9 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     if asked:
         progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
     order = {one.node.name: position for position, one in enumerate(queue)}
+    scheduled = [_with_schedule(plan, planned_starts.get(plan.node)) for plan in progress.plans]
     plans = (
-        *sorted((plan for plan in progress.plans if is_reported(plan)), key=lambda plan: order[plan.node]),
+        *sorted((plan for plan in scheduled if is_reported(plan)), key=lambda plan: order[plan.node]),
         *orphaned_drains(snapshot, order),
     )
     nodes = {node.name: node for node in snapshot.nodes}
@@ -143,6 +151,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             *problems,
             *unacknowledged,
             *unshown,
+            *unplanned,
             *notes(snapshot, fleet, settings),
             *assessment.notes,
         ),
@@ -162,6 +171,13 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         unseen=snapshot.problems.unseen,
         uids=frozenset(node.uid for node in snapshot.nodes),
     )
+
+
+def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
+    """Return the plan with its schedule. A drain that begins in this pass is no plan any more."""
+    if schedule is not None and plan.drain_begins:
+        schedule = replace(schedule, because="its drain begins now", started=True)
+    return replace(plan, schedule=schedule)
 
 
 def _has_record(node: Node, settings: Settings) -> bool:

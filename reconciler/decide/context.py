@@ -16,7 +16,8 @@ from reconciler.settings.schema import Settings
 class PassContext:
     """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
 
-    `reading_names` are those of the enabled sources: no case waits for another source. `twins` are the nodes
+    `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
+    those that report maintenance minutes before it begins. `twins` are the nodes
     that have one VM with another node, each with that node's name.
     """
 
@@ -25,6 +26,7 @@ class PassContext:
     now: datetime
     reading_names: frozenset[str] = frozenset()
     twins: Mapping[str, str] = field(default_factory=dict)
+    notice_names: frozenset[str] = frozenset()
 
     @property
     def second(self) -> datetime:

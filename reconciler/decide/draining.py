@@ -17,6 +17,7 @@ from reconciler.decide.seen import Seen
 from reconciler.decide.unattended import unattended
 from reconciler.engine import case as cases
 from reconciler.engine.orders import drain_options, drain_order
+from reconciler.engine.situation import Staying
 from reconciler.engine.state_machine import Walk
 from reconciler.model.drains import (
     Blocker,
@@ -128,7 +129,8 @@ def follow_drain(
     done = record.drain is not None and record.drain.done is not None
     waits = under_way and drain is not None and drain.attempt == 1 and _waits_to_begin(order, drained)
     has_begun = done or (drain is not None and not waits)
-    telling = tell(CaseStep(before, record, view, has_begun, tuple(holds)), one, context)
+    schedule = progress.schedules.get(node.name)
+    telling = tell(CaseStep(before, record, view, has_begun, tuple(holds), schedule), one, context)
     record = telling.record
     standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(one, walked, record, progress.acknowledgements, context)
@@ -270,18 +272,18 @@ def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
     return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
 
 
-def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> tuple[tuple[Blocker, ...], str]:
+def pods_staying(node: Node, record: CaseRecord, context: PassContext) -> Staying:
     """Return the pods that a finished drain left on the node, and why they are not known, if so."""
     if record.drain is None or record.drain.done is None:
-        return (), ""
+        return Staying()
     snapshot = context.snapshot
     unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
     options = drain_options(cases.allowed(record), context.settings, node.labels)
     limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
     found = pods_left(node, replace(options, own_wait=limit), context)
     if found is None or unread:
-        return (), unread or "they were not read"
-    return (*found.kept, *found.spared), ""
+        return Staying(unknown=unread or "they were not read")
+    return Staying((*found.kept, *found.spared))
 
 
 def _blocked(drained: DrainProgress | None) -> str:

@@ -22,10 +22,12 @@ from reconciler.model.drains import DrainProgress
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseFacts, CaseRecord, Cordon, KnownEvent, PlatformStart, State
+from reconciler.model.schedule import CaseSchedule
 from reconciler.settings.schema import Mode
 
 DEADLINE_PASSED = "MaintenanceDeadlinePassed"
 MISSED = "MaintenanceMissed"
+WILL_BE_MISSED = "MaintenanceWillBeMissed"
 
 _NAMED_AT_MOST = 3
 _LONGEST_REASON = 240
@@ -86,7 +88,8 @@ def with_starts(
 class CaseStep:
     """One case before and after the state machine ran.
 
-    `begun` says that a drain of the node has begun, `holds` are what holds the node.
+    `begun` says that a drain of the node has begun, `holds` are what holds the node, and `schedule` is when
+    its drain was planned to start.
     """
 
     before: CaseRecord
@@ -94,12 +97,15 @@ class CaseStep:
     view: cases.CaseView
     begun: bool
     holds: Sequence[Hold]
+    schedule: CaseSchedule | None = None
 
 
 def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
     """Return the record with all facts, and the warnings to send now."""
     before, record, view = step.before, step.after, step.view
-    over = not view.unknown and not any(event.asks for event in view.present)
+    foretold = tuple(_foretold(step, one, context))
+    # A plan that is weeks ahead requires nothing yet. Until then the record keeps what was said of it.
+    over = not view.unknown and not any(event.asks for event in view.present) and not foretold
     ends = record.state is State.OPERATIONAL and (before.open or over)
     case = before if ends else _with_times(_with_deadline(record, step, context), one.case, context)
     told = one.case
@@ -108,7 +114,11 @@ def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
     pending = tuple(
         notice for notice in notices if notice.reason in known and notice.reason not in told.facts.warned
     )
-    fresh = tuple(notice for notice in notices if notice.reason not in known)
+    case = _without_other_forecasts(case, foretold)
+    fresh = (
+        *(notice for notice in notices if notice.reason not in known),
+        *(notice for notice in foretold if _mark(notice) not in told.facts.warned),
+    )
     if ends:
         # Nothing is left to note it in, so it is sent before the case is closed.
         closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None)
@@ -123,7 +133,7 @@ def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
 
 
 def _is_case(record: CaseRecord) -> bool:
-    return record.open or record.facts != CaseFacts()
+    return record.open or record.facts.any
 
 
 def _gone(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> Iterator[KnownEvent]:
@@ -187,7 +197,7 @@ def _with_times(record: CaseRecord, told: CaseRecord, context: PassContext) -> C
     facts, announced = record.facts, None
     if not record.open:
         return record
-    if told.facts == CaseFacts() and record.state is not told.state:
+    if replace(told.facts, warned=()) == CaseFacts() and record.state is not told.state:
         announced = told.since if told.state is State.REQUIRED else context.second if not told.open else None
     began = record.drain.since if record.drain is not None and told.drain is None else None
     times = replace(facts, announced=facts.announced or announced, drain_began=facts.drain_began or began)
@@ -225,8 +235,37 @@ def _knows(told: CaseRecord, reason: str) -> bool:
     return struck_by(told) is not None if reason == MISSED else told.facts.deadline_passed is not None
 
 
+def _foretold(step: CaseStep, one: Seen, context: PassContext) -> Iterator[Notice]:
+    """Yield the warning that the node will not be drained in time.
+
+    It is sent once for each cause. In mode Observe nothing is ours to miss.
+    """
+    planned = step.schedule
+    if planned is None or not planned.missed or step.begun or context.settings.mode is Mode.OBSERVE:
+        return
+    if any(judged.times is not None for judged in cases.not_dismissed(one.case, one.judged)):
+        message = f"the node will not be drained in time: {planned.because}"
+        yield Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=planned.cause)
+
+
+def _mark(notice: Notice) -> str:
+    """Return what the record notes of a sent warning: a forecast is another one with another cause."""
+    return f"{notice.reason}: {notice.once}" if notice.reason == WILL_BE_MISSED else notice.reason
+
+
+def _without_other_forecasts(record: CaseRecord, foretold: Iterable[Notice]) -> CaseRecord:
+    """Return the record without the notes of forecasts that no longer hold."""
+    hold = {_mark(notice) for notice in foretold}
+    kept = tuple(
+        one for one in record.facts.warned if not one.startswith(f"{WILL_BE_MISSED}:") or one in hold
+    )
+    if kept == record.facts.warned:
+        return record
+    return replace(record, facts=replace(record.facts, warned=kept))
+
+
 def _noted(record: CaseRecord, sent: Iterable[Notice]) -> CaseRecord:
-    warned = dict.fromkeys((*record.facts.warned, *(notice.reason for notice in sent)))
+    warned = dict.fromkeys((*record.facts.warned, *(_mark(notice) for notice in sent)))
     return replace(record, facts=replace(record.facts, warned=tuple(warned)))
 
 

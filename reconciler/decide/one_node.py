@@ -18,7 +18,7 @@ from reconciler.decide.seen import DEFAULT, Seen, broken, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.exemption import is_exempt
 from reconciler.engine.profile import builtin
-from reconciler.engine.situation import Situation
+from reconciler.engine.situation import Situation, Staying
 from reconciler.engine.state_machine import walk
 from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
@@ -89,7 +89,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     machine = snapshot.machines.get(node.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
-    staying, pods_unknown = pods_staying(node, record, context) if machine is not None else ((), "")
+    staying = pods_staying(node, record, context) if machine is not None else Staying()
     situation = Situation(
         node=node,
         state=record.state,
@@ -109,7 +109,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         before_us=before_us if before_us != node.name else "",
         twin=context.twins.get(node.name, ""),
         staying=staying,
-        pods_unknown=pods_unknown,
+        schedule=progress.schedules.get(node.name),
     )
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
     action = walked.effects.machine

@@ -10,6 +10,7 @@ from reconciler.decide.replacing import PoolKey
 from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.plan import NodePlan
+from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 
 
@@ -20,7 +21,8 @@ class Progress:
     `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
     decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
     the last of them began (UTC). `slot_free_at` is when the first slot may become free, and `stuck_at` when
-    our own node may no longer wait for one of the others (UTC).
+    our own node may no longer wait for one of the others (UTC). `schedules` says when each case is planned to
+    start.
     """
 
     places: DisruptionBudget
@@ -33,6 +35,7 @@ class Progress:
     slot_free_at: datetime | None = None
     stuck_at: datetime | None = None
     holding: set[str] = field(default_factory=set)
+    schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
     plans: list[NodePlan] = field(default_factory=list)
 
     def saved(self) -> Progress:

@@ -68,6 +68,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
     # A latest start that passes before a drain has begun is reported. A drain that is ordered may wait.
     waits = [one.latest_start for one in plan.events if one.asks]
+    waits += [plan.schedule.planned_start] if plan.schedule is not None else []
     return tuple(
         moment
         for moment in (*found, *(one for one in waits if one is not None and one > now))

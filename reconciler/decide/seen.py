@@ -112,8 +112,13 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
         or is_adoptable(node, settings)
     ):
         return None
+    notice = any(
+        one.source in context.notice_names and one.installed and one.answer is not Answer.UNKNOWN
+        for one in assessment.readings
+    )
     judged = tuple(
-        judge(event, node, settings, snapshot.remediator, context.now) for event in assessment.events
+        judge(event, node, settings, snapshot.remediator, context.now, notice=notice)
+        for event in assessment.events
     )
     record = snapshot.records.get(node.name)
     if isinstance(record, Unreadable):

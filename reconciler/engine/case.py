@@ -19,11 +19,13 @@ class CaseView:
     """The events of a case as they are now.
 
     `present` are reported by a source. `unknown` were reported by a source that can't be read now, as
-    sentences. Any other event of the record is gone from every source that reported it.
+    sentences. Any other event of the record is gone from every source that reported it. `later` are the
+    present ones whose earliest start has not come, and for which the node was not drained.
     """
 
     present: tuple[JudgedEvent, ...] = ()
     unknown: tuple[str, ...] = ()
+    later: tuple[JudgedEvent, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -32,9 +34,9 @@ class CaseView:
 
     @property
     def only_later(self) -> bool:
-        """Whether only plans of the platform are left that require nothing now, and nothing may be hidden."""
-        later = bool(self.present) and all(one.event.plan and not one.asks for one in self.present)
-        return later and not self.unknown
+        """Whether only events are left that require nothing now, and nothing may be hidden."""
+        later = all((one.event.plan and not one.asks) or one in self.later for one in self.present)
+        return bool(self.present) and later and not self.unknown
 
     @property
     def quiet(self) -> bool:
@@ -75,7 +77,9 @@ def view(
             for reading in assessment.readings
             if reading.answer is Answer.UNKNOWN and reading.installed
         )
-    return CaseView(present, tuple(dict.fromkeys(unknown)))
+    closed = record.drain is not None and not adopted
+    later = tuple(one for one in present if closed and one.early and not covers(record, one.event))
+    return CaseView(present, tuple(dict.fromkeys(unknown)), later)
 
 
 def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switched_on: SwitchedOn) -> bool:

@@ -10,11 +10,13 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
-from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, PlatformPlan, Status
+from reconciler.engine.start_times import start_times
+from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, Status, WaitForNotice
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
+from reconciler.model.schedule import StartTimes
 from reconciler.model.snapshot import Remediator
 from reconciler.settings.policies import EventPolicy, OutsideWindow, UserInitiated
 from reconciler.settings.schema import Settings
@@ -24,16 +26,43 @@ SHORT_NOTICE = timedelta(minutes=15)
 
 
 def judge(
-    event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator, now: datetime
+    event: MaintenanceEvent,
+    node: Node,
+    settings: Settings,
+    remediator: Remediator,
+    now: datetime,
+    *,
+    notice: bool = False,
 ) -> JudgedEvent:
-    """Return whether the event requires a drain of this node, whether it may start now, and why."""
+    """Return whether the event requires a drain of this node, whether it may start now, and why.
+
+    `now` is aware, UTC. `notice` says that a source of the node reports maintenance minutes before it begins.
+    """
     policy = settings.policy(event.kind, event.condition, node.labels)
     if policy is None:
         return JudgedEvent(event, False, False, f"the settings no longer name {event.condition}")
-    asks, because, until = _asks(event, node, policy, settings, remediator, now)
     deadline = _deadline(event, policy)
-    if not asks:
+    ignored = _ignored(event, node, policy, settings, now) or _left(event, node, settings, remediator)
+    if ignored:
+        because, until = ignored
         return JudgedEvent(event, False, False, because, deadline, until=until)
+    outlook = settings.calendar.outlook(now, node.labels)
+    times = start_times(event, policy, outlook, taken=is_taken(event, now))
+    early = _early(event, times, now, notice=notice)
+    if early:
+        because, until = early
+        waits = _waits_for_notice(event, notice=notice)
+        return JudgedEvent(
+            event,
+            asks=False,
+            starts=False,
+            because=because,
+            deadline=deadline,
+            until=until,
+            times=None if waits else times,
+            waits_for_notice=waits,
+        )
+    because = f"{event.condition or event.kind} requires a drain"
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
     if not starts:
         because = f"{event.kind} has started: a drain would come too late"
@@ -44,7 +73,9 @@ def judge(
         starts=starts,
         because=because,
         deadline=deadline,
-        may_start=may,
+        open=may,
+        may_start=may and times.earliest <= now,
+        early=now < times.earliest,
         timing=timing,
         until=until,
         overruled=overruled,
@@ -52,75 +83,87 @@ def judge(
         latest_start=_latest_start(event, policy, settings.budget.exempt),
         acknowledges=policy.acknowledge,
         replaces=policy.replace,
+        times=times,
     )
 
 
-def _asks(
-    event: MaintenanceEvent,
-    node: Node,
-    policy: EventPolicy,
-    settings: Settings,
-    remediator: Remediator,
-    now: datetime,
-) -> tuple[bool, str, datetime | None]:
+def _ignored(
+    event: MaintenanceEvent, node: Node, policy: EventPolicy, settings: Settings, now: datetime
+) -> tuple[str, datetime | None] | None:
+    """Return why the settings ignore the event, and until when (None: for good); None if they don't."""
     name = event.condition or event.kind.value
     if not policy.drain:
         if event.condition:
-            return False, f"{name} is ignored (conditions.{name}.drain is false)", None
+            return f"{name} is ignored (conditions.{name}.drain is false)", None
         if event.kind is Kind.UNKNOWN:
-            return False, f"the event can't be read: {event.description!r}", None
-        return False, f"{name} is ignored (events.{name}.drain is false)", None
+            return f"the event can't be read: {event.description!r}", None
+        return f"{name} is ignored (events.{name}.drain is false)", None
     if event.condition and event.since is not None and now - event.since < policy.for_:
         until = event.since + policy.for_
         long_enough = f"{format_duration(policy.for_)}, until {to_text(until)}"
-        return False, f"{name} must be True for {long_enough}", until
+        return f"{name} must be True for {long_enough}", until
     if event.duration is not None and event.duration < policy.min_duration:
         limit = format_duration(policy.min_duration)
         short = f"{event.duration.total_seconds():g}s is below minDuration {limit}"
-        return False, f"{name} is ignored: {short}", None
+        return f"{name} is ignored: {short}", None
     # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
     # in our own annotation names the drain, so it does not matter who started the event.
     by_user = event.initiator is Initiator.USER and REQUEST not in event.sources
     reported = settings.user_initiated(node.labels) is UserInitiated.REPORT
     if by_user and reported and event.kind in (Kind.REBOOT, Kind.REDEPLOY):
-        return False, f"a user started this {name} (events.userInitiated is Report)", None
+        return f"a user started this {name} (events.userInitiated is Report)", None
+    return None
+
+
+def _left(
+    event: MaintenanceEvent, node: Node, settings: Settings, remediator: Remediator
+) -> tuple[str, datetime | None] | None:
+    """Return to whom the event is left, None if it is not left to another tool."""
+    name = event.condition or event.kind.value
     if remediator.on_freeze and event.kind.is_pause:
-        return False, f"{name} is left to AKS's remediator (OnFreeze in remediator-config)", None
-    if early := _early(event, policy, now):
-        return early
+        return f"{name} is left to AKS's remediator (OnFreeze in remediator-config)", None
     if node.is_karpenter and settings.coexist.karpenter.leaves(event):
-        return False, f"{name} is left to Karpenter (coexist.karpenter.leave)", None
-    return True, f"{name} requires a drain", None
+        return f"{name} is left to Karpenter (coexist.karpenter.leave)", None
+    return None
 
 
 def _early(
-    event: MaintenanceEvent, policy: EventPolicy, now: datetime
-) -> tuple[bool, str, datetime | None] | None:
+    event: MaintenanceEvent, times: StartTimes, now: datetime, *, notice: bool
+) -> tuple[str, datetime | None] | None:
     """Return why a plan of the platform requires no drain yet, and until when; None if it does.
 
     Azure announces a reboot weeks ahead. A drain in the next window would leave the node idle until then.
     """
-    if event.plan is None or is_taken(event, now):
+    plan = event.plan
+    if plan is None or is_taken(event, now):
         return None
     if event.not_before is None:
-        return False, f"{event.kind} is planned, but its time is unknown", None
-    begins = earliest(event.not_before, event.plan, policy)
+        return f"{event.kind} is planned, but its time is unknown", None
+    offer = plan.offer_start
+    if _waits_for_notice(event, notice=notice):
+        days = f"between {to_text(event.not_before)} and {to_text(plan.until or event.not_before)}"
+        waits = "its notice comes minutes before, and starts the drain"
+        return f"{event.kind} is planned {days}: {waits}", offer if offer and offer > now else None
+    begins = times.earliest
     if now >= begins:
         return None
-    begun = f"a drain may start from {to_text(begins)} (sources.{event.sources[0]}.ahead)"
-    offer = event.plan.offer_start
     changes = min(one for one in (begins, offer) if one and one > now)
-    return False, f"{event.kind} is planned for {to_text(event.not_before)} or later: {begun}", changes
+    key = f"sources.{event.sources[0]}" if plan.ahead is not None else f"events.{event.kind}"
+    begun = f"a drain may start from {to_text(begins)} ({key}.ahead)"
+    return f"{event.kind} is planned for {to_text(event.not_before)} or later: {begun}", changes
+
+
+def _waits_for_notice(event: MaintenanceEvent, *, notice: bool) -> bool:
+    """Whether a plan names days but no moment, and a source reports the moment minutes before."""
+    plan = event.plan
+    if plan is None or plan.until is None or event.not_before is None or plan.until <= event.not_before:
+        return False
+    return plan.waits is WaitForNotice.ALWAYS or (plan.waits is WaitForNotice.AUTO and notice)
 
 
 def is_taken(event: MaintenanceEvent, now: datetime) -> bool:
     """Whether the platform allows us to start this maintenance now, and the settings accept the offer."""
     return event.plan is not None and event.plan.accept and event.plan.open_at(now)
-
-
-def earliest(not_before: datetime, plan: PlatformPlan, policy: EventPolicy) -> datetime:
-    """Return the moment from which a plan of the platform requires a drain, if its offer is not accepted."""
-    return not_before - max(plan.ahead, policy.lead_time)
 
 
 def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
@@ -159,8 +202,9 @@ def _timing(
         return False, f"{openness.because}, and the freeze is absolute", openness.changes_at, ""
     if policy.outside_window is OutsideWindow.NEVER:
         return False, f"{openness.because}, and outsideWindow is Never", openness.changes_at, ""
-    if event.plan is not None and (
-        event.not_before is None or now < earliest(event.not_before, event.plan, policy)
+    outlook = settings.calendar.outlook(now, node.labels)
+    if is_taken(event, now) and (
+        event.not_before is None or now < start_times(event, policy, outlook).earliest
     ):
         # The date is weeks ahead, so the offer is accepted only inside a window.
         return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""

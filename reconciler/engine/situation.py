@@ -14,6 +14,7 @@ from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
+from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.settings.schema import Settings
 
@@ -27,6 +28,14 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True, slots=True)
+class Staying:
+    """The pods that the drain of a node leaves on it; `unknown` says why they are not known."""
+
+    pods: tuple[Blocker, ...] = ()
+    unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Situation:
     """Everything that the checks and triggers of one node may read.
 
@@ -36,7 +45,7 @@ class Situation:
     `machine` is the node's machine, None if it was not read. `before_us` names another node of the same
     pool that is being replaced, empty if there is none. `twin` names another node with the same providerID,
     empty if there is none: a VM that two nodes claim is not changed. `staying` are the pods that the drain
-    of the node leaves on it, `pods_unknown` says why they are not known.
+    of the node leaves on it. `schedule` is when its drain is planned to start, None if that is not known.
     """
 
     node: Node
@@ -56,8 +65,8 @@ class Situation:
     machine: Machine | None = None
     before_us: str = ""
     twin: str = ""
-    staying: tuple[Blocker, ...] = ()
-    pods_unknown: str = ""
+    staying: Staying = Staying()
+    schedule: CaseSchedule | None = None
 
     @property
     def to_acknowledge(self) -> tuple[Acknowledgement, ...]:

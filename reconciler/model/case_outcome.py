@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from reconciler.model.event import REQUEST
 from reconciler.model.moments import to_text
-from reconciler.model.record import CaseFacts, CaseRecord, KnownEvent, PlatformStart
+from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart
 
 
 class CaseResult(StrEnum):
@@ -122,7 +122,7 @@ def counted(pods: int | None) -> str:
 def outcome_of(case: CaseRecord) -> CaseOutcome | None:
     """Return the outcome of a case, None if the record has no case."""
     facts = case.facts
-    if not case.open and facts == CaseFacts():
+    if not case.open and not facts.any:
         return None
     done = case.drain.done if case.drain is not None else None
     struck = struck_by(case)

@@ -68,21 +68,32 @@ class Initiator(StrEnum):
     USER = "User"
 
 
+class WaitForNotice(StrEnum):
+    """Whether a plan that names days, but no moment, waits for the notice that comes minutes before."""
+
+    AUTO = "Auto"
+    """Only on a node with a source that reports such notices."""
+
+    ALWAYS = "Always"
+    NEVER = "Never"
+
+
 @dataclass(frozen=True, slots=True)
 class PlatformPlan:
     """Maintenance announced weeks ahead, at some time from `not_before` to `until`; moments are UTC.
 
     While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves. From
-    the source's settings: how long before `not_before` it may require a drain (`ahead`), and whether its
-    offers are used (`accept`).
+    the source's settings: how long before `not_before` it may require a drain (`ahead`; None: as for other
+    events), whether its offers are used (`accept`), and whether it waits for a notice (`waits`).
     """
 
     until: datetime | None = None
     offered: bool = False
     offer_start: datetime | None = None
     offer_end: datetime | None = None
-    ahead: timedelta = timedelta()
+    ahead: timedelta | None = None
     accept: bool = False
+    waits: WaitForNotice = WaitForNotice.NEVER
 
     def open_at(self, now: datetime) -> bool:
         """Whether we may start it at `now`."""

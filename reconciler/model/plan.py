@@ -19,6 +19,7 @@ from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import Condition
 from reconciler.model.publication import Publication
 from reconciler.model.record import CaseRecord, State
+from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Ledger
 from reconciler.model.unseen import Unseen
@@ -161,12 +162,14 @@ class JudgedEvent:
 
     `asks` is whether it requires a drain of the node, `starts` whether a drain may still begin for it (not
     for a pause that has started), `because` why or why not. `deadline` is `not_before` minus the lead time
-    (UTC). `may_start` is whether windows and deadline allow a start at `now`, `timing` says it in words,
-    `until` is when that answer changes, and `overruled` names the window or freeze that the deadline
-    overruled. `due` is whether it is imminent, so that nothing is waited for. `latest_start` is the moment
-    from which a start may come too late (UTC): in the past for an event that has started, that has a date
-    which can't be read, or that has no date and is of an exempt kind. None: no such moment is known.
-    `acknowledges` and `replaces` are what the settings want once the node is drained.
+    (UTC). `open` is whether windows and deadline allow a start at `now`, `timing` says it in words, `until`
+    is when that answer changes, and `overruled` names the window or freeze that the deadline overruled.
+    `times` says when a drain may start, None if the event requires none, and `may_start` whether it may now.
+    `due` is whether it is imminent, so that nothing is waited for. `latest_start` is the moment from which a
+    start may come too late (UTC): in the past for an event that has started, that has a date which can't be
+    read, or that has no date and is of an exempt kind. None: no such moment is known. `early`: its earliest
+    start has not come. `waits_for_notice`: it is a plan that names days, and another source reports its
+    moment minutes before. `acknowledges` and `replaces` are what the settings want on the drained node.
     """
 
     event: MaintenanceEvent
@@ -174,6 +177,7 @@ class JudgedEvent:
     starts: bool
     because: str
     deadline: datetime | None = None
+    open: bool = False
     may_start: bool = False
     timing: str = ""
     until: datetime | None = None
@@ -182,6 +186,9 @@ class JudgedEvent:
     latest_start: datetime | None = None
     acknowledges: bool = False
     replaces: bool = False
+    times: StartTimes | None = None
+    early: bool = False
+    waits_for_notice: bool = False
 
     def cannot_wait(self, now: datetime) -> bool:
         """Whether the event requires a drain, and its latest start has come `now` (aware).
@@ -258,7 +265,7 @@ class NodePlan:
     `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
     is the node's, empty in the plan of a node that no longer exists. `urgency` is its place in the order of
     the nodes, None if no event requires a drain. `unknowns` says which sources can't be read, and why;
-    `silent` are their names.
+    `silent` are their names. `schedule` is when its drain is planned to start, None if it has no case.
     """
 
     node: str
@@ -279,6 +286,7 @@ class NodePlan:
     urgency: Urgency | None = None
     ended: CaseRecord | None = None
     uid: str = ""
+    schedule: CaseSchedule | None = None
 
     @property
     def outcome(self) -> CaseOutcome | None:

@@ -198,6 +198,11 @@ class CaseFacts:
     drain_began: datetime | None = None
     moved: int | None = None
 
+    @property
+    def any(self) -> bool:
+        """Whether anything has happened; a warning of what will happen does not count."""
+        return bool(self.starts) or self.deadline_passed is not None
+
     def start_of(self, event: KnownEvent | MaintenanceEvent) -> PlatformStart | None:
         """Return the start of an event, None if none was seen."""
         return next((one for one in self.starts if one.event.matches(event)), None)

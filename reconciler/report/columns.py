@@ -24,6 +24,7 @@ from reconciler.report.values import (
     outcome_value,
     preview_value,
     progress_value,
+    schedule_value,
     transition_value,
     unseen_line,
 )
@@ -180,6 +181,32 @@ def _event_rows(events: list[Document], _: bool) -> Iterator[Row]:
             yield "overruled", f"{event['overruled']}; {event['timing']}"
 
 
+def schedule_line(schedule: Document) -> str:
+    """Return the planned start in a line, or why a case will not be served in time."""
+    if schedule["missed"]:
+        return f"will be missed: {schedule['because']}"
+    planned = schedule["plannedStart"]
+    latest = schedule["latestStart"]
+    parts = [f"starts at {planned}" if planned else "no start is planned"]
+    if latest and latest != planned:
+        parts.append(f"at the latest at {latest}")
+    window = f" [{schedule['window']}]" if schedule["window"] else ""
+    return f"{', '.join(parts)}{window}: {schedule['because']}"
+
+
+def _schedule_rows(schedule: Document | None, _: bool) -> Iterator[Row]:
+    if schedule is not None and not schedule["started"]:
+        yield "planned", schedule_line(schedule)
+
+
+def _schedule_points(schedule: Document | None) -> Iterator[Point]:
+    return (Point(f"{label}: {text}") for label, text in _schedule_rows(schedule, False))
+
+
+def _planned_start(plan: NodePlan) -> str | None:
+    return moment_value(plan.schedule.planned_start) if plan.schedule is not None else None
+
+
 def _turn(plan: NodePlan) -> str | None:
     """Return what gives a node its turn, None if it does not wait for one."""
     waits = plan.urgency is not None and plan.after is State.REQUIRED
@@ -290,6 +317,13 @@ COLUMNS = (
         "deadline",
         lambda plan: moment_value(_deadline(plan)),
         log=LogField("deadline", lambda plan: moment_value(_deadline(plan))),
+    ),
+    Column(
+        "schedule",
+        lambda plan: schedule_value(plan.schedule),
+        rows=_schedule_rows,
+        points=_schedule_points,
+        log=LogField("plannedStart", _planned_start),
     ),
     Column(
         "transitions",

@@ -271,8 +271,8 @@ def _when(node: Document) -> str:
         return "its node is in maintenance"
     if not any(one["asksForDrain"] for one in node["events"]):
         return "no event requires a drain of its node"
-    if schedule is not None and schedule["plannedStart"]:
-        return f"the drain of its node is planned for {schedule['plannedStart']}"
     if "drain" in node["actions"]:
         return "the next pass begins the drain of its node"
+    if schedule is not None and schedule["plannedStart"]:
+        return f"the drain of its node is planned for {schedule['plannedStart']}"
     return "the drain of its node waits, see below"

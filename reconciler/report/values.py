@@ -10,6 +10,7 @@ from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, Preview, Transition
+from reconciler.model.schedule import CaseSchedule
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.unseen import Unseen
 
@@ -71,6 +72,23 @@ def _plan(plan: PlatformPlan) -> Document:
         "offered": plan.offered,
         "offerStart": moment_value(plan.offer_start),
         "offerEnd": moment_value(plan.offer_end),
+    }
+
+
+def schedule_value(schedule: CaseSchedule | None) -> Document | None:
+    """Return when a drain is planned to start, None where there is no case."""
+    if schedule is None:
+        return None
+    return {
+        "plannedStart": moment_value(schedule.planned_start),
+        "latestStart": moment_value(schedule.latest_start),
+        "window": schedule.window,
+        "missed": schedule.missed,
+        "because": schedule.because,
+        "started": schedule.started,
+        "ends": moment_value(schedule.ends),
+        "planFrom": moment_value(schedule.plan_from),
+        "planUntil": moment_value(schedule.plan_until),
     }
 
 

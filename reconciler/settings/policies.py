@@ -22,6 +22,16 @@ class OutsideWindow(StrEnum):
     """The drain starts at once."""
 
 
+class Start(StrEnum):
+    """When a drain starts for an event with a date."""
+
+    LATE = "Late"
+    """Shortly before the latest start: no node is empty for hours, and its place stays free for others."""
+
+    EARLY = "Early"
+    """As soon as windows and budget allow it."""
+
+
 class Treatment(StrEnum):
     """What happens to a pod that loses data or does not come back when it is evicted."""
 
@@ -45,7 +55,9 @@ class EventPolicy:
     `min_duration`: shorter events are ignored, events of unknown duration are not. `lead_time`: the
     deadline for the start of a drain, before `not_before`. `for_`: how long a condition must have been
     True (0 for events). `acknowledge`: ask the platform to start the event once all its VMs are drained.
-    `replace`: delete the machine of the drained node, so that a new one comes.
+    `replace`: delete the machine of the drained node, so that a new one comes. `start`: when a drain starts
+    for an event with a date; None leaves it to who ends the maintenance. `ahead`: how long before its latest
+    start a late drain may start.
     """
 
     drain: bool
@@ -57,6 +69,8 @@ class EventPolicy:
     for_: timedelta = timedelta()
     acknowledge: bool = False
     replace: bool = False
+    start: Start | None = None
+    ahead: timedelta = timedelta(hours=1)
 
 
 _QUARTER = timedelta(

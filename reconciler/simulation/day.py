@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from reconciler.model.event import Kind
@@ -105,7 +105,9 @@ def chapters() -> tuple[Chapter, ...]:
         Chapter("A reboot is cancelled during its drain", _at(12, 30), _cancelled),
         Chapter("A spot VM is evicted with a notice of 30 seconds", _at(14, 20), _preempt),
         Chapter("Two reboots in one zone are announced for the night, and wait", _at(15, 30), _reboots),
+        Chapter("Three reboots at one time: one of them can't be served", _at(16, 0), _too_many),
         Chapter("A PodDisruptionBudget blocks a drain until someone helps", _at(17, 0), _blocked),
+        Chapter("One of the three is cancelled, so the others can be served", _at(19, 0), _fewer),
         Chapter("Night: the window opens, one node per zone at a time", _at(22, 0), _nothing),
         Chapter("Shortly before midnight", _at(23, 52), _late),
     )
@@ -147,10 +149,21 @@ def _preempt(world: World) -> None:
 
 def _reboots(world: World) -> None:
     # A predicted hardware failure is the only kind of event that Azure announces long before.
-    for instance, at in ((2, _at(23, 20)), (5, _at(23, 20) + timedelta(hours=4))):
-        world.platform.announce(
-            VmEvent(WEB.node(instance).name, Kind.REBOOT, at.astimezone(world.now.tzinfo))
-        )
+    for instance, at in ((2, _at(23, 20)), (5, _at(23, 20) + timedelta(minutes=90))):
+        world.platform.announce(_reboot(WEB.node(instance), at))
+
+
+def _too_many(world: World) -> None:
+    for node in (SPOT.node(0), WEB.node(1), SPOT.node(5)):
+        world.platform.announce(_reboot(node, _at(20, 30)))
+
+
+def _fewer(world: World) -> None:
+    world.platform.cancel(_reboot(SPOT.node(0), _at(20, 30)))
+
+
+def _reboot(node: Node, at: datetime) -> VmEvent:
+    return VmEvent(node.name, Kind.REBOOT, at.astimezone(UTC))
 
 
 def _blocked(world: World) -> None:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+from reconciler.calendar.formatting import in_zone
 from reconciler.checks.events_gone import events_gone
 from reconciler.checks.node_ready import node_ready
+from reconciler.checks.start_planned import start_planned
 from reconciler.checks.window_open import window_open
 from reconciler.model.holds import HoldCode
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
@@ -19,7 +21,7 @@ from reconciler.model.record import State
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 
-WAITS, IGNORES = "waits", "ignores"
+WAITS, IGNORES, WARNS = "waits", "ignores", "warns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,9 @@ class Story:
             for hold in plan.holds
             if hold.code != skipped
         ]
+        planned = plan.schedule
+        if planned is not None and planned.missed and not planned.started:
+            found.append(Sentence(WARNS, (planned.cause,), in_zone(planned.because, self.zone)))
         if plan.after is not State.IN_MAINTENANCE:
             ignored = (event for event in plan.events if not event.asks)
             found += [Sentence(IGNORES, (event.event.kind,), event.because) for event in ignored]
@@ -92,6 +97,12 @@ class Story:
         if hold.code == window_open.name:
             waits = tuple(self._window(plan, labels, now))
             return (hold.code,), "; ".join(dict.fromkeys(waits))
+        if hold.code == start_planned.name and plan.schedule is not None:
+            planned = plan.schedule
+            at = (
+                f"planned for {self.clock(planned.planned_start)}" if planned.planned_start else "not planned"
+            )
+            return (hold.code, planned.planned_start), f"its drain is {at}: {planned.because}"
         if hold.code == events_gone.name:
             quiet = plan.record.quiet_since if plan.record is not None else None
             if quiet is not None and hold.until is not None:

@@ -22,7 +22,7 @@ from reconciler.model.polling import Listing
 from reconciler.model.record import Record
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import ArmSource
-from reconciler.sources.polled import PolledSource, moment_in, with_ahead
+from reconciler.sources.polled import PolledSource, moment_in, with_settings
 from reconciler.sources.source import SourceContext
 
 SOURCE = "arm"
@@ -149,7 +149,8 @@ class ArmPlans(PolledSource[Scope, Planned]):
         """Return what ARM reports about the node, with the settings that apply to each plan."""
         section = self.section(context.settings)
         return tuple(
-            with_ahead(one, section.ahead, accept=section.self_service) for one in super().read(node, context)
+            with_settings(one, section.ahead, accept=section.self_service, waits=section.wait_for_notice)
+            for one in super().read(node, context)
         )
 
     def follows(self, record: Record) -> bool:

@@ -21,7 +21,7 @@ from reconciler.model.node import Node
 from reconciler.model.polling import Listing
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import AwsSource
-from reconciler.sources.polled import PolledSource, moment_in, with_ahead
+from reconciler.sources.polled import PolledSource, moment_in, with_settings
 from reconciler.sources.source import SourceContext
 
 SOURCE = AWS
@@ -118,7 +118,7 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return the events of the node, those that are planned with the settings that apply to them."""
         section = self.section(context.settings)
-        return tuple(with_ahead(one, section.ahead) for one in super().read(node, context))
+        return tuple(with_settings(one, section.ahead) for one in super().read(node, context))
 
     def moments(self, fact: InstanceEvent) -> Iterable[datetime | None]:
         """Yield when the event starts."""

@@ -43,6 +43,7 @@ class AksConditions(Source):
     """The conditions that AKS's node-problem-detector sets for scheduled events."""
 
     name = "nodeConditions"
+    gives_notice = True
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.nodeConditions` is on."""

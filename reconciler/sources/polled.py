@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, Protocol
 
 from reconciler.errors import SourceError
 from reconciler.model import limits
-from reconciler.model.event import Answer, Reading, Signal
+from reconciler.model.event import Answer, Reading, Signal, WaitForNotice
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Alone, F, Listing, Memory, S, ScopeAnswer
@@ -429,13 +429,20 @@ def moment_in(document: Json, key: str) -> datetime | None:
     return from_text(text) if text else None
 
 
-def with_ahead(reading: Reading, ahead: timedelta, *, accept: bool = False) -> Reading:
+def with_settings(
+    reading: Reading,
+    ahead: timedelta | None,
+    *,
+    accept: bool = False,
+    waits: WaitForNotice = WaitForNotice.NEVER,
+) -> Reading:
     """Return the reading with the settings of its source in each plan.
 
-    `ahead` is how long before its date a plan may require a drain, `accept` whether its offers are used.
+    `ahead` is how long before its date a plan may require a drain, `accept` whether its offers are used, and
+    `waits` whether it waits for a notice.
     """
     signals = tuple(
-        replace(one, plan=replace(one.plan, ahead=ahead, accept=accept)) if one.plan else one
+        replace(one, plan=replace(one.plan, ahead=ahead, accept=accept, waits=waits)) if one.plan else one
         for one in reading.signals
     )
     return replace(reading, signals=signals) if signals else reading

@@ -26,6 +26,7 @@ class PublishedEvents(Source):
     """Scheduled events of Azure's instance metadata service, from the node agent's annotation."""
 
     name = imds.SOURCE
+    gives_notice = True
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.imds` is on."""

@@ -51,6 +51,12 @@ def reading_names(settings: Settings) -> frozenset[str]:
     return frozenset(name for source in switched_on(settings) for name in source.reading_names(settings))
 
 
+def notice_names(settings: Settings) -> frozenset[str]:
+    """Return the names of the readings that report maintenance minutes before it begins."""
+    giving = (source for source in switched_on(settings) if source.gives_notice)
+    return frozenset(name for source in giving for name in source.reading_names(settings))
+
+
 def wants(settings: Settings) -> Wants:
     """Return what all sources together read.
 

@@ -48,6 +48,9 @@ class SourceContext:
 class Source(Protocol):
     """One source. It has no state and reads no clock. A subclass inherits defaults that fit most sources."""
 
+    gives_notice: bool = False
+    """Whether it reports maintenance minutes before it begins, with its moment."""
+
     @property
     @abstractmethod
     def name(self) -> str:

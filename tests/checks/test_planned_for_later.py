@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -52,3 +53,14 @@ def test_while_it_is_unknown_the_node_stays() -> None:
     case = CaseView((LATER,), ("imds reported Reboot and can't be read now",))
 
     assert ask("plannedForLater", situation(azure_node(), LATER, case=case)).verdict is Verdict.FAILED
+
+
+def test_a_node_drained_for_one_event_does_not_stay_empty_for_another_next_week() -> None:
+    far = judged(event(not_before=NOW + timedelta(days=7)))
+    held = replace(drained(), quiet_since=NOW - minutes(2))
+    told = situation(azure_node(), far, chosen=TAKEN, held=held, case=CaseView((far,), later=(far,)))
+
+    answer = ask("plannedForLater", told)
+
+    assert answer.verdict is Verdict.PASSED
+    assert "starts from 2026-11-28T10:45:00Z on" in answer.reason

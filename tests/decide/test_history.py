@@ -97,7 +97,9 @@ def test_a_case_is_kept_with_all_of_its_facts() -> None:
 
 
 def test_a_case_that_waits_was_announced_when_it_was_first_seen() -> None:
-    scene, kept = history("budget: {maxUnavailable: 100%}\nwindows: [{start: '13:00', end: '15:00'}]")
+    scene, kept = history(
+        f"{OPEN}\nevents: {{Reboot: {{start: Early}}}}\nwindows: [{{start: '13:00', end: '15:00'}}]"
+    )
     play(scene, imds(ahead=300), wait=20)
     play(scene, imds("Started"), NOTHING, wait=5)
 

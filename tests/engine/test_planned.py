@@ -32,7 +32,7 @@ def taken(text: str) -> Settings:
 )
 def test_a_plan_asks_from_a_day_before_azures_own_window_on(later: timedelta, asks: bool) -> None:
     now = NOW + later
-    judged = judged_plan(ASKED_FOR, now=now)
+    judged = judged_plan(settings("sources: {arm: {enabled: true, ahead: 1d}}"), now=now)
 
     assert judged.asks is asks
     assert judged.until == (None if asks else START - DAY)

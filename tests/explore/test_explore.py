@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reconciler import decide
 from reconciler.engine import budget, case, situation
 from tests.explore import exploring
 from tests.explore.exploring import Sum, as_test, broken_law, explore, smallest
@@ -101,6 +102,7 @@ def test_an_uncordon_while_the_event_is_reported_is_found(monkeypatch: pytest.Mo
 
 def test_a_broken_law_is_found_shrunk_and_printed_as_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget.DisruptionBudget, "refusals", lambda *_: ())
+    monkeypatch.setattr(decide, "schedules", lambda *_: {})
     assert broken_law(TWO_ASK) == "3"
 
     small, why = smallest(TWO_ASK)

@@ -70,8 +70,8 @@ MUTANTS = (
         0,
         "an adopted drain begins as every start does",
         DEFAULT,
-        "- check: drainDue && startsAllowed && clockTrusted && leftToUs && windowOpen && othersFirst",
-        "- check: drainDue && windowOpen && othersFirst",
+        "- check: drainDue && startsAllowed && clockTrusted && leftToUs && windowOpen && startPlanned && othersFirst",
+        "- check: drainDue && windowOpen && startPlanned && othersFirst",
         "tests/decide/test_closed_nodes.py",
     ),
     Mutant(
@@ -258,8 +258,8 @@ MUTANTS = (
         4,
         "the profile asks for the window",
         DEFAULT,
-        "&& windowOpen && othersFirst && spacingKept && budgetLeft && replacementReady",
-        "&& othersFirst && spacingKept && budgetLeft && replacementReady",
+        "&& windowOpen && startPlanned && othersFirst && spacingKept && budgetLeft && replacementReady",
+        "&& startPlanned && othersFirst && spacingKept && budgetLeft && replacementReady",
     ),
     Mutant(
         6,
@@ -664,8 +664,8 @@ MUTANTS = (
         0,
         "a source that is taken out is waited for by nobody",
         "reconciler/decide/__init__.py",
-        "PassContext(snapshot, settings, now, reading_names(settings), twins)",
-        'PassContext(snapshot, settings, now, frozenset({"tickets"}), twins)',
+        "settings, now, reading_names(settings), twins, notice",
+        'settings, now, frozenset({"tickets"}), twins, notice',
         "tests/sources/test_registry.py",
     ),
     Mutant(

@@ -537,7 +537,7 @@ RULES = (
         0,
         "an event that may start is enough",
         "reconciler/checks/window_open.py",
-        "if one.may_start]",
+        "if one.open]",
         "]",
         "tests/checks/test_window_open.py",
     ),

@@ -85,7 +85,7 @@ def far(kind: str, hours: float) -> str:
 def test_an_exempt_kind_waits_like_any_other_until_it_is_due(kind: str) -> None:
     nodes = [builders.node(f"n{number}", annotations={REQUEST: far(kind, 336)}) for number in range(10)]
     world = world_of(nodes)
-    policy = builders.settings("budget: {maxUnavailable: 10%}")
+    policy = builders.settings(f"budget: {{maxUnavailable: 10%}}\nevents: {{{kind}: {{start: Early}}}}")
     plan, _ = look(world, policy)
 
     assert [node.node for node in plan.nodes if node.starts] == ["n0"]
@@ -125,7 +125,10 @@ def test_the_more_urgent_node_gets_the_only_place(
 
     # The node that is named first has the other event, so that names decide nothing.
     world = world_of([node(0, second), node(1, first)])
-    policy = builders.settings("budget: {maxUnavailable: 1, exempt: []}\nevents: {Terminate: {leadTime: 4h}}")
+    policy = builders.settings(
+        "budget: {maxUnavailable: 1, exempt: []}\n"
+        "events: {Terminate: {leadTime: 4h, start: Early}, Reboot: {start: Early}}"
+    )
     plan, _ = look(world, policy)
 
     assert [one.node for one in plan.nodes] == ["n1", "n0"]
@@ -139,7 +142,8 @@ def test_a_node_that_is_hidden_from_its_source_keeps_its_turn_and_one_that_is_no
     later = far("Reboot", 10)
     moved = builders.held_node(held, "a", annotations={REQUEST: later.replace("+00:00", "Z")})
     other = builders.node("b", annotations={REQUEST: far("Reboot", 5)})
-    plan, _ = look(world_of([moved, other]), builders.settings("budget: {maxUnavailable: 1}"))
+    policy = builders.settings("budget: {maxUnavailable: 1}\nevents: {Reboot: {start: Early}}")
+    plan, _ = look(world_of([moved, other]), policy)
 
     assert [one.node for one in plan.nodes if one.starts] == ["b"]
 

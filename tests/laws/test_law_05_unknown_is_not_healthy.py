@@ -274,7 +274,9 @@ def _planned_by_arm() -> tuple[History, ListedVms]:
         "maintenanceWindowEndTime": to_text(NOW + timedelta(hours=3)),
     }
     listed = ListedVms({SCALE_SET: {"0": window}}, problems={"aks-a": "500 InternalServerError"})
-    history = History(world_of(nodes), builders.settings("sources: {arm: {enabled: true}}"))
+    history = History(
+        world_of(nodes), builders.settings("sources: {arm: {enabled: true, waitForNotice: Never}}")
+    )
     history.world.clients["arm"] = listed
     history.until_still()
     assert history.cluster.nodes["n0"].unschedulable

@@ -129,7 +129,7 @@ def test_a_pod_is_explained_with_its_budget_its_owner_and_its_node() -> None:
     assert "  now       refused: PDB shop/web: needs " in text
     assert "; 0 may go now\n" in text
     assert "  ask       the owner of Deployment shop/front: run more replicas" in text
-    assert "  when      the drain of its node waits, see below\n" in text
+    assert "  when      the drain of its node is planned for Sat 2026-11-21 22:00" in text
     assert "  ask       nobody: it ends by itself when a window opens" in text
     assert "  fact " not in text
 

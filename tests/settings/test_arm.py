@@ -15,7 +15,7 @@ def test_arm_is_off_and_starts_nothing_by_default() -> None:
     source = parse_settings("", "maintenance.yaml").sources.arm
 
     assert (source.enabled, source.self_service, source.cloud) == (False, False, AzureCloud.PUBLIC)
-    assert (source.every, source.ahead) == (timedelta(minutes=15), timedelta(days=1))
+    assert (source.every, source.ahead) == (timedelta(minutes=15), None)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ sources:
   imds: {enabled: true}
   requests: {enabled: true}
   arm: {enabled: false, every: 15m}
-  aws: {enabled: false, every: 5m, ahead: 1d}
+  aws: {enabled: false, every: 5m, ahead: null}
 events:
   Freeze:        {drain: false}
   LiveMigration:

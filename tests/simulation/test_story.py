@@ -61,7 +61,7 @@ def test_a_start_says_which_window_or_which_deadline_and_what_that_overrules() -
     assert STORY.start(soon(60, deadline), {}, deadline) == (
         "the deadline 13:45 is reached, though no maintenance window is open"
     )
-    assert STORY.start(soon(1440, LATE), {}, LATE) == "window night is open until 06:00"
+    assert STORY.start(soon(660, LATE), {}, LATE) == "window night is open until 06:00"
 
 
 def test_one_sentence_says_why_a_node_is_still_cordoned_and_its_events_come_first() -> None:

@@ -25,6 +25,7 @@ KARPENTERS = replace(
     builders.node(labels={"karpenter.sh/nodepool": "np"}), provider_id=f"aws:///eu-west-1a/{INSTANCE}"
 )
 ON = "sources: {aws: {enabled: true}}"
+A_DAY = "sources: {aws: {enabled: true, ahead: 1d}}"
 DAY = timedelta(days=1)
 START = NOW + 13 * DAY
 EC2 = aws.Ec2Events()
@@ -51,18 +52,25 @@ def judged_event(
 
 @pytest.mark.parametrize("code", aws.CODES)
 def test_an_event_two_weeks_off_is_a_plan_that_requires_nothing_yet(code: str) -> None:
-    one = judged_event(code=code)
+    one = judged_event(A_DAY, code=code)
 
     assert not one.asks
     assert one.until == START - DAY
     assert "sources.aws.ahead" in one.because
 
 
+def test_without_a_setting_of_its_own_it_requires_a_drain_as_other_events_do() -> None:
+    one = judged_event()
+
+    assert one.until == START - minutes(15) - minutes(60)
+    assert "events.Reboot.ahead" in one.because
+
+
 @pytest.mark.parametrize(
     ("text", "now", "asks"),
     [
-        pytest.param(ON, START - DAY - minutes(1), False, id="a minute before ahead"),
-        pytest.param(ON, START - DAY, True, id="from ahead on"),
+        pytest.param(A_DAY, START - DAY - minutes(1), False, id="a minute before ahead"),
+        pytest.param(A_DAY, START - DAY, True, id="from ahead on"),
         pytest.param(ON, START, True, id="it has started"),
         pytest.param("sources: {aws: {enabled: true, ahead: 14d}}", NOW, True, id="a longer ahead"),
         pytest.param("sources: {aws: {enabled: true, ahead: 0s}}", START - minutes(16), False, id="none"),

@@ -58,6 +58,11 @@ class Budget(Section):
     spacing: Duration = Field(
         default=timedelta(), description="The minimum time between the starts of two drains."
     )
+    reserve: Share = Field(
+        default=Limit(0),
+        description="How many of the places of `maxUnavailable` are kept for short notices: events that are "
+        "announced after their deadline. Planned drains don't use them.",
+    )
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
         description="Kinds of events that do not wait for a place or for `spacing` once they are due, "

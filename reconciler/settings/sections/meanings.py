@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from reconciler.model.event import Kind
-from reconciler.settings.policies import EventPolicy, OutsideWindow, Treatment, UserInitiated
+from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, Treatment, UserInitiated
 from reconciler.settings.sections.fields import Duration, Flag
 from reconciler.settings.sections.section import Section
 
@@ -62,6 +62,19 @@ class EventMeaning(Meaning):
         default=None,
         description="The deadline for the start of the drain, as the time before the `notBefore` of the "
         "event. Default: by kind, see the table.",
+    )
+    start: Start | None = Field(
+        default=None,
+        description="When a drain starts for an event with a date. Late: at most `ahead` before its latest "
+        "start, so that the node is not empty for hours. Early: as soon as windows and budget allow it. "
+        "Default: `Late` if the platform decides when the maintenance begins; `Early` if the reconciler "
+        "decides (`acknowledge`, `replace`, self-service). See docs/planning.md.",
+    )
+    ahead: Duration | None = Field(
+        default=None,
+        description="How long before its latest start a `Late` drain may start. The latest start is the last "
+        "moment, not after the deadline, at which windows and freezes allow a start and leave the "
+        "`leadTime`. Default: `1h`.",
     )
     acknowledge: Flag | None = Field(
         default=None,

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
+from reconciler.model.event import WaitForNotice
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Duration, Flag
 from reconciler.settings.sections.section import Section
@@ -70,11 +71,19 @@ class ArmSource(Section):
         "in mode Observe and in dry runs: there, each run queries ARM.",
     )
     cloud: AzureCloud = Field(default=AzureCloud.PUBLIC, description="The Azure cloud of the subscription.")
-    ahead: Duration = Field(
-        default=timedelta(days=1),
-        description="The earliest start of a drain, as the time before Azure's own maintenance window. It "
-        "keeps nodes from being empty for weeks. After it, the windows and the deadline decide. It is never "
-        "less than the `leadTime` of the kind.",
+    ahead: Duration | None = Field(
+        default=None,
+        description="The earliest start of a drain for planned maintenance, as the time before Azure's own "
+        "maintenance window. It is never less than the `leadTime` of the kind. If windows or freezes end "
+        "before the deadline, it is earlier by as much. Default: `events.Redeploy.ahead` before the latest "
+        "start.",
+    )
+    wait_for_notice: WaitForNotice = Field(
+        default=WaitForNotice.AUTO,
+        description="What a plan that names days, but no moment, does. Azure comes at some time in these "
+        "days, and gives notice minutes before. Auto: the plan starts no drain on a node that has a source "
+        "of that notice (the node agent, or the condition `VMEventScheduled`); on other nodes it is dated "
+        "at the beginning of its window. Always: it starts no drain. Never: it is dated everywhere.",
     )
     self_service: Flag = Field(
         default=False,
@@ -107,11 +116,11 @@ class AwsSource(Section):
         default=timedelta(minutes=5),
         description="How often the reconciler queries EC2, at least 1m. Each query is one list per region.",
     )
-    ahead: Duration = Field(
-        default=timedelta(days=1),
-        description="The earliest start of a drain, as the time before the start of the event. AWS announces "
-        "events up to two weeks ahead, and nodes would be empty until then. After it, the windows and the "
-        "deadline decide. It is never less than the `leadTime` of the kind.",
+    ahead: Duration | None = Field(
+        default=None,
+        description="The earliest start of a drain, as the time before the start of the event. It is never "
+        "less than the `leadTime` of the kind. If windows or freezes end before the deadline, it is earlier "
+        "by as much. Default: `events.<Kind>.ahead` before the latest start.",
     )
 
     @model_validator(mode="after")

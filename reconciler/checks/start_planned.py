@@ -1,0 +1,35 @@
+"""startPlanned: whether the schedule plans the start of the drain for now, and not for later."""
+
+from __future__ import annotations
+
+from reconciler.engine.exemption import exempt_from, is_exempt
+from reconciler.engine.plugins import CheckResult, check, failed, passed
+from reconciler.engine.situation import Situation
+from reconciler.model.holds import WaitsFor
+from reconciler.model.moments import to_text
+
+
+@check("startPlanned", ordinarily="its start is not planned for later", waits_for=WaitsFor.PERMISSION)
+def start_planned(situation: Situation) -> CheckResult:
+    """Pass from the planned start on, and for an exempt event that is due.
+
+    While no window is open or no place is free, the checks of these say so, and this one holds nothing.
+    """
+    if is_exempt(situation) or not any(one.open for one in situation.undrained):
+        return passed()
+    early = [one.times.earliest for one in situation.undrained if one.times is not None and one.open]
+    first = min(early, default=situation.now)
+    plan = situation.schedule
+    if plan is None:
+        if first <= situation.now:
+            return passed()
+        return failed(f"a drain starts from {to_text(first)} on", first)
+    if plan.planned_start is not None and plan.planned_start <= situation.now:
+        return passed()
+    if first <= situation.now and situation.places.refusals(situation.node):
+        return passed()
+    if plan.planned_start is None:
+        return failed(plan.because, exempt_from(situation))
+    until = min(one for one in (plan.planned_start, exempt_from(situation)) if one)
+    starts = f"its drain starts at {to_text(plan.planned_start)}"
+    return failed(f"{starts}, too late" if plan.missed else f"{starts}: {plan.because}", until)

@@ -1,0 +1,258 @@
+"""The cases of a pass as the schedule needs them, and what it says about each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.decide.context import PassContext
+from reconciler.decide.schedule_words import Reasons
+from reconciler.decide.seen import Seen, untouchable
+from reconciler.engine import case as cases
+from reconciler.engine.budget import DisruptionBudget
+from reconciler.engine.judging import is_taken
+from reconciler.engine.places_ahead import Booking, PlacesAhead
+from reconciler.model.case_outcome import reports_start
+from reconciler.model.event import Kind, MaintenanceEvent
+from reconciler.model.limits import EARLIEST
+from reconciler.model.moments import shifted
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.problems import Faults
+from reconciler.model.record import CaseRecord, State
+from reconciler.model.schedule import CaseSchedule, StartTimes
+from reconciler.model.snapshot import Ledger
+from reconciler.schedule import Case, Limits, Scheduler
+from reconciler.settings.policies import OutsideWindow
+from reconciler.settings.schema import Mode
+
+_GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
+"""Kinds after which the node is out of service, drained or not, and comes back."""
+
+
+def schedules(
+    seen: Sequence[Seen], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+) -> Mapping[str, CaseSchedule]:
+    """Return the schedule of each node with a case. A node whose data ends in an error is one of `faults`."""
+    waiting: dict[str, Case] = {}
+    found: dict[str, CaseSchedule] = {}
+    what = "its start is not planned"
+    for one in seen:
+        name = one.node.name
+        if one.problem or untouchable(one, context.settings) is not None:
+            continue
+        case = faults.of(name, what, partial(_case, one, places, context), None)
+        if case is not None:
+            waiting[name] = case
+            continue
+        shown = faults.of(name, what, partial(_without_start, one, context), None)
+        if shown is not None:
+            found[name] = shown
+    if not waiting:
+        return found
+    if context.settings.mode is Mode.FINISH:
+        finish = CaseSchedule(because="mode is Finish: nothing new is started")
+        return {
+            **found,
+            **{name: replace(finish, latest_start=one.times.latest) for name, one in waiting.items()},
+        }
+    limits = _limits(seen, waiting, places, ledger, context)
+    placed = Scheduler(limits, context.now).run(waiting.values())
+    reasons = Reasons(limits, placed, context.now)
+    return {**found, **{name: reasons.schedule(one) for name, one in placed.items()}}
+
+
+def _without_start(one: Seen, context: PassContext) -> CaseSchedule | None:
+    """Return what the schedule says of a node that waits for no start: its drain began, or a plan waits."""
+    drain = one.case.drain
+    if one.case.state is State.IN_MAINTENANCE and drain is not None:
+        ends = _expected_end(one, context)
+        return CaseSchedule(drain.since, because="its drain has begun", ends=ends, started=True)
+    plan = next((event for event in one.judged if _is_span(event)), None)
+    if plan is None or plan.event.plan is None:
+        return None
+    return CaseSchedule(
+        because=plan.because, plan_from=plan.event.not_before, plan_until=plan.event.plan.until
+    )
+
+
+def _is_span(judged: JudgedEvent) -> bool:
+    """Whether the event is a plan that names days, and waits for its notice."""
+    plan = judged.event.plan
+    return plan is not None and judged.waits_for_notice
+
+
+def _waiting(one: Seen) -> list[tuple[JudgedEvent, StartTimes]]:
+    """Return the events of a node that require a drain now or later, and for which none has begun."""
+    return [
+        (judged, judged.times)
+        for judged in cases.not_dismissed(one.case, one.judged)
+        if judged.times is not None
+        and (not judged.asks or judged.starts)
+        and not cases.covers(one.case, judged.event)
+    ]
+
+
+def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | None:
+    """Return what is to be scheduled on a node, None if nothing is."""
+    waiting = _waiting(one)
+    if not waiting:
+        return None
+    judged, times = min(waiting, key=lambda pair: _first(*pair))
+    settings, node, now = context.settings, one.node, context.now
+    times = replace(times, earliest=min(each.earliest for _, each in waiting))
+    if times.deadline is None and judged.event.started:
+        times = replace(times, deadline=_recorded_deadline(one, judged, context))
+    seen_since = one.case.since if one.case.open and one.case.since is not None else now
+    at_once = judged.event.started or judged.event.date_unreadable
+    late = times.deadline is not None and times.deadline < seen_since
+    exempt = (
+        each.latest_start
+        for each, _ in waiting
+        if each.event.kind in settings.budget.exempt and each.latest_start is not None
+    )
+    policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
+    return Case(
+        node=node.name,
+        zone=node.zone,
+        pool=node.pool,
+        kind=judged.event.kind,
+        times=times,
+        outlook=settings.calendar.outlook(now, node.labels),
+        lasts=settings.drain.timeout + settings.uncordon.settle,
+        lead=policy.lead_time if policy is not None else timedelta(),
+        outside_from=_outside_from(waiting, node, context),
+        date=_date(one, judged.event),
+        taken_down=_taken_down(judged, now),
+        back=_back(judged, one, context),
+        short=late or (at_once and times.deadline is None),
+        exempt_from=min(exempt, default=None),
+        has_place=node.name in places.holders,
+    )
+
+
+def _first(judged: JudgedEvent, times: StartTimes) -> tuple[datetime, int]:
+    at_once = times.deadline is None and (judged.event.started or judged.event.date_unreadable)
+    return (EARLIEST if at_once else times.deadline or FOREVER, -judged.event.kind.severity)
+
+
+def _date(one: Seen, event: MaintenanceEvent) -> datetime | None:
+    """Return the date of an event. Azure empties it at the start, but the record has it."""
+    known = (old.not_before for old in one.case.events if old.not_before and old.matches(event))
+    return event.not_before or next(known, None)
+
+
+def _recorded_deadline(one: Seen, judged: JudgedEvent, context: PassContext) -> datetime | None:
+    date = _date(one, judged.event)
+    policy = context.settings.policy(judged.event.kind, judged.event.condition, one.node.labels)
+    return shifted(date, -policy.lead_time) if date is not None and policy is not None else None
+
+
+def _outside_from(
+    waiting: Iterable[tuple[JudgedEvent, StartTimes]], node: Node, context: PassContext
+) -> datetime | None:
+    """Return from when an event of the node starts a drain outside of windows, None if none does."""
+    found: list[datetime] = []
+    for judged, times in waiting:
+        policy = context.settings.policy(judged.event.kind, judged.event.condition, node.labels)
+        if policy is None or policy.outside_window is OutsideWindow.NEVER:
+            continue
+        if policy.outside_window is OutsideWindow.IMMEDIATELY:
+            found.append(times.earliest)
+        elif (judged.event.started or judged.event.date_unreadable) and not judged.event.kind.is_pause:
+            found.append(EARLIEST)
+        elif times.deadline is not None:
+            found.append(times.deadline)
+    return min(found, default=None)
+
+
+def _taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
+    """Return when the platform takes the node out of service for a while, None if it does not."""
+    event = judged.event
+    if event.kind not in _GOES_DOWN or not reports_start(cases.known(event)):
+        return None
+    return event.not_before if event.not_before is not None and event.not_before > now else None
+
+
+def _back(judged: JudgedEvent, one: Seen, context: PassContext) -> datetime | None:
+    """Return when the maintenance of a node is expected to be over; None: a while after its drain starts."""
+    event, date = judged.event, _date(one, judged.event)
+    if judged.acknowledges or judged.replaces or is_taken(event, context.now) or date is None:
+        return None
+    lasts = event.duration if event.duration is not None else context.settings.drain.timeout
+    if event.kind in (Kind.PREEMPT, Kind.TERMINATE):
+        lasts = timedelta()
+    return shifted(date, lasts + context.settings.uncordon.settle)
+
+
+def _expected_end(one: Seen, context: PassContext) -> datetime | None:
+    """Return when a node in maintenance is expected back, None if nobody can say."""
+    settings, now = context.settings, context.now
+    if one.record is not None and one.record.claimed_by:
+        return None
+    record: CaseRecord = one.case
+    if record.quiet_since is not None:
+        return max(shifted(record.quiet_since, settings.uncordon.settle), now)
+    ends = [
+        end
+        for judged in one.judged
+        if cases.covers(record, judged.event) and (end := _back(judged, one, context)) is not None
+    ]
+    known = max(ends, default=now)
+    return known if known > now else shifted(now, settings.drain.timeout + settings.uncordon.settle)
+
+
+def _limits(
+    seen: Sequence[Seen],
+    waiting: Mapping[str, Case],
+    places: DisruptionBudget,
+    ledger: Ledger,
+    context: PassContext,
+) -> Limits:
+    """Return the limits of the budget with the nodes that hold a place now, until they are expected back."""
+    budget, now = places.settings, context.now
+    most = budget.max_unavailable.of(places.fleet)
+    fleet = PlacesAhead("maxUnavailable", most)
+    zones: dict[str, PlacesAhead] = {}
+    pools: dict[str, PlacesAhead] = {}
+    if budget.per_zone is not None:
+        sizes = {zone: budget.per_zone.of(count) for zone, count in places.zones.items() if zone}
+        zones = {zone: PlacesAhead(f"perZone in {zone}", size) for zone, size in sizes.items()}
+    if budget.per_pool is not None:
+        sizes = {pool: budget.per_pool.of(count) for pool, count in places.pools.items() if pool}
+        pools = {pool: PlacesAhead(f"perPool in {pool}", size) for pool, size in sizes.items()}
+    by_name = {one.node.name: one for one in seen}
+    down = {node.name: node for node in context.snapshot.nodes if node.name in places.holders}
+    gone = {one.node: one.at for one in ledger.replaced}
+    for name in sorted(places.holders):
+        if name in waiting:
+            continue
+        zone, pool = places.where[name]
+        end = _freed(by_name.get(name), down.get(name), gone.get(name), context)
+        for limit in (fleet, zones.get(zone), pools.get(pool)):
+            if limit is not None:
+                limit.book(Booking(name, EARLIEST, end))
+    last = ledger.last_start
+    return Limits(
+        fleet,
+        max(most - budget.reserve.of(places.fleet), 0),
+        zones,
+        pools,
+        budget.spacing,
+        [last] if last is not None and last <= now else [],
+    )
+
+
+def _freed(one: Seen | None, node: Node | None, replaced: datetime | None, context: PassContext) -> datetime:
+    """Return when the place of a node is free again, as far as anybody can say."""
+    ignore = context.settings.budget.ignore
+    if replaced is not None:
+        return max(shifted(replaced, ignore.not_ready_for), context.now)
+    if one is not None and one.state is State.IN_MAINTENANCE:
+        return _expected_end(one, context) or FOREVER
+    if node is not None and not node.ready and node.ready_changed is not None:
+        return max(shifted(node.ready_changed, ignore.not_ready_for), context.now)
+    return FOREVER

@@ -1,0 +1,363 @@
+"""Schedule: when the drain of each case is planned to start, and which cases can't be served in time.
+
+The schedule is made from what is seen, in each pass, and nothing of it is kept. If nothing changes, each
+later pass makes the same one: what is planned for a moment starts then (law 14). The order is this:
+
+1. A short notice, which was announced after its deadline, takes the next place at once.
+2. Every other case with a date starts as early as it may, if that takes no place from a case whose latest
+   start is earlier. Where not all can be served, as many as possible are: a node that would stay in service
+   anyway gives way to one that the platform takes down.
+3. What is too late, and what has no date, uses the places that the others leave free.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.calendar.outlook import ANY_TIME, Outlook
+from reconciler.engine.places_ahead import Booking, PlacesAhead
+from reconciler.model.event import Kind
+from reconciler.model.moments import shifted
+from reconciler.model.schedule import StartTimes
+
+GRACE = timedelta(minutes=5)
+"""A start so soon after the latest start still comes in time: a pass runs once a minute or so."""
+
+_TRIES = 10
+"""How many cases at most are asked whether they give way to another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One node that waits for its drain. All moments are UTC.
+
+    `times` and `kind` are those of its most urgent event. From `outside_from` on it may start outside of
+    windows, None if it may not. `date` is when its maintenance begins, None if that is unknown. `taken_down`
+    is when the platform takes the node out of service, drained or not, None if it does not. `back` is when
+    the node is expected back, None if that is `lasts` after its start, because the end depends on the start.
+    `short`: it was announced after its deadline. From `exempt_from` on it needs no place. `has_place`: the
+    node is out of service already.
+    """
+
+    node: str
+    zone: str
+    pool: str
+    kind: Kind
+    times: StartTimes
+    outlook: Outlook
+    lasts: timedelta
+    lead: timedelta = timedelta()
+    outside_from: datetime | None = None
+    date: datetime | None = None
+    taken_down: datetime | None = None
+    back: datetime | None = None
+    short: bool = False
+    exempt_from: datetime | None = None
+    has_place: bool = False
+
+    def end(self, start: datetime) -> datetime:
+        """Return when the node is expected back if its drain starts then."""
+        last = shifted(start, self.lasts)
+        return last if self.back is None or self.back <= start else self.back
+
+    @property
+    def in_time_until(self) -> datetime | None:
+        """The last moment of a start that counts as in time, None if the case has no date."""
+        deadline = self.times.deadline
+        return None if deadline is None else shifted(deadline, min(GRACE, self.lead / 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When a case starts, and in which window (empty: it needs none). `waits` says what it waits for."""
+
+    at: datetime
+    window: str = ""
+    waits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A case with its start, None if it has none. `missed`: it is not drained in time.
+
+    `limit` names the limit of the budget that is full at its latest start, empty if that is not the reason.
+    `spaced`: its start counts for the spacing.
+    """
+
+    case: Case
+    start: Start | None = None
+    missed: bool = False
+    limit: str = ""
+    spaced: bool = False
+
+
+@dataclass(slots=True)
+class Limits:
+    """The limits of the budget over time, and the starts that `spacing` keeps apart.
+
+    `planned_places` is how many places of the fleet a planned start may use: the others are the reserve.
+    """
+
+    fleet: PlacesAhead
+    planned_places: int
+    zones: Mapping[str, PlacesAhead] = field(default_factory=dict)
+    pools: Mapping[str, PlacesAhead] = field(default_factory=dict)
+    spacing: timedelta = timedelta()
+    starts: list[datetime] = field(default_factory=list)
+
+    def of(self, case: Case) -> Iterator[tuple[PlacesAhead, int]]:
+        """Yield the limits that apply to a case, each with the places that it may use."""
+        yield self.fleet, self.fleet.places if case.short else min(self.planned_places, self.fleet.places)
+        if case.zone in self.zones:
+            yield self.zones[case.zone], self.zones[case.zone].places
+        if case.pool in self.pools:
+            yield self.pools[case.pool], self.pools[case.pool].places
+
+
+class Scheduler:
+    """Places the cases of one pass one by one."""
+
+    def __init__(self, limits: Limits, now: datetime) -> None:
+        """Use these limits, which have the bookings of the nodes that are out of service; `now` is UTC."""
+        self._limits = limits
+        self._now = now
+        self._placed: dict[str, Placed] = {}
+
+    def run(self, cases: Iterable[Case]) -> Mapping[str, Placed]:
+        """Return every case with its start, by node."""
+        rest: list[Case] = []
+        for case in sorted(cases, key=_order):
+            last = case.in_time_until
+            if case.exempt_from is not None and case.exempt_from <= self._now:
+                self._place(case, self._exempt(case), exempt=True)
+            elif case.short:
+                self._at_once(case)
+            elif last is None:
+                rest.append(case)
+            elif last < self._now or case.times.never:
+                self._miss(case)
+            else:
+                self._in_time(case, last)
+        self._prefer_what_is_lost()
+        missed = [one.case for one in self._placed.values() if one.missed]
+        for case in sorted((*missed, *rest), key=_late_order):
+            self._place_late(case)
+        return self._placed
+
+    def _at_once(self, case: Case) -> None:
+        """Give a short notice the next place, if that comes before its maintenance."""
+        start = self._find(case, None)
+        if start is not None and (start.at <= self._now or (case.date is not None and start.at < case.date)):
+            self._place(case, start)
+        else:
+            self._miss(case)
+
+    def _in_time(self, case: Case, last: datetime) -> None:
+        """Place a case in time, or as missed."""
+        start = self._find(case, last)
+        if start is not None:
+            self._place(case, start)
+        elif case.exempt_from is not None:
+            self._place(case, self._exempt(case), exempt=True)
+        elif not self._given_way(case, last):
+            self._miss(case)
+
+    def _find(self, case: Case, last: datetime | None) -> Start | None:
+        """Return the first start until `last` that calendar, budget and spacing allow, None without one."""
+        moment, waits = max(case.times.earliest, self._now), ""
+        while True:
+            allowed = _allowed(case, moment)
+            if allowed is None:
+                return None
+            at, window = allowed
+            waits = "window" if at > moment else waits
+            free = self._free(case, at)
+            if free is None:
+                return None
+            spaced = self._spaced(free)
+            waits = "spacing" if spaced > free else "place" if free > at else waits
+            if last is not None and spaced > last:
+                return None
+            if spaced == at:
+                return Start(at, window, waits)
+            moment = spaced
+
+    def _free(self, case: Case, moment: datetime) -> datetime | None:
+        """Return the first moment from `moment` on at which every limit has a place for the case."""
+        found = None if case.has_place else moment
+        if found is None:
+            return moment
+        while True:
+            before = found
+            for limit, places in self._limits.of(case):
+                found = limit.free_from(found, case.end, places)
+                if found is None:
+                    return None
+            if found == before:
+                return found
+
+    def _spaced(self, moment: datetime) -> datetime:
+        """Return the first moment from `moment` on that is a spacing away from every other start."""
+        spacing, starts = self._limits.spacing, self._limits.starts
+        if spacing <= timedelta():
+            return moment
+        index = bisect_right(starts, shifted(moment, -spacing))
+        while index < len(starts) and starts[index] < shifted(moment, spacing):
+            moment = shifted(starts[index], spacing)
+            index += 1
+        return moment
+
+    def _exempt(self, case: Case) -> Start | None:
+        """Return the start of a case that is exempt from the budget."""
+        allowed = _allowed(case, max(case.exempt_from or self._now, case.times.earliest, self._now))
+        return Start(*allowed) if allowed is not None else None
+
+    def _place(self, case: Case, start: Start | None, *, exempt: bool = False, missed: bool = False) -> None:
+        self._placed[case.node] = Placed(case, start, missed, self._placed_limit(case) if missed else "")
+        if start is None:
+            return
+        free = exempt or case.has_place
+        begin = self._now if case.has_place else start.at
+        for limit, places in self._limits.of(case):
+            limit.book(Booking(case.node, begin, case.end(start.at), None if free else places))
+        if not exempt:
+            insort(self._limits.starts, start.at)
+
+    def _take_back(self, case: Case) -> None:
+        """Remove a case with its bookings."""
+        before = self._placed.pop(case.node)
+        for limit, _ in self._limits.of(case):
+            if case.node in limit.bookings:
+                limit.cancel(case.node)
+        if before.start is not None and not before.missed:
+            del self._limits.starts[bisect_left(self._limits.starts, before.start.at)]
+
+    def _miss(self, case: Case) -> None:
+        """Note that a case is missed. The platform takes its node down all the same, if it does that."""
+        self._placed[case.node] = Placed(case, None, True, self._full_limit(case))
+        if case.taken_down is None or case.has_place:
+            return
+        for limit, _ in self._limits.of(case):
+            limit.book(Booking(case.node, case.taken_down, case.end(case.taken_down)))
+
+    def _placed_limit(self, case: Case) -> str:
+        before = self._placed.get(case.node)
+        return before.limit if before is not None else ""
+
+    def _full_limit(self, case: Case) -> str:
+        """Return the first limit that is full at the latest start of a case, empty if none is."""
+        at = case.times.latest or case.times.deadline or self._now
+        full = (
+            limit.name for limit, places in self._limits.of(case) if limit.held(max(at, self._now)) >= places
+        )
+        return next(full, "")
+
+    def _given_way(self, case: Case, last: datetime) -> bool:
+        """Place a case that finds no place in time by missing another one; return whether that helps.
+
+        The choice is the one that keeps fewer node-minutes out of service: a node that stays in service
+        anyway gives way to one that the platform takes down, and the longer maintenance to the shorter one.
+        """
+        at = case.times.deadline or last
+        for other in self._candidates(case, at):
+            if _busy(case, at) + _down(other) < _busy(other, at) + _down(case) and self._swap(
+                case, other, last
+            ):
+                return True
+        return False
+
+    def _prefer_what_is_lost(self) -> None:
+        """Serve the kinds that lose the machine first, where another case can be missed in their place."""
+        missed = [one.case for one in self._placed.values() if one.missed]
+        for case in sorted(missed, key=lambda one: -one.kind.severity):
+            last = case.in_time_until
+            for other in self._candidates(case, case.times.deadline or self._now):
+                less = other.kind.severity < case.kind.severity
+                if less and last is not None and self._swap(case, other, last):
+                    break
+
+    def _candidates(self, case: Case, at: datetime) -> list[Case]:
+        """Return the cases that hold a place while one that starts at a moment does, last to end first."""
+        found = {
+            name: one.case
+            for limit, _ in self._limits.of(case)
+            for name in limit.between(at, case.end(at))
+            if (one := self._placed.get(name)) is not None and one.start is not None and not one.missed
+        }
+        kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt_from))
+        return sorted(kept, key=lambda one: (one.end(at), one.node), reverse=True)[:_TRIES]
+
+    def _swap(self, case: Case, other: Case, last: datetime) -> bool:
+        """Place a case in time and miss another in its place; return whether the others stay as they are."""
+        before, missed = self._placed[other.node], self._placed.get(case.node)
+        if missed is not None:
+            self._take_back(case)
+        self._take_back(other)
+        start = self._find(case, last)
+        if start is not None:
+            self._place(case, start)
+            if self._bears(other):
+                self._miss(other)
+                return True
+            self._take_back(case)
+        self._place(other, before.start)
+        if missed is not None:
+            self._miss(case)
+        return False
+
+    def _bears(self, case: Case) -> bool:
+        """Whether missing a case takes no place from a start that is planned."""
+        down = case.taken_down
+        return down is None or all(limit.bears(down, case.end(down)) for limit, _ in self._limits.of(case))
+
+    def _place_late(self, case: Case) -> None:
+        """Place a case that is too late, or has no date, where the others leave a place free."""
+        limit = self._placed[case.node].limit if case.node in self._placed else self._full_limit(case)
+        if case.node in self._placed:
+            self._take_back(case)
+        start = self._find(case, case.taken_down)
+        if case.times.deadline is None and not case.short:
+            self._place(case, start)
+            return
+        if start is None:
+            self._miss(case)
+        else:
+            self._place(case, start)
+        self._placed[case.node] = replace(self._placed[case.node], missed=True, limit=limit)
+
+
+def _allowed(case: Case, moment: datetime) -> tuple[datetime, str] | None:
+    """Return the first moment from `moment` on at which the calendar allows a start, and the window."""
+    opening = case.outlook.first_open(moment)
+    outside = None
+    if case.outside_from is not None:
+        outside = case.outlook.unfrozen(max(moment, case.outside_from))
+    if opening is not None and (outside is None or opening[0] <= outside):
+        window = opening[1].window
+        return opening[0], "" if window == ANY_TIME else window
+    return (outside, "") if outside is not None else None
+
+
+def _busy(case: Case, at: datetime) -> timedelta:
+    """Return how long a case holds a place if it starts at a moment."""
+    return case.end(at) - at
+
+
+def _down(case: Case) -> timedelta:
+    """Return how long the node of a case is out of service if it is missed."""
+    return case.end(case.taken_down) - case.taken_down if case.taken_down is not None else timedelta()
+
+
+def _order(case: Case) -> tuple[bool, datetime, int, datetime, str, str]:
+    """Return the sort key of a case: short notices first, then by the latest start, then the worse kind."""
+    deadline = case.times.deadline or FOREVER
+    return (not case.short, deadline, -case.kind.severity, case.end(deadline), case.zone, case.node)
+
+
+def _late_order(case: Case) -> tuple[bool, datetime, int, str, str]:
+    deadline = case.times.deadline
+    return (deadline is None, deadline or FOREVER, -case.kind.severity, case.zone, case.node)

@@ -1,0 +1,147 @@
+"""Law 14: the forecast comes true. Nothing changes from outside, and the simulation runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.event import Kind
+from reconciler.model.plan import Plan
+from reconciler.settings.schema import Settings
+from reconciler.simulation.platform import Reporter, VmEvent
+from tests.laws.histories import History
+from tests.laws.hits import Hits
+from tests.support import builders
+from tests.support.builders import NOW, REQUEST
+from tests.support.searching import examples
+from tests.support.worlds import world_of
+
+KINDS = (Kind.REBOOT, Kind.REDEPLOY)
+ZONES = ("westeurope-1", "westeurope-2")
+MOST_PASSES = 400
+
+TEXTS = (
+    "budget: {maxUnavailable: 1}",
+    "budget: {maxUnavailable: 2}",
+    "budget: {maxUnavailable: 3, reserve: 1}",
+    "budget: {maxUnavailable: 2, perZone: 1}",
+    "budget: {maxUnavailable: 4}\nevents: {Reboot: {start: Early}, Redeploy: {ahead: 20m}}",
+    """
+budget: {maxUnavailable: 2}
+windows: [{name: short, start: "13:00", end: "14:30"}, {name: late, start: "16:00", end: "16:20"}]
+""",
+    """
+budget: {maxUnavailable: 2}
+notAllowed: [{name: sale, start: 2026-11-21T12:30, end: 2026-11-21T15:10, absolute: true}]
+""",
+    "budget: {maxUnavailable: 2}\nnotAllowed: [{name: talk, start: 2026-11-21T13:30, end: 2026-11-21T14:10}]",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """One event: which kind, in how many minutes, for how many seconds, and whether a person requests it."""
+
+    kind: Kind
+    within: int
+    seconds: int
+    requested: bool
+
+
+announced = st.builds(
+    Announced,
+    st.sampled_from(KINDS),
+    st.sampled_from((5, 20, 45, 60, 65, 90, 120, 125, 150, 240, 300)),
+    st.sampled_from((300, 540, 1800)),
+    st.booleans(),
+)
+
+
+def begin(events: list[Announced], policy: Settings) -> History:
+    """Return a world in which one node each has these events, and one more node has none."""
+    nodes = []
+    for number in range(len(events) + 1):
+        node = builders.node(f"n{number}", zone=ZONES[number % 2], conditions=(builders.quiet(),))
+        nodes.append(replace(builders.on_vm(node, number), boot_id="boot-1"))
+    history = History(world_of(nodes), policy)
+    for number, one in enumerate(events):
+        name, at = f"n{number}", NOW + timedelta(minutes=one.within)
+        if one.requested:
+            text = f'{{"kind":"{one.kind}","notBefore":"{at:%Y-%m-%dT%H:%M:%SZ}"}}'
+            history.cluster.annotate(name, REQUEST, text)
+        else:
+            lasts = timedelta(seconds=one.seconds)
+            event = VmEvent(
+                name, one.kind, at, seconds=one.seconds, lasts=lasts, down=lasts, reported_by=Reporter.BOTH
+            )
+            history.world.platform.announce(event)
+    return history
+
+
+def withdraw(history: History, name: str, events: list[Announced]) -> None:
+    """Let a request last for as long as the forecast takes it to last, once its drain has begun."""
+    one = events[int(name[1:])]
+    lasts, settle = history.settings.drain.timeout, history.settings.uncordon.settle
+    over = NOW + timedelta(minutes=one.within) + lasts
+    if over + settle <= history.now:
+        over = history.now + lasts
+    if one.requested:
+        history.world.clock.at(over, lambda: history.cluster.annotate(name, REQUEST, None))
+
+
+def run_on(history: History, events: list[Announced]) -> tuple[Plan, Mapping[str, datetime]]:
+    """Run passes whenever something changes; return the first plan, and when each drain began."""
+    first: Plan | None = None
+    began: dict[str, datetime] = {}
+    for _ in range(MOST_PASSES):
+        writes = history.api.writes
+        plan, _ = history.look()
+        first = first or plan
+        for node in plan.nodes:
+            if node.drain_begins and node.node not in began:
+                began[node.node] = history.now
+                withdraw(history, node.node, events)
+        if history.api.writes > writes:
+            # A write wakes the next pass.
+            continue
+        changes = (plan.next_change, history.world.clock.next())
+        later = [one for one in changes if one is not None and one > history.now]
+        if not later or history.now > NOW + timedelta(hours=12):
+            break
+        history.wait(min(later) - history.now)
+    assert first is not None
+    return first, began
+
+
+FORETOLD = Hits()
+
+
+@FORETOLD.at_least(150)
+@settings(max_examples=examples(60))
+@given(st.lists(announced, min_size=1, max_size=6), st.sampled_from(TEXTS))
+def test_each_drain_starts_at_its_planned_moment_and_exactly_the_told_misses_happen(
+    events: list[Announced], text: str
+) -> None:
+    policy = builders.settings(text)
+    first, began = run_on(begin(events, policy), events)
+    for node in first.nodes:
+        told = node.schedule
+        if told is None:
+            continue
+        FORETOLD.count()
+        event = events[int(node.node[1:])]
+        strikes = NOW + timedelta(minutes=event.within)
+        deadline = strikes - timedelta(minutes=15)
+        start = began.get(node.node)
+        if told.planned_start is not None:
+            assert start == max(told.planned_start, NOW), (node.node, told)
+        else:
+            assert start is None or start >= strikes, (node.node, told)
+        # A short notice is in time before its maintenance begins.
+        last = deadline + timedelta(minutes=5) if deadline >= NOW else strikes - timedelta(seconds=1)
+        in_time = start is not None and start <= last
+        assert in_time is not told.missed, (node.node, told, start)
