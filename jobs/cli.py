@@ -25,6 +25,7 @@ COMMANDS = MappingProxyType(
         "request": "Request maintenance of nodes, or cancel the request.",
         "schema": "Print the JSON Schema of the settings file, for editors.",
         "serve": "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
+        "simulate": "Play months of maintenance against a policy, and compare it with another one.",
         "sweep": "Run one pass over all nodes, for a CronJob.",
         "windows": "Print whether a drain may start at a moment, why, and the next openings.",
     }

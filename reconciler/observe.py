@@ -19,7 +19,7 @@ from reconciler.model.outside import Outside
 from reconciler.model.own_times import own_times
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
-from reconciler.model.ports import ClusterReader, MachineReader, SourceClient
+from reconciler.model.ports import ClusterReader, MachineReader, PartialReader, SourceClient
 from reconciler.model.problems import guarded, internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
@@ -121,6 +121,7 @@ def observe(
             tuple(gaps.unseen.values()),
         ),
         machines=machines,
+        resting=reader.resting() if isinstance(reader, PartialReader) else (),
     )
 
 

@@ -54,6 +54,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         for node in snapshot.nodes
         if faults.of(node.name, "it may be selected", partial(settings.in_fleet, node.labels), True)
     ]
+    resting = tuple(one for one in snapshot.resting if settings.in_fleet(one.node.labels))
     chosen = {node.name for node in fleet}
     ours_or_theirs = [
         node
@@ -69,11 +70,11 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     read = snapshot.ledger.believed(context.times)
     missing, problems = guarded(
         "no replacement is missed",
-        lambda: still_missing(read.replaced, fleet, settings.budget, now),
+        lambda: still_missing(read.replaced, fleet, settings.budget, now, resting),
         read.replaced,
     )
     ledger, unspaced = _spaced(read, settings, context.second)
-    places = count_places(fleet, ours, settings.budget, now, missing, faults)
+    places = count_places(fleet, ours, settings.budget, now, missing, faults).beside(resting)
     none: Mapping[str, tuple[Acknowledgement, ...]] = {}
     acknowledged, unacknowledged = guarded(
         "no event is acknowledged", lambda: acknowledgements(seen, snapshot.nodes, settings, faults), none
@@ -142,7 +143,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             1
             for node in fleet
             if faults.of(node.name, "it may be managed", partial(settings.manages, node.labels), False)
-        ),
+        )
+        + sum(one.count for one in resting if settings.manages(one.node.labels)),
         budget=progress.places.use(),
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(
@@ -152,7 +154,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             *unacknowledged,
             *unshown,
             *unplanned,
-            *notes(snapshot, fleet, settings),
+            *notes(snapshot, fleet, settings, resting),
             *assessment.notes,
         ),
         next_change=min(

@@ -18,7 +18,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import Resting, Snapshot
 from reconciler.settings.schema import Settings
 
 _NAMED = 3
@@ -81,7 +81,9 @@ def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:
     return sum(1 for node in nodes if guarded("a node is not counted", partial(has, node), False)[0])
 
 
-def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[str, ...]:
+def notes(
+    snapshot: Snapshot, fleet: list[Node], settings: Settings, resting: Iterable[Resting] = ()
+) -> tuple[str, ...]:
     """Return the notes about the whole cluster, one sentence each."""
     notes = list(snapshot.problems.cluster)
     remediator, coexist = snapshot.remediator, settings.coexist
@@ -106,6 +108,7 @@ def notes(snapshot: Snapshot, fleet: list[Node], settings: Settings) -> tuple[st
             "remove it if no agent runs (docs/agent.md)"
         )
     karpenter = _count(fleet, lambda node: node.is_karpenter)
+    karpenter += sum(one.count for one in resting if one.node.is_karpenter)
     if karpenter:
         left = f"{coexist.karpenter} left to it (coexist.karpenter.leave)"
         notes.append(f"Karpenter manages {karpenter} nodes: {left}")

@@ -97,20 +97,31 @@ def broken(node: Node, context: PassContext, problem: str) -> Seen:
     return Seen(node, NodeAssessment(), record=known, problem=problem, times=context.times)
 
 
-def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
-    """Return what is known about a node, None if there is nothing to decide or report."""
-    snapshot, settings, keys = context.snapshot, context.settings, context.keys
+def rests(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
+    """Whether no decision is about the node, so that it only counts: it is in service, without any news."""
+    return not node.out_of_service and not _has_news(node, assessment, settings)
+
+
+def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
+    """Whether there is something to decide or report about the node."""
+    keys = OwnKeys(settings.keys.prefix)
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
     signed = bears_signs(node, keys.prefix)
-    if not (
+    return bool(
         assessment.events
         or keys.record in node.annotations
         or unknown
         or marked
         or signed
         or is_adoptable(node, settings)
-    ):
+    )
+
+
+def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
+    """Return what is known about a node, None if there is nothing to decide or report."""
+    snapshot, settings = context.snapshot, context.settings
+    if not _has_news(node, assessment, settings):
         return None
     notice = any(
         one.source in context.notice_names and one.installed and one.answer is not Answer.UNKNOWN

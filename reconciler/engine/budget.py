@@ -18,7 +18,7 @@ from reconciler.calendar.values import Limit
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
 from reconciler.model.problems import Faults, guarded
-from reconciler.model.snapshot import Replaced
+from reconciler.model.snapshot import Replaced, Resting
 from reconciler.settings.sections.budget import Budget
 
 _NAMED_AT_MOST = 3
@@ -49,6 +49,15 @@ class DisruptionBudget:
             holders=MappingProxyType({**self.holders, node.name: reason}),
             where=MappingProxyType({**self.where, node.name: (node.zone, node.pool)}),
         )
+
+    def beside(self, resting: Iterable[Resting]) -> DisruptionBudget:
+        """Return the places of a fleet with these nodes, too, none of which holds a place."""
+        fleet, zones, pools = self.fleet, dict(self.zones), dict(self.pools)
+        for one in resting:
+            fleet += one.count
+            zones[one.node.zone] = zones.get(one.node.zone, 0) + one.count
+            pools[one.node.pool] = pools.get(one.node.pool, 0) + one.count
+        return replace(self, fleet=fleet, zones=zones, pools=pools)
 
     def refusals(self, node: Node) -> tuple[str, ...]:
         """Return why the node may not start, one reason for each limit; empty if it may."""
@@ -155,7 +164,11 @@ def pool_of(node: Node) -> str:
 
 
 def still_missing(
-    replaced: Sequence[Replaced], fleet: Iterable[Node], settings: Budget, now: datetime
+    replaced: Sequence[Replaced],
+    fleet: Iterable[Node],
+    settings: Budget,
+    now: datetime,
+    resting: Iterable[Resting] = (),
 ) -> tuple[Replaced, ...]:
     """Return those without a replacement, except those that are gone for long or not gone yet.
 
@@ -166,6 +179,8 @@ def still_missing(
     nodes = list(fleet)
     there = {node.uid for node in nodes}
     counts = Counter(pool_of(node) for node in nodes)
+    for others in resting:
+        counts[others.node.pool] += others.count
     waiting = [one for one in replaced if now - one.at < settings.ignore.not_ready_for]
     left: list[Replaced] = [one for one in waiting if one.uid in there]
     by_pool: dict[str, list[Replaced]] = {}

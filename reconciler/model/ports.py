@@ -21,7 +21,7 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.plan import ConditionsWrite, NodeWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.snapshot import Agents, Ledger, Remediator, Resting
 from reconciler.model.volume import Volume
 
 
@@ -61,6 +61,14 @@ class VolumeReader(Protocol):
 
     def volumes(self) -> tuple[Volume, ...]:
         """Every PersistentVolume that is bound to a claim."""
+
+
+@runtime_checkable
+class PartialReader(Protocol):
+    """A reader whose list of nodes leaves out those that no decision is about, and counts them instead."""
+
+    def resting(self) -> tuple[Resting, ...]:
+        """Return the nodes that the last list left out, nodes with the same labels together."""
 
 
 class ClusterWriter(Protocol):

@@ -115,6 +115,19 @@ class Problems:
 
 
 @dataclass(frozen=True, slots=True)
+class Resting:
+    """Nodes that the reader left out of the snapshot, because no decision is about them.
+
+    They are in service, without an event that requires a drain now or later, a record or an unreadable
+    source, and no event of another node names their VMs. There are `count` of them, all with the labels of
+    `node`.
+    """
+
+    node: Node
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that a decision depends on, except the settings and `now`.
 
@@ -125,7 +138,7 @@ class Snapshot:
     `memories` are the valid answers of each enabled polled source, including those of this pass. `published`
     are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
     objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
-    `problems` says what could not be read.
+    `problems` says what could not be read. `resting` are nodes that only count; no client leaves any out.
     """
 
     nodes: tuple[Node, ...]
@@ -146,3 +159,4 @@ class Snapshot:
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     problems: Problems = Problems()
     machines: Mapping[str, Machine] = field(default_factory=dict)
+    resting: tuple[Resting, ...] = ()

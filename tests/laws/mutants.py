@@ -25,6 +25,7 @@ from tests.laws.request_rules import REQUEST_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
 from tests.laws.serving_rules import SERVING_RULES
+from tests.laws.simulate_rules import SIMULATE_RULES
 from tests.laws.slot_rules import SLOT_RULES
 from tests.laws.trials import ROOT, files_of, try_all
 from tests.laws.waiting_rules import WAITING_RULES
@@ -1034,6 +1035,7 @@ MUTANTS = (
     *WAITING_RULES,
     *OUTCOME_RULES,
     *HISTORY_RULES,
+    *SIMULATE_RULES,
     *POOL_RULES,
     *READINESS_RULES,
     *RIGHTS_RULES,

@@ -1,0 +1,141 @@
+"""`reconciler simulate`: plays months of maintenance against a policy, and compares it with another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+
+import click
+
+from jobs import options
+from jobs.runtime.environment import Target
+from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
+from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.terminal import echo, width
+from reconciler.comparison.document import Policy, to_document
+from reconciler.comparison.made_up import made_up
+from reconciler.comparison.play import play
+from reconciler.comparison.recorded import recorded
+from reconciler.comparison.scenario import LARGEST_FLEET, LONGEST, MOST_EVENTS, Scenario
+from reconciler.comparison.text import as_text
+from reconciler.model import limits
+from reconciler.model.limits import EARLIEST, LATEST
+from reconciler.report.document import as_json
+from reconciler.settings.schema import Settings
+
+_DAYS = 90
+_NAMED = 5
+"""Broken lines of a history that are named in the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What to play: the cases of a file, or a made-up fleet; None for an option that is not given."""
+
+    history: Path | None
+    made_up: int | None
+    nodes: int
+    days: int | None
+    start: datetime | None
+
+
+_asked = options.as_one(
+    "asked",
+    _Asked,
+    click.option(
+        "--history",
+        type=click.Path(allow_dash=True, path_type=Path),
+        help="Play the cases of a file of `sweep --history`; - is stdin.",
+    ),
+    click.option("--made-up", type=int, metavar="SEED", help="Play a made-up fleet; a seed gives one fleet."),
+    click.option(
+        "--nodes",
+        type=click.IntRange(1, LARGEST_FLEET),
+        default=1000,
+        show_default=True,
+        help="The number of nodes.",
+    ),
+    click.option(
+        "--days",
+        type=click.IntRange(1, LONGEST),
+        help="How many days to play; of a history the last ones.  [default: 90, or the whole history]",
+    ),
+    click.option(
+        "--start",
+        type=click.DateTime(["%Y-%m-%d"]),
+        help="The first day of a made-up fleet, in the time zone of the settings.  [default: today]",
+    ),
+)
+
+
+@click.command("simulate")
+@options.config_source
+@click.option(
+    "--against",
+    type=options.SETTINGS_SOURCE,
+    metavar=options.SOURCE_NAME,
+    help="Other settings, to play the same events against.",
+)
+@_asked
+@options.access
+@options.output
+def command(
+    config: SettingsSource, against: SettingsSource | None, asked: _Asked, target: Target, output: str
+) -> int:
+    """Play months of maintenance against a policy, and compare it with another one.
+
+    The code that decides is the real one. Nodes, platform and time are simulated. Nothing is read from or
+    written to the nodes of a cluster.
+    """
+    if (asked.history is None) is (asked.made_up is None):
+        raise click.UsageError("name what to play: --history FILE, or --made-up SEED")
+    if asked.history is not None and asked.start is not None:
+        raise click.UsageError("--start is for --made-up; the cases of a history have their own times")
+    now = datetime.now(UTC)
+    named = [(str(one), settings_from(one, target, now)) for one in (config, against) if one is not None]
+    scenario = _scenario(asked, named[0][1], now)
+    if len(scenario.events) > MOST_EVENTS:
+        message = f"{len(scenario.events)} events are too many; {MOST_EVENTS} can be played. Use --days"
+        raise click.UsageError(message)
+    policies = [Policy(name, settings, play(scenario, settings)) for name, settings in named]
+    document = to_document(scenario, policies)
+    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
+    return 0
+
+
+def _scenario(asked: _Asked, settings: Settings, now: datetime) -> Scenario:
+    if asked.history is not None:
+        return _from_history(asked.history, asked)
+    assert asked.made_up is not None
+    zone = settings.time_zone
+    first = asked.start.date() if asked.start is not None else now.astimezone(zone).date()
+    start = datetime.combine(first, time(), zone).astimezone(UTC)
+    if not EARLIEST <= start <= LATEST - timedelta(days=LONGEST):
+        raise click.UsageError(f"--start {first}: write a day from the year 2001 to 2099")
+    return made_up(asked.made_up, start=start, days=asked.days or _DAYS, nodes=asked.nodes)
+
+
+def _from_history(path: Path, asked: _Asked) -> Scenario:
+    """Return the cases of a file as a scenario.
+
+    A line that can't be read is an error, because a part of a history is not that history.
+    """
+    name = "stdin" if str(path) == "-" else str(path)
+    lines = HistoryLines(None)
+    try:
+        with click.open_file(str(path), "rb") as file:
+            lines.read(name, file)
+    except OSError as error:
+        raise click.FileError(name, error.strerror or str(error)) from error
+    except TooManyCases as error:
+        raise click.UsageError(f"{name}: it has more than {MOST_CASES} cases; use a part of it") from error
+    if lines.mistakes:
+        shown = [str(one) for one in lines.mistakes[:_NAMED]]
+        more = lines.counts["broken"] - len(shown)
+        shown += [f"and {more} more lines that can't be read"] if more else []
+        raise click.UsageError("repair or remove these lines:\n" + "\n".join(shown))
+    try:
+        return recorded(lines.cases, nodes=asked.nodes, days=asked.days, source=limits.text(name))
+    except ValueError as error:
+        raise click.UsageError(f"{name}: {error}") from error
