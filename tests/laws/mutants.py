@@ -71,8 +71,8 @@ MUTANTS = (
         0,
         "an adopted drain begins as every start does",
         DEFAULT,
-        "- check: drainDue && startsAllowed && clockTrusted && leftToUs && windowOpen && startPlanned && othersFirst",
-        "- check: drainDue && windowOpen && startPlanned && othersFirst",
+        "- check: drainDue && startsAllowed && clockTrusted && leftToUs && windowOpen && startPlanned",
+        "- check: drainDue && windowOpen && startPlanned",
         "tests/decide/test_closed_nodes.py",
     ),
     Mutant(
