@@ -107,7 +107,7 @@ def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
     # A plan that is weeks ahead requires nothing yet. Until then the record keeps what was said of it.
     over = not view.unknown and not any(event.asks for event in view.present) and not foretold
     ends = record.state is State.OPERATIONAL and (before.open or over)
-    case = before if ends else _with_times(_with_deadline(record, step, context), one.case, context)
+    case = before if ends else _with_times(_with_deadline(record, step, context), one.case, step, context)
     told = one.case
     notices = tuple(_warnings(case, one, step.holds, context))
     known = {notice.reason for notice in notices if _knows(told, notice.reason)}
@@ -188,8 +188,8 @@ def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> 
     return replace(record, events=known, facts=replace(record.facts, deadline_passed=context.second))
 
 
-def _with_times(record: CaseRecord, told: CaseRecord, context: PassContext) -> CaseRecord:
-    """Return the record with the time of its first sight and of its first drain.
+def _with_times(record: CaseRecord, told: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
+    """Return the record with the time of its first sight, and of its first drain as planned and as begun.
 
     `told` is the record as this pass read it. They are set only where the record changes anyway. A case that
     has facts before it opens was seen earlier, and nobody wrote down when.
@@ -197,11 +197,29 @@ def _with_times(record: CaseRecord, told: CaseRecord, context: PassContext) -> C
     facts, announced = record.facts, None
     if not record.open:
         return record
-    if replace(told.facts, warned=()) == CaseFacts() and record.state is not told.state:
+    if not told.facts.any and record.state is not told.state:
         announced = told.since if told.state is State.REQUIRED else context.second if not told.open else None
     began = record.drain.since if record.drain is not None and told.drain is None else None
-    times = replace(facts, announced=facts.announced or announced, drain_began=facts.drain_began or began)
+    times = replace(
+        facts,
+        announced=facts.announced or announced,
+        planned=_planned(record, told, step.schedule),
+        drain_began=facts.drain_began or began,
+    )
     return replace(record, facts=times)
+
+
+def _planned(record: CaseRecord, told: CaseRecord, schedule: CaseSchedule | None) -> datetime | None:
+    """Return the planned start of the first drain: each pass plans anew, and the record keeps one plan.
+
+    It is the one that was made when the events of the case were new, or else the one with which it starts.
+    """
+    before = record.facts.planned
+    if schedule is None or schedule.planned_start is None:
+        return before
+    fresh = record.drain is None and (record.state is not told.state or record.events != told.events)
+    starts = before is None and record.drain is not None and told.drain is None
+    return schedule.planned_start.replace(microsecond=0) if fresh or starts else before
 
 
 def with_moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> CaseRecord:

@@ -108,6 +108,7 @@ def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> 
         announced=facts.announced
         or (start if case.state is State.REQUIRED and start == case.since else None),
         not_before=min((one.not_before for one in case.events if one.not_before is not None), default=None),
+        planned=facts.planned,
         started=facts.drain_began or began,
         drained=drain.done if drain is not None else None,
         gone=case.quiet_since,

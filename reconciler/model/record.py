@@ -187,14 +187,16 @@ class CaseFacts:
     `starts` are the starts of its events. `deadline_passed` is when a pass saw first that the latest start
     was over and no drain had begun (UTC). `warned` are the reasons of the Warning Events that were sent about
     these facts: a fact is recorded first, then sent, then noted here, so each is sent at least once.
-    `announced` is when a pass first saw the case, `drain_began` when its first drain began (UTC). `moved` is
-    how many pods its drains moved. Each of them is None if it is not known.
+    `announced` is when a pass first saw the case, `planned` the start that was planned when its events last
+    changed before the drain, `drain_began` when its first drain began (UTC). `moved` is how many pods its
+    drains moved. Each of them is None if it is not known.
     """
 
     starts: tuple[PlatformStart, ...] = ()
     deadline_passed: datetime | None = None
     warned: tuple[str, ...] = ()
     announced: datetime | None = None
+    planned: datetime | None = None
     drain_began: datetime | None = None
     moved: int | None = None
 

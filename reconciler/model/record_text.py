@@ -211,6 +211,8 @@ def _facts_out(facts: CaseFacts) -> dict[str, Any]:
         out["warned"] = list(facts.warned)
     if facts.announced:
         out["announced"] = to_text(facts.announced)
+    if facts.planned:
+        out["planned"] = to_text(facts.planned)
     if facts.drain_began:
         out["drainBegan"] = to_text(facts.drain_began)
     if facts.moved is not None:
@@ -228,6 +230,7 @@ def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
         from_text(document["deadlinePassed"]) if "deadlinePassed" in document else None,
         tuple(limits.text(str(one)) for one in document.get("warned", ())),
         from_text(document["announced"]) if "announced" in document else None,
+        from_text(document["planned"]) if "planned" in document else None,
         from_text(document["drainBegan"]) if "drainBegan" in document else None,
         None if moved is None else limits.count(moved),
     )

@@ -108,6 +108,39 @@ def test_a_case_that_waits_was_announced_when_it_was_first_seen() -> None:
     assert times.started == NOW + minutes(60)
 
 
+def test_a_drain_that_was_held_was_planned_for_an_earlier_start() -> None:
+    scene, kept = history()
+    play(scene, imds(ahead=180), wait=30, passes=3)
+    scene.settings = builders.settings(CLOSED)
+    play(scene, imds(ahead=180), wait=30, passes=2)
+    scene.settings = builders.settings(OPEN)
+    play(scene, imds(ahead=180), imds("Started"), NOTHING)
+
+    times = kept.case.times
+    # An hour before the latest start, which is 15 minutes before the date.
+    assert times.planned == NOW + minutes(105)
+    assert times.started == NOW + minutes(150)
+
+
+def test_another_date_has_another_planned_start() -> None:
+    scene, kept = history()
+    play(scene, imds(ahead=180), imds(ahead=240), wait=30, passes=2)
+    play(scene, imds(ahead=240), wait=30, passes=2)
+    play(scene, imds("Started"), NOTHING)
+
+    times = kept.case.times
+    assert (times.not_before, times.announced) == (NOW + minutes(240), NOW)
+    assert times.planned == NOW + minutes(165)
+    assert times.started == NOW + minutes(180)
+
+
+def test_a_drain_that_starts_at_once_was_planned_for_that_moment() -> None:
+    scene, kept = history()
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.times.planned == kept.case.times.started == NOW
+
+
 def test_a_missed_node_has_the_pods_that_the_platform_met() -> None:
     scene, kept = history(CLOSED)
     play(scene, imds(), imds("Started"), NOTHING)

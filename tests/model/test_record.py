@@ -56,6 +56,7 @@ def test_every_part_comes_back() -> None:
             NOW,
             ("MaintenanceMissed",),
             announced=NOW,
+            planned=NOW,
             drain_began=NOW,
             moved=0,
         ),

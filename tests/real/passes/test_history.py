@@ -54,7 +54,7 @@ def test_sweep_appends_the_line_of_a_case_when_it_ends(
     assert case["uid"] == scene.api.get("nodes", node)["metadata"]["uid"]
     assert (case["outcome"], case["inTime"]) == ("drained", "yes")
     assert (case["podsMoved"], case["podsLeft"]) == (2, 0)
-    times = [case[key] for key in ("announced", "started", "drained", "gone", "uncordoned")]
+    times = [case[key] for key in ("announced", "planned", "started", "drained", "gone", "uncordoned")]
     assert all(times)
     assert times == sorted(times)
     assert summed(file, capsys)["total"]["shareInTime"] == 1
