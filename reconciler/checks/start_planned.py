@@ -9,7 +9,7 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.moments import to_text
 
 
-@check("startPlanned", ordinarily="its start is not planned for later", waits_for=WaitsFor.PERMISSION)
+@check("startPlanned", ordinarily="the schedule does not delay the start now", waits_for=WaitsFor.PERMISSION)
 def start_planned(situation: Situation) -> CheckResult:
     """Pass from the planned start on, and for an exempt event that is due.
 

@@ -266,7 +266,7 @@ def _budget_rows(pod: Document) -> Iterator[Row]:
 
 
 def _when(node: Document) -> str:
-    schedule = node.get("schedule")
+    schedule = node["schedule"]
     if node["stateBefore"] == "in-maintenance":
         return "its node is in maintenance"
     if not any(one["asksForDrain"] for one in node["events"]):
@@ -274,5 +274,6 @@ def _when(node: Document) -> str:
     if "drain" in node["actions"]:
         return "the next pass begins the drain of its node"
     if schedule is not None and schedule["plannedStart"]:
-        return f"the drain of its node is planned for {schedule['plannedStart']}"
+        late = ", too late" if schedule["missed"] else ""
+        return f"the drain of its node is planned for {schedule['plannedStart']}{late}"
     return "the drain of its node waits, see below"

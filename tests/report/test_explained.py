@@ -19,6 +19,7 @@ from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, reco
 from tests.support.worlds import world_of
 
 NIGHT = 'timeZone: Europe/Berlin\nwindows: [{name: night, start: "22:00", end: "05:00"}]'
+NEVER = 'notAllowed: [{name: freeze, start: "11:00", end: "15:00", absolute: true}]'
 HOSTILE = "\x1b[31mred\r\n  passed    budgetLeft: free\u202e"
 
 
@@ -139,7 +140,18 @@ def test_a_pod_is_explained_with_its_budget_its_owner_and_its_node() -> None:
     [
         ({}, "", "no event requires a drain of its node"),
         ({REQUEST: '{"kind":"Freeze"}'}, "", "no event requires a drain of its node"),
+        ({REQUEST: DRAIN_NOW}, "mode: Finish", "the drain of its node waits, see below"),
         ({REQUEST: DRAIN_NOW}, "", "the next pass begins the drain of its node"),
+        (
+            {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T22:15:00Z"}'},
+            "",
+            "the drain of its node is planned for Sat 2026-11-21 21:00 UTC",
+        ),
+        (
+            {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T12:10:00Z"}'},
+            NEVER,
+            "the drain of its node is planned for Sat 2026-11-21 15:00 UTC, too late",
+        ),
     ],
 )
 def test_a_pod_says_when_the_drain_of_its_node_begins(

@@ -55,7 +55,9 @@ def test_a_request_is_written_carried_out_and_cancelled(scene: Scene, programs: 
 
 def test_nothing_is_written_unless_all_can_be(scene: Scene, programs: Programs) -> None:
     free, taken = scene.node(0), scene.node(1)
-    assert ask(programs, taken, "--kind", "Redeploy", "--not-before", "+2h", "--reason", "a\nb").code == 0
+    ahead = ask(programs, taken, "--kind", "Redeploy", "--not-before", "+2h", "--reason", "a\nb")
+    assert ahead.code == 0
+    assert "  planned   starts at " in ahead.out
 
     refused = ask(programs, free, taken, "--kind", "Reboot")
     unknown = ask(programs, free, f"{free}x", "--kind", "Reboot")
