@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from tests.real.passes.processes import Done, Programs
@@ -12,8 +16,10 @@ from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import cover
 from tests.real.passes.test_writing_nothing import MUTATING
 from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.certificates import make_certificates
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget, pod
+from tests.support.stub import Answer, Asked, Stub, json_answer
 
 PLACE = "apis/admissionregistration.k8s.io/v1"
 EVICTIONS = {
@@ -117,7 +123,8 @@ def test_webhooks_and_policies_that_refuse_are_found_and_nothing_is_evicted(
     assert found(readiness(programs, "--ask-webhooks", "--output", "json")) == {}
     with refusing(scene, "held"):
         refused = readiness(programs, "--ask-webhooks", "--strict", "--output", "json")
-    with unreachable(scene):
+    # Port 9 of loopback: the connection is refused at once.
+    with webhook(scene, "https://127.0.0.1:9/", b"", "failed calling webhook"):
         silent = readiness(programs, "--ask-webhooks", "--strict", "--output", "json")
 
     assert (refused.code, silent.code) == (1, 1)
@@ -135,6 +142,36 @@ def test_webhooks_and_policies_that_refuse_are_found_and_nothing_is_evicted(
         (entry.resource, entry.subresource) for entry in scene.asked(since=began) if entry.verb in MUTATING
     }
     assert writes == {("pods", "eviction")}
+
+
+def test_a_webhook_is_asked_by_dry_runs_and_its_answer_is_shown(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    scene.node(0)
+    scene.node(1)
+    scene.workload("web", replicas=2)
+    scene.workload("held", replicas=2)
+    before = uids(scene)
+    certificates = make_certificates(tmp_path)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(certificates.serving, certificates.serving_key)
+    stub = Stub(review, serving)
+    try:
+        authority = certificates.authority.read_bytes()
+        with webhook(scene, f"{stub.url}/", authority, "ask the owners first"):
+            first = len(stub.asked)
+            done = readiness(programs, "--ask-webhooks", "--output", "json")
+            seen = [json.loads(one.body)["request"] for one in stub.asked[first:]]
+    finally:
+        stub.close()
+
+    assert found(done) == {"held": [("webhook", "blocks")]}
+    (finding,) = done.document["workloads"][0]["findings"]
+    assert finding["because"] == "webhook guard.example.com refuses its eviction: ask the owners first"
+    # Each pod once, and every time as a dry run: a webhook with side effects has none.
+    assert sorted(one["name"].partition("-")[0] for one in seen) == ["held", "held", "web", "web"]
+    assert {one["dryRun"] for one in seen} == {True}
+    assert uids(scene) == before
 
 
 def uids(scene: Scene) -> set[str]:
@@ -166,24 +203,32 @@ def refusing(scene: Scene, app: str) -> Iterator[None]:
 
 
 @contextmanager
-def unreachable(scene: Scene) -> Iterator[None]:
-    """A webhook for evictions at an address where nobody listens."""
-    webhook = {
+def webhook(scene: Scene, url: str, authority: bytes, expected: str) -> Iterator[None]:
+    """A webhook for evictions at this address; `expected` is in the server's answer once it is in force."""
+    guard = {
         "name": "guard.example.com",
-        # Port 9 of loopback: the connection is refused at once.
-        "clientConfig": {"url": "https://127.0.0.1:9/", "caBundle": ""},
+        "clientConfig": {"url": url, "caBundle": base64.b64encode(authority).decode()},
         "rules": [EVICTIONS],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "failurePolicy": "Fail",
     }
-    made = {"metadata": {"name": "guard"}, "webhooks": [webhook]}
+    made = {"metadata": {"name": "guard"}, "webhooks": [guard]}
     try:
         scene.api.request("POST", f"{PLACE}/validatingwebhookconfigurations", made)
-        wait_for("the webhook in force", lambda: "failed calling webhook" in rehearsed(scene, "web"))
+        wait_for("the webhook in force", lambda: expected in rehearsed(scene, "held"))
         yield
     finally:
         scene.api.request("DELETE", f"{PLACE}/validatingwebhookconfigurations/guard")
+        wait_for("evictions without the webhook", lambda: rehearsed(scene, "held") == "")
+
+
+def review(asked: Asked) -> Answer:
+    """Deny the evictions of the app `held`."""
+    request = json.loads(asked.body)["request"]
+    allowed = not request["name"].startswith("held-")
+    says = {"uid": request["uid"], "allowed": allowed, "status": {"message": "ask the owners first"}}
+    return json_answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": says})
 
 
 def rehearsed(scene: Scene, app: str) -> str:
