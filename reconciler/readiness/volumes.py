@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from reconciler.model.node import Node
@@ -13,6 +13,10 @@ from reconciler.model.volume import Terms, Volume
 from reconciler.readiness.found import Found
 
 Names = frozenset[str]
+
+
+_NAME = "metadata.name"
+"""The one field of a node that `matchFields` can name. No label has this key by chance."""
 
 
 class _Reach(NamedTuple):
@@ -74,7 +78,7 @@ class Mounts:
                 node.name
                 for term in affinity
                 for node in self._candidates(term)
-                if term and all(one.matches(node.labels) for one in term)
+                if term and all(one.matches(_labels(node, one.key)) for one in term)
             )
         return known
 
@@ -86,7 +90,13 @@ class Mounts:
         if exact.key not in self._by_label:
             by_value = self._by_label[exact.key] = {}
             for node in self._nodes.values():
-                if exact.key in node.labels:
-                    by_value.setdefault(node.labels[exact.key], []).append(node)
+                value = _labels(node, exact.key).get(exact.key)
+                if value is not None:
+                    by_value.setdefault(value, []).append(node)
         found = self._by_label[exact.key]
         return [node for value in dict.fromkeys(exact.values) for node in found.get(value, ())]
+
+
+def _labels(node: Node, key: str) -> Mapping[str, str]:
+    """Return what a requirement with this key is about: the node's labels, or its name."""
+    return {_NAME: node.name} if key == _NAME else node.labels

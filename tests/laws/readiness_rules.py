@@ -122,6 +122,22 @@ READINESS_RULES = (
     ),
     Mutant(
         0,
+        "a volume that is no longer bound binds nobody",
+        "reconciler/clients/kubernetes/volumes.py",
+        'if claim is None or found.status.phase != "Bound":',
+        "if claim is None:",
+        "tests/clients/kubernetes/test_volumes.py",
+    ),
+    Mutant(
+        0,
+        "an affinity that is too large is not read",
+        "reconciler/clients/kubernetes/volumes.py",
+        "if max(lengths) > TERMS:",
+        "if False:",
+        "tests/clients/kubernetes/test_volumes.py",
+    ),
+    Mutant(
+        0,
         "an eviction that asks webhooks is a dry run",
         _DRY,
         'query={"dryRun": "All"},',

@@ -41,6 +41,13 @@ def with_volume(affinity: Terms, nodes: tuple[Node, ...] = NODES) -> Readiness:
         pytest.param(
             (*one_term(HOST, "a"), *one_term(HOST, "c")), [], id="terms are alternatives, in two zones"
         ),
+        pytest.param(one_term("metadata.name", "a", "c"), [], id="nodes by name"),
+        pytest.param(one_term("metadata.name", "a"), [("volumeNode", "outage")], id="its own node by name"),
+        pytest.param(
+            one_term("metadata.name", "a", "b", operator="NotIn"),
+            [("volumeZone", "notice")],
+            id="not by name",
+        ),
         pytest.param(((),), [("volumeNode", "outage")], id="an empty term matches nothing"),
         pytest.param(
             ((Requirement(DISK_ZONE, "In", ("1",)), Requirement(HOST, "NotIn", ("b",))),),
