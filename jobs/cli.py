@@ -19,6 +19,7 @@ COMMANDS = MappingProxyType(
         "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
         "explain": "Print what happens to one node or pod, why, and who can change it.",
         "history": "Sum up the cases that have ended, from files of --history or from logs of serve.",
+        "plan": "Print what will start when, as a table and a chart. It only reads the cluster.",
         "readiness": "Print what keeps nodes from a drain, by workload. It changes nothing in the cluster.",
         "release": "Uncordon nodes, and remove the reconciler's labels and annotations.",
         "report": "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",

@@ -25,25 +25,27 @@ def format_local(moment: datetime, zone: tzinfo = UTC) -> str:
     return f"{_clock(local)} {where}"
 
 
-def in_zone(line: str, zone: tzinfo = UTC) -> str:
+def in_zone(line: str, zone: tzinfo = UTC, *, named: bool = True) -> str:
     """Return a line for people with its RFC 3339 moments in `zone`, which is named at the first one.
 
-    A later moment has the abbreviation of its own offset if that differs, as in a night in which the clocks
-    change. What is not a moment stays as it is.
+    With `named=False` it is not named, for a page that names it once. A later moment has the abbreviation of
+    its own offset if that differs, as in a night in which the clocks change. What is not a moment stays as it
+    is.
     """
-    named: list[timedelta | None] = []
+    offsets: list[timedelta | None] = []
 
     def rewritten(found: re.Match[str]) -> str:
         try:
             local = datetime.fromisoformat(found[0].upper()).astimezone(zone)
             offset = local.utcoffset()
-            if not named:
+            if named and not offsets:
                 text = format_local(local, zone)
             else:
-                text = _clock(local) + ("" if offset == named[0] else f" {local.tzname()}")
+                same = not offsets or offset == offsets[0]
+                text = _clock(local) + ("" if same else f" {local.tzname()}")
         except (ValueError, OverflowError):
             return found[0]
-        named.append(offset)
+        offsets.append(offset)
         return text
 
     return _MOMENT.sub(rewritten, line)

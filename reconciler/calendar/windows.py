@@ -7,11 +7,11 @@ window. A deadline wins over a freeze, unless the freeze is `absolute`.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from threading import Lock
 
 from reconciler.calendar.intervals import Span, subtract, union
@@ -59,6 +59,17 @@ class Openness:
     not_allowed: str | None = None
     absolute: bool = False
     changes_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A stretch of time of one freeze, [start, end), UTC. `end` is None if it has none."""
+
+    start: datetime
+    end: datetime | None
+    name: str
+    reason: str = ""
+    absolute: bool = False
 
 
 class _Timeline:
@@ -156,14 +167,14 @@ class Calendar:
         now: datetime,
         labels: Mapping[str, str] | None,
         *,
-        count: int = 3,
+        count: int | None = 3,
         until: datetime | None = None,
     ) -> tuple[Opening, ...]:
         """Return the next openings by start, beginning with the current one.
 
-        There are at most `count`, and they start before `until` (at most 400 days ahead). The current one
-        has its real start, or `now` if that is more than nine days ago. With `labels=None`, each selector
-        has its own openings.
+        There are at most `count` (None: any number), and they start before `until` (at most 400 days ahead).
+        The current one has its real start, or `now` if that is more than nine days ago. With `labels=None`,
+        each selector has its own openings.
         """
         now = now.astimezone(UTC)
         last = min(until or FOREVER, now + HORIZON)
@@ -175,6 +186,26 @@ class Calendar:
         )
         found = [opening for group in groups for opening in islice(group, count)]
         return tuple(sorted(found, key=lambda opening: (opening.start, opening.window))[:count])
+
+    def closures(self, now: datetime, labels: Mapping[str, str], until: datetime) -> tuple[Closure, ...]:
+        """Return when freezes apply to such a node, by start.
+
+        They end after `now` and start before `until`. One that began more than nine days ago may have `now`
+        as its start.
+        """
+        now, until = now.astimezone(UTC), until.astimezone(UTC)
+        _, freezes = self._chosen(labels)
+        found = []
+        for freeze, line in ((self.not_allowed[i], self._freeze_lines[i]) for i in freezes):
+            for run in takewhile(lambda run: run.start < until, line.runs(now)):
+                start = now if run.start == BEGINNING else run.start
+                end = None if run.end == FOREVER else run.end
+                found.append(Closure(start, end, freeze.name, freeze.reason, freeze.absolute))
+        return tuple(sorted(found, key=lambda closure: closure.start))
+
+    def selected_by(self, labels: Mapping[str, str]) -> Hashable:
+        """Return which rules select a node with these labels: equal for nodes with the same calendar."""
+        return self._chosen(labels)
 
     def absolute_until(self, moment: datetime, labels: Mapping[str, str]) -> datetime | None:
         """Return the first moment from `moment` on at which no absolute freeze applies to such a node (UTC).
@@ -350,4 +381,4 @@ def _before(spans: Iterable[Span], last: datetime) -> Iterator[Span]:
         yield span
 
 
-__all__ = ["ANY_TIME", "Always", "Calendar", "NotAllowed", "Opening", "Openness", "Window"]
+__all__ = ["ANY_TIME", "Always", "Calendar", "Closure", "NotAllowed", "Opening", "Openness", "Window"]

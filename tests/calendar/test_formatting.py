@@ -45,6 +45,12 @@ def test_a_line_has_one_zone_and_names_it_once(line: str, shown: str) -> None:
     assert in_zone(line, BERLIN) == shown
 
 
+def test_a_page_that_names_the_zone_once_has_lines_without_it() -> None:
+    line = "from 2026-10-25T00:30:00Z to 2026-10-25T01:30:00Z"
+
+    assert in_zone(line, BERLIN, named=False) == "from Sun 2026-10-25 02:30 to Sun 2026-10-25 02:30 CET"
+
+
 @pytest.mark.parametrize(
     "line",
     [

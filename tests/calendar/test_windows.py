@@ -253,6 +253,41 @@ def test_a_freeze_without_end_leaves_no_opening_and_is_not_searched_for_ever() -
     assert frozen.at(at("2026-11-23T12:00"), {}).because == "not allowed: a"
 
 
+def test_closures_are_the_freezes_of_a_node_until_a_moment() -> None:
+    found = calendar(
+        """
+notAllowed:
+- {name: lunch, start: "12:00", end: "13:00", nodeSelector: {agentpool: batch}}
+- {name: sale, reason: discount, start: 2026-11-20, end: 2026-11-22T12:30, absolute: true}
+- {name: audit, start: 2026-11-24, end: 2030-01-01}
+"""
+    )
+    now, until = at("2026-11-21T12:30+00:00"), at("2026-11-23T12:00+00:00")
+    batch = [(one.name, one.start, one.end) for one in found.closures(now, BATCH, until)]
+
+    assert batch == [
+        ("sale", at("2026-11-20T00:00+00:00"), at("2026-11-22T12:30+00:00")),
+        ("lunch", at("2026-11-21T12:00+00:00"), at("2026-11-21T13:00+00:00")),
+        ("lunch", at("2026-11-22T12:00+00:00"), at("2026-11-22T13:00+00:00")),
+    ]
+    (sale,) = found.closures(now, {}, until)
+    assert (sale.reason, sale.absolute) == ("discount", True)
+
+
+def test_nodes_that_the_same_rules_select_have_the_same_calendar() -> None:
+    found = calendar(EXAMPLE)
+
+    assert found.selected_by(BATCH) == found.selected_by({**BATCH, "zone": "1"})
+    assert found.selected_by(BATCH) != found.selected_by({})
+
+
+def test_openings_may_be_asked_for_without_a_limit() -> None:
+    found = calendar('windows: [{start: "22:00", end: "23:00"}]')
+    now = at("2026-11-21T12:00+00:00")
+
+    assert len(found.openings(now, {}, count=None, until=now + timedelta(days=30))) == 30
+
+
 def test_each_window_is_meant_in_its_own_zone() -> None:
     tokyo = calendar(
         'timeZone: Europe/Berlin\nwindows: [{name: a, start: "09:00", end: "10:00", timeZone: Asia/Tokyo}]'

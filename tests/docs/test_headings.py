@@ -17,10 +17,12 @@ from reconciler.model.holds import HoldCode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import State
+from reconciler.report.ahead.document import ahead_document
 from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
 from reconciler.report.readiness.document import to_document as readiness_document
 from reconciler.triggers import TRIGGERS
+from tests.report.ahead.scene import everything
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,6 +119,15 @@ def test_every_key_and_every_finding_of_readiness_is_described() -> None:
     assert {key for key in inner if f"`{key}`" not in section} == set()
     rows = re.findall(r"^\| `(\w+)` \| (?:blocks|outage|notice) \|", written("planning.md"), re.MULTILINE)
     assert sorted(rows) == sorted(code.value for code in FindingCode)
+
+
+def test_every_key_of_a_look_ahead_has_its_heading() -> None:
+    document = ahead_document(everything())
+
+    assert document.keys() - headings("output.md") == set()
+    page = written("output.md")
+    parts = (document["cases"][0], document["calendars"][0], document["calendars"][0]["openings"][0])
+    assert {key for part in parts for key in part if f"`{key}`" not in page} == set()
 
 
 def test_every_hold_and_every_kubernetes_event_is_named() -> None:

@@ -12,6 +12,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
+from tests.laws.ahead_rules import AHEAD_RULES
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.cloud_rules import CLOUD_RULES
 from tests.laws.drain_rules import DRAIN_RULES
@@ -1028,6 +1029,7 @@ MUTANTS = (
     *RULES,
     *DRAIN_RULES,
     *LIMIT_RULES,
+    *AHEAD_RULES,
     *CLIENT_RULES,
     *CLOUD_RULES,
     *SERVING_RULES,

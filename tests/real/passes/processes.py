@@ -196,12 +196,12 @@ class Programs:
         config: Path | None = None,
         pod: Mapping[str, str] | None = None,
     ) -> Running:
-        """Start a command; sweep, serve and report are given settings and cluster.
+        """Start a command; sweep, serve, report and plan are given settings and cluster.
 
         `pod` is the part of the environment that the downward API would set.
         """
         command = [*arguments]
-        if arguments[0] in ("sweep", "serve", "report"):
+        if arguments[0] in ("sweep", "serve", "report", "plan"):
             command += ["--config", str(config or self.config)]
         command += ["--kubeconfig", str(kubeconfig or self.kubeconfig)]
         process = Running(command, pod, self.forks)

@@ -1,0 +1,1 @@
+"""What will start when: the cases of a plan until a moment, as a table, a chart, and JSON."""

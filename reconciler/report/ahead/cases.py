@@ -1,0 +1,157 @@
+"""The cases that a look ahead shows, the most urgent first, and the calendars of their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from reconciler.calendar.windows import Calendar, Closure, Opening
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.schedule import CaseSchedule
+
+SHORTEST = timedelta(hours=1)
+"""The shortest time that a look ahead covers."""
+
+LONGEST = timedelta(days=90)
+"""The longest time that a look ahead covers."""
+
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+class Status(StrEnum):
+    """What a case is in the plan."""
+
+    MISSED = "missed"
+    """The node will not be drained in time."""
+
+    STARTED = "started"
+    PLANNED = "planned"
+    WAITING = "waiting"
+    """No moment is known for its start."""
+
+    REPORTED = "reported"
+    """The platform's plan names days and no moment: it starts nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """One node with a case. Moments are UTC.
+
+    `kinds` are the kinds of its events, or the types of the conditions, each once. `not_before` is the
+    earliest moment from which the platform may start, None if no event has one.
+    """
+
+    node: str
+    zone: str
+    pool: str
+    status: Status
+    schedule: CaseSchedule
+    kinds: tuple[str, ...] = ()
+    not_before: datetime | None = None
+
+    @property
+    def first(self) -> datetime | None:
+        """The first moment at which something happens, None if no moment is known."""
+        plan = self.schedule
+        if self.status is Status.REPORTED:
+            return plan.plan_from
+        known = (plan.planned_start, plan.latest_start)
+        return min((one for one in known if one is not None), default=self.not_before)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCalendar:
+    """The windows and the freezes that apply to all of these nodes, sorted by start."""
+
+    nodes: tuple[str, ...]
+    openings: tuple[Opening, ...]
+    closures: tuple[Closure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAhead:
+    """What will start from `plan.now` until `until` (UTC).
+
+    `cases` have the misses first, then the earliest. `later` are the cases of which nothing happens before
+    `until`. Each node of `cases` is in one of the `calendars`. `openness` says in a sentence whether a drain
+    may start now, and when the next window opens.
+    """
+
+    plan: Plan
+    until: datetime
+    cases: tuple[PlannedCase, ...]
+    later: tuple[PlannedCase, ...]
+    calendars: tuple[SharedCalendar, ...]
+    openness: str
+
+
+def plan_ahead(
+    plan: Plan, labels: Mapping[str, Mapping[str, str]], calendar: Calendar, until: datetime
+) -> PlanAhead:
+    """Return what the plan does until a moment (aware); `labels` are those of the nodes, by name."""
+    found = sorted(
+        (_case(node, node.schedule, plan.now) for node in plan.nodes if node.schedule is not None),
+        key=_urgency,
+    )
+    cases = tuple(one for one in found if one.first is None or one.first < until)
+    later = tuple(one for one in found if one.first is not None and until <= one.first)
+    return PlanAhead(
+        plan,
+        until.astimezone(UTC),
+        cases,
+        later,
+        _calendars(cases, labels, calendar, plan.now, until),
+        calendar.at(plan.now, None).because,
+    )
+
+
+def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
+    events = [one.event for one in node.events if one.asks] or [one.event for one in node.events]
+    kinds = [one.condition or one.kind.value for one in events]
+    if not kinds and node.record is not None:
+        kinds = [one.condition or one.kind.value for one in node.record.events]
+    dates = [one.not_before for one in events if one.not_before is not None]
+    return PlannedCase(
+        node.node,
+        node.zone,
+        node.pool,
+        _status(schedule, now),
+        schedule,
+        tuple(dict.fromkeys(kinds)),
+        min(dates, default=None),
+    )
+
+
+def _status(schedule: CaseSchedule, now: datetime) -> Status:
+    if schedule.missed:
+        return Status.MISSED
+    if schedule.planned_start is not None:
+        # A rehearsal begins no drain: what would begin now is planned for now.
+        begun = schedule.started and schedule.planned_start < now
+        return Status.STARTED if begun else Status.PLANNED
+    return Status.WAITING if schedule.plan_from is None else Status.REPORTED
+
+
+def _urgency(case: PlannedCase) -> tuple[bool, datetime, str]:
+    return case.status is not Status.MISSED, case.first or _LAST, case.node
+
+
+def _calendars(
+    cases: Iterable[PlannedCase],
+    labels: Mapping[str, Mapping[str, str]],
+    calendar: Calendar,
+    now: datetime,
+    until: datetime,
+) -> tuple[SharedCalendar, ...]:
+    """Return one entry for all nodes that the same windows and freezes select, in the order of the cases."""
+    nodes: dict[object, list[str]] = {}
+    for case in cases:
+        nodes.setdefault(calendar.selected_by(labels.get(case.node, {})), []).append(case.node)
+    found = []
+    for names in nodes.values():
+        chosen = labels.get(names[0], {})
+        openings = calendar.openings(now, chosen, count=None, until=until)
+        found.append(SharedCalendar(tuple(names), openings, calendar.closures(now, chosen, until)))
+    return tuple(found)

@@ -1,0 +1,29 @@
+"""The signs of a chart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """One column wide each. Letters and `!` are the same everywhere."""
+
+    out: str
+    span: str
+    window: str
+    freeze: str
+    closed: str
+    cut: str
+    latest: str = "L"
+    platform: str = "P"
+    missed: str = "!"
+    onwards: str = ">"
+    unknown: str = "?"
+
+
+BLOCKS = Signs(out="█", span="═", window="▒", freeze="x", closed="·", cut="…")
+"""For a terminal with block characters."""
+
+ASCII = Signs(out="#", span="=", window="+", freeze="x", closed=".", cut="~")
+"""For every other terminal."""
