@@ -175,12 +175,12 @@ def _urgency(one: Seen, context: PassContext) -> Urgency | None:
 
 def untouchable(one: Seen, settings: Settings) -> Hold | None:
     """Return why the node must not be changed at all, None if it may be."""
-    name = one.node.name
+    name, release = one.node.name, OwnKeys(settings.keys.prefix).release(one.node.name)
     if one.unreadable:
-        fix = f"reconciler release {name} --reset removes it"
+        fix = f"{release} --reset removes it"
         return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {one.unreadable}; {fix}")
     if not settings.in_fleet(one.node.labels):
-        undo = f"reconciler release {name} removes our cordon, label and record"
+        undo = f"{release} removes our cordon, label and record"
         return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
     if HOSTED_LABEL in one.node.labels:
         return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")

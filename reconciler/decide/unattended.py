@@ -26,7 +26,7 @@ def unattended(one: Seen, record: CaseRecord, context: PassContext) -> tuple[Hol
     outdated = not context.snapshot.agents.installed and annotation in one.node.annotations
     first = f"remove the annotation {annotation} from the node and " if outdated else ""
     reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
-    remedy = f"if it is over, {first}run reconciler release {one.node.name}"
+    remedy = f"if it is over, {first}run {context.keys.release(one.node.name)}"
     return (Hold(one.node.name, HoldCode.END_REPORTED, f"{reason}; {remedy}"),)
 
 

@@ -65,6 +65,11 @@ class OwnKeys:
         """The label that allows a restart of the pod's workload if it has a single replica."""
         return f"{self.prefix}/restart"
 
+    def release(self, node: str) -> str:
+        """Return the command by which a person removes all of them from a node."""
+        prefix = f" --prefix {self.prefix}" if self.prefix != DEFAULT_PREFIX else ""
+        return f"reconciler release {node}{prefix}"
+
     def owns(self, key: str) -> bool:
         """Whether a label or annotation of this key is ours."""
         return key.startswith(f"{self.prefix.rstrip('/')}/")

@@ -11,18 +11,12 @@ from reconciler.model.snapshot import Agents
 from reconciler.release import release
 from tests.laws.histories import History
 from tests.support import builders
-from tests.support.builders import IMDS, NOW, PREFIX, codes, node, plan_of
-from tests.support.strategies import rfc1123
+from tests.support.builders import IMDS, PREFIX, codes, node, plan_of
 from tests.support.worlds import world_of
 
 INSTALLED = Agents(installed=True)
 NIGHT = 'windows: [{name: night, start: "22:00", end: "23:00"}]'
-REBOOT = {
-    "EventId": "A1",
-    "EventType": "Reboot",
-    "EventStatus": "Scheduled",
-    "NotBefore": rfc1123(NOW + timedelta(days=2)),
-}
+REBOOT = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled"}
 KEPT = "remove the annotation node-maintenance.dev/imds from the node and run reconciler release a"
 GONE = "if it is over, run reconciler release a"
 
@@ -93,6 +87,16 @@ def test_a_drain_that_runs_needs_no_such_advice() -> None:
 
     assert plan.todo.drain is not None
     assert "endReported" not in codes(plan)
+
+
+def test_the_command_names_a_prefix_that_is_not_the_default() -> None:
+    history = _history("keys: {prefix: other.example}\nconditions: {KernelDeadlock: {}}")
+    history.cluster.set_condition("b", builders.condition("KernelDeadlock", "True"))
+    history.until_still()
+    history.cluster.drop_condition("b", "KernelDeadlock")
+    (hold,) = [one for one in plan_of(history.until_still(), "b").holds if one.code == "endReported"]
+
+    assert hold.reason.endswith("run reconciler release b --prefix other.example")
 
 
 def test_a_condition_that_has_vanished_reports_no_end() -> None:
