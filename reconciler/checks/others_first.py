@@ -11,10 +11,10 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.plan import JudgedEvent
 
 
-def next_latest_start(events: Iterable[JudgedEvent]) -> datetime | None:
-    """Return the first latest start of an event that requires a drain (UTC), None if no event has one."""
-    latest = (one.latest_start for one in events if one.asks and one.starts)
-    return min((at for at in latest if at is not None), default=None)
+def first_lost_from(events: Iterable[JudgedEvent]) -> datetime | None:
+    """Return from when on the node may be lost because of one of the events (UTC), None if not known."""
+    moments = (one.lost_from for one in events if one.asks and one.starts)
+    return min((at for at in moments if at is not None), default=None)
 
 
 @check("othersFirst", ordinarily="no other node goes before it", waits_for=WaitsFor.TURN)
@@ -28,6 +28,6 @@ def others_first(situation: Situation) -> CheckResult:
     if situation.own_node and situation.waiting_nodes:
         others = f"{situation.waiting_nodes} other nodes wait for a drain"
         reason = f"the reconciler runs on it, so it goes last: {others}"
-        moments = (next_latest_start(situation.judged), situation.others_stuck_at)
+        moments = (first_lost_from(situation.judged), situation.others_stuck_at)
         return failed(reason, min((at for at in moments if at is not None), default=None))
     return passed()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
-from reconciler.checks.others_first import next_latest_start, others_first
+from reconciler.checks.others_first import first_lost_from, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
 from reconciler.decide.facts import CaseStep, tell, with_moved
@@ -47,7 +47,7 @@ STUCK_AFTER = timedelta(minutes=5)
 """How long a drain may make no progress while our own node waits for it."""
 
 HEAD_START = timedelta(seconds=30)
-"""How long our own node waits for a drain that has just begun, although its own latest start has come.
+"""How long our own node waits for a drain that has just begun, although it can't wait any longer.
 
 Our own pod goes with it, and another one needs a moment to take over.
 """
@@ -260,7 +260,7 @@ def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) ->
     settings, now = context.settings, context.now
     urgent = [event for event in view.present if event.cannot_wait(now)]
     if not urgent:
-        return next_latest_start(view.present)
+        return first_lost_from(view.present)
     if any(event.event.started or event.event.kind in settings.budget.exempt for event in urgent):
         return now
     return shifted(progress.begun or now, HEAD_START)

@@ -56,7 +56,7 @@ def _silence(one: Seen) -> tuple[datetime, ...]:
 
 
 def moments(plans: Iterable[NodePlan], now: datetime) -> Iterable[datetime]:
-    """Yield when a hold, an event or a drain of these plans ends, and when a latest start passes."""
+    """Yield when a hold, an event or a drain of these plans ends, and when a node can't wait any more."""
     for plan in plans:
         found, _ = guarded("a plan ends at an unknown time", partial(_moments, plan, now), ())
         yield from found
@@ -66,8 +66,8 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     drain = plan.todo.drain
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
-    # A latest start that passes before a drain has begun is reported. A drain that is ordered may wait.
-    waits = [one.latest_start for one in plan.events if one.asks]
+    # It is reported if no drain has begun by then. A drain that is ordered may wait.
+    waits = [one.lost_from for one in plan.events if one.asks]
     waits += [plan.schedule.planned_start] if plan.schedule is not None else []
     return tuple(
         moment

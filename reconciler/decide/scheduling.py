@@ -110,9 +110,9 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
     at_once = judged.event.started or judged.event.date_unreadable
     late = times.deadline is not None and times.deadline < seen_since
     exempt = (
-        each.latest_start
+        each.lost_from
         for each, _ in waiting
-        if each.event.kind in settings.budget.exempt and each.latest_start is not None
+        if each.event.kind in settings.budget.exempt and each.lost_from is not None
     )
     policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
     return Case(

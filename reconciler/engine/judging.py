@@ -80,7 +80,7 @@ def judge(
         until=until,
         overruled=overruled,
         due=bool(_due(event, policy, deadline, now)),
-        latest_start=_latest_start(event, policy, settings.budget.exempt),
+        lost_from=_lost_from(event, policy, settings.budget.exempt),
         acknowledges=policy.acknowledge,
         replaces=policy.replace,
         times=times,
@@ -170,8 +170,8 @@ def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
     return event.not_before - policy.lead_time if event.not_before else None
 
 
-def _latest_start(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind]) -> datetime | None:
-    """Return the moment from which a start may come too late, as far as the dates tell; None if unknown.
+def _lost_from(event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind]) -> datetime | None:
+    """Return the moment from which the node may be lost, as far as the dates tell; None if unknown.
 
     An event without a date has none, such as a request or a condition, unless its kind is `exempt`.
     """

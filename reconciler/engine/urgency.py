@@ -27,7 +27,7 @@ def urgency_of(
 def _reported(one: JudgedEvent) -> Urgency:
     event = one.event
     # For most kinds this is the deadline. A kind with seconds of notice has none that comes in time.
-    latest = one.latest_start if event.not_before is not None and not event.started else one.deadline
+    latest = one.lost_from if event.not_before is not None and not event.started else one.deadline
     return Urgency(event.kind, latest, event.started, event.date_unreadable)
 
 

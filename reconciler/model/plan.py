@@ -165,9 +165,9 @@ class JudgedEvent:
     (UTC). `open` is whether windows and deadline allow a start at `now`, `timing` says it in words, `until`
     is when that answer changes, and `overruled` names the window or freeze that the deadline overruled.
     `times` says when a drain may start, None if the event requires none, and `may_start` whether it may now.
-    `due` is whether it is imminent, so that nothing is waited for. `latest_start` is the moment from which a
-    start may come too late (UTC): in the past for an event that has started, that has a date which can't be
-    read, or that has no date and is of an exempt kind. None: no such moment is known. `early`: its earliest
+    `due` is whether it is imminent, so that nothing is waited for. `lost_from` is the moment from which the
+    node may be lost before a drain ends (UTC): in the past for an event that has started, that has a date
+    which can't be read, or that has no date and is of an exempt kind. None: not known. `early`: its earliest
     start has not come. `waits_for_notice`: it is a plan that names days, and another source reports its
     moment minutes before. `acknowledges` and `replaces` are what the settings want on the drained node.
     """
@@ -183,7 +183,7 @@ class JudgedEvent:
     until: datetime | None = None
     overruled: str = ""
     due: bool = False
-    latest_start: datetime | None = None
+    lost_from: datetime | None = None
     acknowledges: bool = False
     replaces: bool = False
     times: StartTimes | None = None
@@ -191,12 +191,11 @@ class JudgedEvent:
     waits_for_notice: bool = False
 
     def cannot_wait(self, now: datetime) -> bool:
-        """Whether the event requires a drain, and its latest start has come `now` (aware).
+        """Whether the event requires a drain, and the node may be lost from `now` (aware) on.
 
-        The node may then be lost at any moment: it waits for no slot, and our own node waits for no other.
+        It then waits for no slot, if its kind is exempt, and our own node waits for no other.
         """
-        asks = self.asks and self.starts
-        return asks and self.latest_start is not None and self.latest_start <= now
+        return self.asks and self.starts and self.lost_from is not None and self.lost_from <= now
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ def test_what_a_mode_holds_is_told_as_well_and_leaves_nothing_behind() -> None:
     assert builders.STATE not in scene.cluster.nodes["a"].labels
 
 
-def test_a_latest_start_before_a_date_with_seconds_of_notice_is_told_before_the_date() -> None:
+def test_a_kind_with_seconds_of_notice_is_reported_before_its_date() -> None:
     scene = history("", mode="Finish")
     say(scene, announced(Kind.PREEMPT, minutes_ahead=20))
     look(scene)

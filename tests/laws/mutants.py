@@ -157,8 +157,8 @@ MUTANTS = (
         3,
         "only some kinds are exempt",
         "reconciler/engine/exemption.py",
-        "if one.event.kind in exempt and one.latest_start",
-        "if one.latest_start",
+        "if one.event.kind in exempt and one.lost_from",
+        "if one.lost_from",
     ),
     Mutant(
         3,

@@ -183,7 +183,7 @@ SLOT_RULES = (
     ),
     Mutant(
         17,
-        "kinds with seconds of notice have an earlier latest start",
+        "kinds with seconds of notice can't wait for them to pass",
         _JUDGING,
         "max(policy.lead_time, SHORT_NOTICE)",
         "policy.lead_time",
