@@ -28,7 +28,7 @@ from reconciler.report.values import (
 )
 
 _SHOWN = 8
-"""Obstacles on the screen."""
+"""Obstacles, and budgets of a pod, on the screen."""
 
 _LEAST = 3
 """Sentences about room on the screen."""
@@ -190,8 +190,7 @@ def _obstacle_rows(obstacles: list[Document]) -> Iterator[Row]:
         label = "unknown" if one["code"] == "source" else "blocked"
         yield label, f"{one['because']}{until}  [{one['code']}]"
         yield "ask", one["who"]
-    if len(obstacles) > _SHOWN:
-        yield "", f"and {len(obstacles) - _SHOWN} more; --output json has all"
+    yield from _more(obstacles, _SHOWN)
 
 
 def _drain_rows(node: Document) -> Iterator[Row]:
@@ -206,14 +205,17 @@ def _drain_rows(node: Document) -> Iterator[Row]:
     if drain["assumedKind"]:
         for one in drain["blockers"][:_SHOWN]:
             yield "blocks", f"{one['pod']}: {one['because']}"
-        if len(drain["blockers"]) > _SHOWN:
-            yield "", f"and {len(drain['blockers']) - _SHOWN} more; --output json has all"
+        yield from _more(drain["blockers"], _SHOWN)
     for text in drain["room"][:_LEAST]:
         yield "room", text
-    if len(drain["room"]) > _LEAST:
-        yield "", f"and {len(drain['room']) - _LEAST} more; --output json has all"
+    yield from _more(drain["room"], _LEAST)
     for one in drain["unknown"]:
         yield "unknown", unseen_line(one)
+
+
+def _more(every: list[Any], most: int) -> Iterator[Row]:
+    if len(every) > most:
+        yield "", f"and {len(every) - most} more; --output json has all"
 
 
 _ACTIONS = {
@@ -258,9 +260,10 @@ def _budget_rows(pod: Document) -> Iterator[Row]:
     if pod["action"] in ("evict", "delete"):
         refused = pod["refused"]
         yield "now", f"refused: {refused['because']}" if refused else "no budget refuses its eviction"
-    for one in pod["budgets"]:
+    for one in pod["budgets"][:_SHOWN]:
         numbers = f"{one['desired']} of {one['expected']} pods must be healthy, {one['healthy']} are"
         yield "budget", f"{one['budget']}: {numbers}; {one['allowed']} may go now"
+    yield from _more(pod["budgets"], _SHOWN)
     if not pod["budgets"]:
         yield "budget", "none selects it"
 

@@ -135,6 +135,19 @@ def test_a_pod_is_explained_with_its_budget_its_owner_and_its_node() -> None:
     assert "  fact " not in text
 
 
+def test_a_pod_under_many_budgets_does_not_fill_the_screen() -> None:
+    world = world_of([builders.node()], [builders.pod()])
+    for number in range(20):
+        world.cluster.add_budget(BudgetSpec("shop", f"b{number:02}", EVERYTHING, max_unavailable=1))
+    found = Explained(world)
+
+    text = found.text(pod="web-1")
+
+    assert text.count("  budget    shop/b") == 8
+    assert "            and 12 more; --output json has all\n" in text
+    assert len(found.document(pod="web-1")["pod"]["budgets"]) == 20
+
+
 @pytest.mark.parametrize(
     ("annotations", "settings", "said"),
     [
