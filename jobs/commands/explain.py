@@ -36,7 +36,7 @@ from reconciler.settings.schema import Settings
 @options.cluster
 @options.output
 def command(name: str, config: SettingsSource | None, target: Target, output: str) -> int:
-    """Print what happens to one node or pod, when and why, what blocks it, and who can change that.
+    """Print what happens to one node or pod, why, and who can change it.
 
     It only reads the cluster.
     """
