@@ -95,27 +95,50 @@ class Placed:
     spaced: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a node that is out of service holds its places; `short`: it went for a short notice."""
+
+    name: str
+    zone: str
+    pool: str
+    short: bool = False
+
+
 @dataclass(slots=True)
 class Limits:
     """The limits of the budget over time, and the starts that `spacing` keeps apart.
 
-    `planned_places` is how many places of the fleet a planned start may use: the others are the reserve.
+    `planned` has the places of the fleet that are no reserve, None if all are. Short notices are not in it.
     """
 
     fleet: PlacesAhead
-    planned_places: int
+    planned: PlacesAhead | None = None
     zones: Mapping[str, PlacesAhead] = field(default_factory=dict)
     pools: Mapping[str, PlacesAhead] = field(default_factory=dict)
     spacing: timedelta = timedelta()
     starts: list[datetime] = field(default_factory=list)
 
-    def of(self, case: Case) -> Iterator[tuple[PlacesAhead, int]]:
-        """Yield the limits that apply to a case, each with the places that it may use."""
-        yield self.fleet, self.fleet.places if case.short else min(self.planned_places, self.fleet.places)
-        if case.zone in self.zones:
-            yield self.zones[case.zone], self.zones[case.zone].places
-        if case.pool in self.pools:
-            yield self.pools[case.pool], self.pools[case.pool].places
+    def of(self, node: Case | Place) -> Iterator[PlacesAhead]:
+        """Yield the limits that apply to a node."""
+        yield self.fleet
+        if self.planned is not None and not node.short:
+            yield self.planned
+        if node.zone in self.zones:
+            yield self.zones[node.zone]
+        if node.pool in self.pools:
+            yield self.pools[node.pool]
+
+    @property
+    def all(self) -> tuple[PlacesAhead, ...]:
+        """Every limit."""
+        planned = () if self.planned is None else (self.planned,)
+        return (self.fleet, *planned, *self.zones.values(), *self.pools.values())
+
+    def hold(self, node: Place, begin: datetime, end: datetime) -> None:
+        """Note that a node is out of service."""
+        for limit in self.of(node):
+            limit.book(Booking(node.name, begin, end))
 
 
 class Scheduler:
@@ -175,30 +198,28 @@ class Scheduler:
                 return None
             at, window = allowed
             waits = "window" if at > moment else waits
-            free = self._free(case, at)
+            free = self._free(case, at, last or FOREVER)
             if free is None:
                 return None
             spaced = self._spaced(free)
             waits = "spacing" if spaced > free else "place" if free > at else waits
-            if last is not None and spaced > last:
+            if spaced > (last or FOREVER):
                 return None
             if spaced == at:
                 return Start(at, window, waits)
             moment = spaced
 
-    def _free(self, case: Case, moment: datetime) -> datetime | None:
-        """Return the first moment from `moment` on at which every limit has a place for the case."""
-        found = None if case.has_place else moment
-        if found is None:
+    def _free(self, case: Case, moment: datetime, last: datetime) -> datetime | None:
+        """Return the first moment in [moment, last] at which every limit has a place for the case."""
+        if case.has_place:
             return moment
         while True:
-            before = found
-            for limit, places in self._limits.of(case):
-                found = limit.free_from(found, case.end, places)
-                if found is None:
-                    return None
-            if found == before:
+            found: datetime | None = moment
+            for limit in self._limits.of(case):
+                found = limit.free_from(found, last, case.end) if found is not None else None
+            if found is None or found == moment:
                 return found
+            moment = found
 
     def _spaced(self, moment: datetime) -> datetime:
         """Return the first moment from `moment` on that is a spacing away from every other start."""
@@ -216,24 +237,25 @@ class Scheduler:
         allowed = _allowed(case, max(case.exempt_from or self._now, case.times.earliest, self._now))
         return Start(*allowed) if allowed is not None else None
 
-    def _place(self, case: Case, start: Start | None, *, exempt: bool = False, missed: bool = False) -> None:
-        self._placed[case.node] = Placed(case, start, missed, self._placed_limit(case) if missed else "")
+    def _place(self, case: Case, start: Start | None, *, exempt: bool = False) -> None:
+        """Note the start of a case, and book its places."""
+        self._placed[case.node] = Placed(case, start, spaced=start is not None and not exempt)
         if start is None:
             return
-        free = exempt or case.has_place
         begin = self._now if case.has_place else start.at
-        for limit, places in self._limits.of(case):
-            limit.book(Booking(case.node, begin, case.end(start.at), None if free else places))
+        planned = not (exempt or case.has_place)
+        for limit in self._limits.of(case):
+            limit.book(Booking(case.node, begin, case.end(start.at), planned))
         if not exempt:
             insort(self._limits.starts, start.at)
 
     def _take_back(self, case: Case) -> None:
         """Remove a case with its bookings."""
         before = self._placed.pop(case.node)
-        for limit, _ in self._limits.of(case):
+        for limit in self._limits.of(case):
             if case.node in limit.bookings:
                 limit.cancel(case.node)
-        if before.start is not None and not before.missed:
+        if before.spaced and before.start is not None:
             del self._limits.starts[bisect_left(self._limits.starts, before.start.at)]
 
     def _miss(self, case: Case) -> None:
@@ -241,19 +263,13 @@ class Scheduler:
         self._placed[case.node] = Placed(case, None, True, self._full_limit(case))
         if case.taken_down is None or case.has_place:
             return
-        for limit, _ in self._limits.of(case):
+        for limit in self._limits.of(case):
             limit.book(Booking(case.node, case.taken_down, case.end(case.taken_down)))
 
-    def _placed_limit(self, case: Case) -> str:
-        before = self._placed.get(case.node)
-        return before.limit if before is not None else ""
-
     def _full_limit(self, case: Case) -> str:
-        """Return the first limit that is full at the latest start of a case, empty if none is."""
-        at = case.times.latest or case.times.deadline or self._now
-        full = (
-            limit.name for limit, places in self._limits.of(case) if limit.held(max(at, self._now)) >= places
-        )
+        """Return the first limit without a place at the latest start of a case, empty if each has one."""
+        at = max(case.times.latest or case.times.deadline or self._now, self._now)
+        full = (limit.name for limit in self._limits.of(case) if limit.free_from(at, at, case.end) is None)
         return next(full, "")
 
     def _given_way(self, case: Case, last: datetime) -> bool:
@@ -284,8 +300,8 @@ class Scheduler:
         """Return the cases that hold a place while one that starts at a moment does, last to end first."""
         found = {
             name: one.case
-            for limit, _ in self._limits.of(case)
-            for name in limit.between(at, case.end(at))
+            for limit in self._limits.of(case)
+            for name in limit.planned_between(at, case.end(at))
             if (one := self._placed.get(name)) is not None and one.start is not None and not one.missed
         }
         kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt_from))
@@ -312,7 +328,7 @@ class Scheduler:
     def _bears(self, case: Case) -> bool:
         """Whether missing a case takes no place from a start that is planned."""
         down = case.taken_down
-        return down is None or all(limit.bears(down, case.end(down)) for limit, _ in self._limits.of(case))
+        return down is None or all(limit.bears(down, case.end(down)) for limit in self._limits.of(case))
 
     def _place_late(self, case: Case) -> None:
         """Place a case that is too late, or has no date, where the others leave a place free."""

@@ -37,10 +37,15 @@ class Reasons:
         self._limits = limits
         self._now = now
         self._shortages: dict[str, _Shortage] = {}
-        for limit in (limits.fleet, *limits.zones.values(), *limits.pools.values()):
+        for limit in limits.all:
             missed = [one.case for one in placed.values() if one.missed and one.limit == limit.name]
             for found in _shortages(limit, missed, now):
                 self._shortages |= dict.fromkeys(found.missed, found)
+
+    def need(self, placed: Placed) -> int:
+        """Return the limit that would serve a missed case and all that compete with it; 0: unknown."""
+        found = self._shortages.get(placed.case.node)
+        return found.need if found is not None else 0
 
     def schedule(self, placed: Placed) -> CaseSchedule:
         """Return the schedule of one case."""
@@ -103,10 +108,7 @@ class Reasons:
         )
 
     def _places(self, name: str) -> int:
-        if name == self._limits.fleet.name:
-            return self._limits.planned_places
-        found = (*self._limits.zones.values(), *self._limits.pools.values())
-        return next(limit.places for limit in found if limit.name == name)
+        return next(limit.places for limit in self._limits.all if limit.name == name)
 
 
 def _cause(placed: Placed) -> str:
@@ -137,17 +139,21 @@ def _shortages(limit: PlacesAhead, missed: Sequence[Case], now: datetime) -> lis
 def _shortage(limit: PlacesAhead, group: Sequence[tuple[datetime, Case]]) -> _Shortage:
     begins = [at for at, _ in group]
     ends = sorted(case.end(at) for at, case in group)
-    # A missed node that the platform takes down holds a place already.
-    downs = sorted(case.taken_down for _, case in group if case.taken_down is not None)
-    backs = sorted(case.end(case.taken_down) for _, case in group if case.taken_down is not None)
+    names = {case.node for _, case in group}
+    # Late starts of these cases, and nodes that the platform takes down, are booked already.
+    booked = [limit.bookings[name] for name in names if name in limit.bookings]
+    late, back = sorted(one.begin for one in booked), sorted(one.end for one in booked)
 
     def need(at: datetime) -> int:
         wanted = bisect_right(begins, at) - bisect_right(ends, at)
-        counted = bisect_right(downs, at) - bisect_right(backs, at)
+        counted = bisect_right(late, at) - bisect_right(back, at)
         return limit.held(at) + wanted - counted
 
-    worst = max(begins, key=need)
-    return _Shortage(need(worst), begins[0], worst, tuple(sorted(case.node for _, case in group)))
+    # Cases in time that start while one of these would hold its place need theirs, too.
+    others = (limit.bookings[name].begin for name in limit.planned_between(begins[0], ends[-1]))
+    moments = (*begins, *(at for at in others if begins[0] <= at < ends[-1]))
+    worst = max(moments, key=need)
+    return _Shortage(need(worst), begins[0], worst, tuple(sorted(names)))
 
 
 def _whole(length: timedelta) -> timedelta:

@@ -14,7 +14,7 @@ from reconciler.decide.seen import Seen, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.judging import is_taken
-from reconciler.engine.places_ahead import Booking, PlacesAhead
+from reconciler.engine.places_ahead import PlacesAhead
 from reconciler.model.case_outcome import reports_start
 from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.limits import EARLIEST
@@ -25,7 +25,7 @@ from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
-from reconciler.schedule import Case, Limits, Scheduler
+from reconciler.schedule import Case, Limits, Place, Scheduler
 from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Mode
 
@@ -106,7 +106,7 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
     times = replace(times, earliest=min(each.earliest for _, each in waiting))
     if times.deadline is None and judged.event.started:
         times = replace(times, deadline=_recorded_deadline(one, judged, context))
-    seen_since = one.case.since if one.case.open and one.case.since is not None else now
+    seen_since = one.case.facts.announced or (one.case.since if one.case.open else None) or now
     at_once = judged.event.started or judged.event.date_unreadable
     late = times.deadline is not None and times.deadline < seen_since
     exempt = (
@@ -213,7 +213,7 @@ def _limits(
     context: PassContext,
 ) -> Limits:
     """Return the limits of the budget with the nodes that hold a place now, until they are expected back."""
-    budget, now = places.settings, context.now
+    budget = places.settings
     most = budget.max_unavailable.of(places.fleet)
     fleet = PlacesAhead("maxUnavailable", most)
     zones: dict[str, PlacesAhead] = {}
@@ -224,25 +224,40 @@ def _limits(
     if budget.per_pool is not None:
         sizes = {pool: budget.per_pool.of(count) for pool, count in places.pools.items() if pool}
         pools = {pool: PlacesAhead(f"perPool in {pool}", size) for pool, size in sizes.items()}
+    reserve = budget.reserve.of(places.fleet)
+    planned = PlacesAhead("maxUnavailable (without budget.reserve)", max(most - reserve, 0))
+    last = ledger.last_start
+    limits = Limits(
+        fleet,
+        planned if reserve else None,
+        zones,
+        pools,
+        budget.spacing,
+        [last] if last is not None and last <= context.now else [],
+    )
     by_name = {one.node.name: one for one in seen}
     down = {node.name: node for node in context.snapshot.nodes if node.name in places.holders}
     gone = {one.node: one.at for one in ledger.replaced}
     for name in sorted(places.holders):
-        if name in waiting:
-            continue
-        zone, pool = places.where[name]
-        end = _freed(by_name.get(name), down.get(name), gone.get(name), context)
-        for limit in (fleet, zones.get(zone), pools.get(pool)):
-            if limit is not None:
-                limit.book(Booking(name, EARLIEST, end))
-    last = ledger.last_start
-    return Limits(
-        fleet,
-        max(most - budget.reserve.of(places.fleet), 0),
-        zones,
-        pools,
-        budget.spacing,
-        [last] if last is not None and last <= now else [],
+        if name not in waiting:
+            one = by_name.get(name)
+            zone, pool = places.where[name]
+            end = _freed(one, down.get(name), gone.get(name), context)
+            limits.hold(Place(name, zone, pool, one is not None and _was_short(one, context)), EARLIEST, end)
+    return limits
+
+
+def _was_short(one: Seen, context: PassContext) -> bool:
+    """Whether the node was drained for an event that was announced after its deadline."""
+    announced = one.case.facts.announced
+    dates = [event.not_before for event in cases.allowed(one.case) if event.not_before is not None]
+    if announced is None or not dates:
+        return False
+    return all(
+        shifted(event.not_before, -policy.lead_time) < announced
+        for event in cases.allowed(one.case)
+        if event.not_before is not None
+        and (policy := context.settings.policy(event.kind, event.condition, one.node.labels)) is not None
     )
 
 

@@ -14,14 +14,14 @@ from reconciler.calendar.occurrences import FOREVER
 class Booking:
     """A place that a node holds from `begin` until `end` (UTC).
 
-    `places` is how many the limit has for its start, which counts itself: it must not begin with fewer. None
-    means that it asks nobody: the node is out of service whether a place is free or not.
+    `planned`: it begins with a planned start, which needs a free place. Any other node is out of service
+    whether a place is free or not.
     """
 
     node: str
     begin: datetime
     end: datetime
-    places: int | None = None
+    planned: bool = False
 
 
 class PlacesAhead:
@@ -32,57 +32,56 @@ class PlacesAhead:
         self.name = name
         self.places = places
         self.bookings: dict[str, Booking] = {}
+        self._planned: dict[str, Booking] = {}
         self._begins: list[datetime] = []
         self._ends: list[datetime] = []
-        self._starts: list[tuple[datetime, int]] = []
+        self._starts: list[datetime] = []
 
     def book(self, booking: Booking) -> None:
         """Add a booking; a node has one at most."""
         self.bookings[booking.node] = booking
         bisect.insort(self._begins, booking.begin)
         bisect.insort(self._ends, booking.end)
-        if booking.places is not None:
-            bisect.insort(self._starts, (booking.begin, booking.places))
+        if booking.planned:
+            self._planned[booking.node] = booking
+            bisect.insort(self._starts, booking.begin)
 
     def cancel(self, node: str) -> Booking:
         """Remove and return the booking of a node; KeyError if it has none."""
         booking = self.bookings.pop(node)
         del self._begins[bisect.bisect_left(self._begins, booking.begin)]
         del self._ends[bisect.bisect_left(self._ends, booking.end)]
-        if booking.places is not None:
-            del self._starts[bisect.bisect_left(self._starts, (booking.begin, booking.places))]
+        if booking.planned:
+            del self._planned[node]
+            del self._starts[bisect.bisect_left(self._starts, booking.begin)]
         return booking
 
     def held(self, at: datetime) -> int:
         """Return how many nodes hold a place at a moment."""
         return bisect.bisect_right(self._begins, at) - bisect.bisect_right(self._ends, at)
 
-    def between(self, begin: datetime, end: datetime) -> tuple[str, ...]:
-        """Return the names of the nodes that hold a place at some time in [begin, end), sorted."""
-        return tuple(
-            sorted(one.node for one in self.bookings.values() if one.begin < end and begin < one.end)
-        )
+    def planned_between(self, begin: datetime, end: datetime) -> tuple[str, ...]:
+        """Return the nodes with a planned start that hold a place at some time in [begin, end)."""
+        return tuple(one.node for one in self._planned.values() if one.begin < end and begin < one.end)
 
     def free_from(
-        self, moment: datetime, end: Callable[[datetime], datetime], places: int
+        self, moment: datetime, last: datetime, end: Callable[[datetime], datetime]
     ) -> datetime | None:
-        """Return the first moment from `moment` on at which a node may take a place until `end(start)`.
+        """Return the first moment in [moment, last] at which a node may take a place until `end(start)`.
 
-        It has one of `places`, and takes none from a start that is booked. None: there is no such moment.
+        It takes none from a start that is planned. None: there is no such moment.
         """
-        while True:
-            while self.held(moment) >= places:
-                later = self._next_end(moment)
-                if later is None:
-                    return None
-                moment = later
-            taken = self._last_full_start(moment, end(moment))
-            if taken is None:
-                return moment
-            later = self._next_end(taken)
+        while moment <= last:
+            if self.held(moment) < self.places:
+                taken = self._last_full_start(moment, end(moment))
+                if taken is None:
+                    return moment
+                moment = taken
+            later = self._next_end(moment)
             if later is None:
                 return None
             moment = later
+        return None
 
     def _next_end(self, moment: datetime) -> datetime | None:
         """Return when the next booking ends after a moment, None if none does for as long as is known."""
@@ -95,11 +94,10 @@ class PlacesAhead:
 
     def _last_full_start(self, begin: datetime, end: datetime) -> datetime | None:
         """Return the last booked start in [begin, end) that needs every place that is held then."""
-        overlapping = bisect.bisect_left(self._begins, end) - bisect.bisect_right(self._ends, begin)
-        first = bisect.bisect_left(self._starts, (begin, -1))
-        last = bisect.bisect_left(self._starts, (end, -1))
-        for index in range(last - 1, first - 1, -1):
-            at, places = self._starts[index]
-            if overlapping >= places and self.held(at) >= places:
-                return at
+        if bisect.bisect_left(self._begins, end) - bisect.bisect_right(self._ends, begin) < self.places:
+            return None
+        first = bisect.bisect_left(self._starts, begin)
+        for index in range(bisect.bisect_left(self._starts, end) - 1, first - 1, -1):
+            if self.held(self._starts[index]) >= self.places:
+                return self._starts[index]
         return None

@@ -1,0 +1,113 @@
+"""Law 15: no start is early, whatever the calendar says, and also where the clocks change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.model.event import Kind
+from reconciler.settings.schema import Settings
+from tests.laws.hits import Hits
+from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin, run_on
+from tests.support.builders import NOW, event, judged, minutes
+from tests.support.builders import settings as policy_of
+from tests.support.searching import examples
+
+LEAD, AHEAD = minutes(15), minutes(60)
+
+
+def latest_start(policy: Settings, deadline: datetime, now: datetime) -> datetime:
+    """Return the latest start, minute by minute: the last that is open and stays so for the lead time."""
+    moment = deadline
+    while moment >= now:
+        if all(policy.calendar.at(moment + minutes(each), {}).open for each in range(15)):
+            return moment
+        moment -= minutes(1)
+    return deadline
+
+
+STARTED = Hits()
+
+
+@STARTED.at_least(60)
+@settings(max_examples=examples(30))
+@given(st.lists(announced, min_size=1, max_size=5), st.sampled_from(TEXTS))
+def test_nothing_that_the_platform_ends_starts_before_its_hour(events: list[Announced], text: str) -> None:
+    policy = policy_of(text)
+    _, began = run_on(begin(events, policy), events)
+    for name, start in began.items():
+        one = events[int(name[1:])]
+        if "start: Early" in text and one.kind is Kind.REBOOT:
+            continue
+        STARTED.count()
+        ahead = minutes(20) if "ahead: 20m" in text and one.kind is Kind.REDEPLOY else AHEAD
+        latest = latest_start(policy, NOW + minutes(one.within) - LEAD, NOW)
+        assert start >= min(max(latest - ahead, NOW), NOW + minutes(one.within) - LEAD), (name, start, latest)
+
+
+NIGHT = 'timeZone: Europe/Berlin\nwindows: [{name: night, start: "01:30", end: "03:30"}]'
+
+
+@pytest.mark.parametrize(
+    ("day", "hours"),
+    [
+        # In Berlin the clocks go forward at 02:00 on 29 March 2026, and back at 03:00 on 25 October 2026.
+        pytest.param(datetime(2026, 3, 28, 12, tzinfo=UTC), 1, id="an hour is left out"),
+        pytest.param(datetime(2026, 10, 24, 12, tzinfo=UTC), 3, id="an hour comes twice"),
+        pytest.param(datetime(2026, 11, 20, 12, tzinfo=UTC), 2, id="an ordinary night"),
+    ],
+)
+def test_a_window_in_the_night_in_which_the_clocks_change_has_its_real_length(
+    day: datetime, hours: int
+) -> None:
+    policy = policy_of(NIGHT)
+    (night,) = policy.calendar.openings(day, {}, count=1)
+    assert night.end is not None
+    assert night.end - night.start == timedelta(hours=hours)
+    one = judged(event(not_before=day + timedelta(hours=20)), policy, now=day)
+
+    assert one.times is not None
+    assert one.times.latest == night.end - LEAD
+    assert one.times.earliest == night.end - LEAD - AHEAD
+
+
+@pytest.mark.parametrize(
+    ("text", "latest", "never"),
+    [
+        pytest.param("", 345, "", id="no window"),
+        pytest.param('windows: [{start: "14:00", end: "14:10"}]', 120, "", id="shorter than the lead time"),
+        pytest.param('windows: [{start: "14:00", end: "16:00"}]', 225, "", id="ends before the deadline"),
+        pytest.param('windows: [{start: "17:00", end: "20:00"}]', 345, "", id="is open at the deadline"),
+        pytest.param('windows: [{start: "22:00", end: "23:00"}]', 345, "", id="opens after it"),
+        pytest.param(
+            "notAllowed: [{start: 2026-11-21T17:00, end: 2026-11-21T19:00}]", 285, "", id="before a freeze"
+        ),
+        pytest.param(
+            "notAllowed: [{start: 2026-11-21T11:00, end: 2026-11-21T19:00}]", 345, "", id="in a freeze"
+        ),
+        pytest.param(
+            "notAllowed: [{start: 2026-11-21T11:00, end: 2026-11-21T19:00, absolute: true}]",
+            None,
+            "an absolute freeze covers the deadline",
+            id="in an absolute one",
+        ),
+        pytest.param(
+            'events: {Reboot: {outsideWindow: Never}}\nwindows: [{start: "22:00", end: "23:00"}]',
+            None,
+            "outsideWindow is Never",
+            id="never",
+        ),
+    ],
+)
+def test_the_latest_start_is_the_last_moment_that_the_calendar_allows(
+    text: str, latest: int | None, never: str
+) -> None:
+    one = judged(event(not_before=NOW + minutes(360)), policy_of(text), now=NOW)
+
+    assert one.times is not None
+    assert one.times.latest == (None if latest is None else NOW + minutes(latest))
+    assert never in one.times.never
+    assert bool(one.times.never) is bool(never)
