@@ -49,7 +49,7 @@ def explain_node(
         _out_of_service(node, plan),
         tuple(_source(reading) for reading in assessment.readings),
         (
-            *_holds(plan),
+            *_holds(plan, OwnKeys(settings.keys.prefix)),
             *_unknowns(node, assessment),
             *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
         ),
@@ -135,12 +135,11 @@ def _source(reading: Reading) -> SourceAnswer:
     return SourceAnswer(reading.source, reading.answer.value, reading.because, reading.as_of)
 
 
-def _holds(plan: NodePlan) -> Iterator[Obstacle]:
+def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
     requested = any(REQUEST in one.event.sources for one in plan.events)
     for hold in plan.holds:
-        yield Obstacle(
-            hold.code, hold.reason, who_ends(hold.code, plan.node, requested=requested), hold.until
-        )
+        who = who_ends(hold.code, plan.node, keys, requested=requested)
+        yield Obstacle(hold.code, hold.reason, who, hold.until)
 
 
 def _unknowns(node: Node, assessment: NodeAssessment) -> Iterator[Obstacle]:

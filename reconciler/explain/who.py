@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from reconciler.model.holds import HoldCode
+from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 
 _SETTINGS = "the owner of the settings"
 _PLATFORM = "the platform, which ends the event after its maintenance"
-_REQUESTER = "whoever requested it: reconciler request {node} --cancel ends it"
+_REQUESTER = "whoever requested it: reconciler request {node} --cancel{config} ends it"
 _NOBODY = "nobody: it ends by itself"
 
 WHO: Mapping[str, str] = MappingProxyType(
@@ -36,23 +37,23 @@ WHO: Mapping[str, str] = MappingProxyType(
         "nodeReady": "the administrator of the node: kubectl describe node {node}",
         "leftByRemediator": "AKS: its remediator removes the taint",
         # Holds without a check.
-        HoldCode.DISMISSED: "a person: reconciler drain {node} drains it by hand",
+        HoldCode.DISMISSED: "a person: reconciler drain {node}{prefix} drains it by hand",
         HoldCode.DRAIN: "the owner of the pod, or of the budget that refuses its eviction",
         HoldCode.DRAIN_SLOT: f"{_NOBODY} when another drain ends; or {_SETTINGS}: `drain.maxConcurrentNodes`",
-        HoldCode.END_REPORTED: "whoever knows that the maintenance is over: reconciler release {node}",
+        HoldCode.END_REPORTED: "whoever knows that the maintenance is over: {release}",
         HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with reconciler request "
-        "{node} --kind KIND --replace",
+        "{node} --kind KIND --replace{config}",
         HoldCode.INTERNAL: "the developers: the log of the reconciler has the traceback",
         HoldCode.IN_TIME: "nobody: it has started",
         HoldCode.LOOKED_AFTER: f"whoever labelled the node; or {_SETTINGS}: `nodeSelector`",
         HoldCode.NAMESPACES_READABLE: "the administrator of the cluster: the reconciler must list namespaces",
-        HoldCode.NOT_CLAIMED: "the person whom the reason names: reconciler release {node} ends it",
+        HoldCode.NOT_CLAIMED: "the person whom the reason names: {release} ends it",
         HoldCode.ONE_PROFILE: f"{_NOBODY} when the other profile is done",
         HoldCode.PODS_READABLE: "the administrator of the cluster: the reconciler must list pods",
-        HoldCode.RECORD_READABLE: "a person: reconciler release {node} --reset removes the record",
+        HoldCode.RECORD_READABLE: "a person: {release} --reset removes the record",
     }
 )
-"""By the code of a hold. `{node}` and `{ends}` are filled in."""
+"""By the code of a hold. `who_ends` fills in what is in braces."""
 
 FACTS = frozenset({"cordonAdopted", "drainAsked", "drainDue", "plannedForLater", "uncordonedByOthers"})
 """Checks that only state a fact, so that their answer holds nothing."""
@@ -69,13 +70,21 @@ _SOURCES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def who_ends(code: str, node: str, *, requested: bool = False) -> str:
+def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False) -> str:
     """Return who can end a hold of this code on the node, and how.
 
-    `requested` is whether a person requested the maintenance that has to end.
+    `requested` is whether a person requested the maintenance that has to end. The commands name what they
+    need where the prefix of the keys is not the default.
     """
-    ends = _REQUESTER.format(node=node) if requested else _PLATFORM
-    return WHO.get(code, f"see docs/operating.md#{code.lower()}").format(node=node, ends=ends)
+    other = keys.prefix != DEFAULT_PREFIX
+    parts = {
+        "node": node,
+        "release": keys.release(node),
+        "prefix": f" --prefix {keys.prefix}" if other else "",
+        "config": " --config FILE" if other else "",
+    }
+    ends = (_REQUESTER if requested else _PLATFORM).format(**parts)
+    return WHO.get(code, f"see docs/operating.md#{code.lower()}").format(**parts, ends=ends)
 
 
 def who_reads(source: str, node: str) -> str:

@@ -9,6 +9,7 @@ from reconciler.explain.who import FACTS, WHO, who_ends, who_reads
 from reconciler.model.event import Kind, Status
 from reconciler.model.explanation import Obstacle
 from reconciler.model.holds import HoldCode
+from reconciler.model.keys import OwnKeys
 from reconciler.model.plan import Preview
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
@@ -66,8 +67,22 @@ def test_a_hold_names_who_can_end_it_and_a_closed_window_when_it_opens() -> None
 
 
 def test_the_end_of_a_request_is_up_to_the_person_and_of_an_event_up_to_the_platform() -> None:
-    assert "reconciler request a --cancel" in who_ends("eventsGone", "a", requested=True)
-    assert "the platform" in who_ends("eventsGone", "a")
+    assert "reconciler request a --cancel ends it" in who_ends("eventsGone", "a", OwnKeys(), requested=True)
+    assert "the platform" in who_ends("eventsGone", "a", OwnKeys())
+
+
+@pytest.mark.parametrize(
+    ("code", "command"),
+    [
+        ("eventsGone", "reconciler request a --cancel --config FILE"),
+        ("eventReadable", "reconciler request a --kind KIND --replace --config FILE"),
+        ("dismissed", "reconciler drain a --prefix ours.example.com"),
+        ("notClaimed", "reconciler release a --prefix ours.example.com"),
+        ("recordReadable", "reconciler release a --prefix ours.example.com --reset"),
+    ],
+)
+def test_the_commands_work_with_another_prefix(code: str, command: str) -> None:
+    assert command in who_ends(code, "a", OwnKeys("ours.example.com"), requested=True)
 
 
 def test_a_node_that_waits_for_the_end_of_its_request_names_its_cancellation() -> None:
@@ -171,8 +186,8 @@ def test_a_preview_that_breaks_the_program_harms_the_preview_only(monkeypatch: p
 def test_every_check_that_can_hold_and_every_other_hold_names_who_can_end_it() -> None:
     assert {*CHECKS, *(code.value for code in HoldCode)} - FACTS - {*WHO} == set()
     for code in WHO:
-        assert "{" not in who_ends(code, "a")
-    assert who_ends("ofAProfile", "a") == "see docs/operating.md#ofaprofile"
+        assert "{" not in who_ends(code, "a", OwnKeys())
+    assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/operating.md#ofaprofile"
 
 
 def test_a_started_event_is_explained_with_the_drain_that_would_begin() -> None:
