@@ -6,9 +6,15 @@ Source: kubernetes pkg/registry/core/pod/storage/eviction.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.selector import Operator
+
+MOST_COVERING = 10
+"""Budgets of one pod that are found. The API server refuses its eviction from the second one on."""
+
+_VALUES = 8
 
 
 def asks_none(pod: Pod) -> bool:
@@ -42,21 +48,29 @@ class BudgetIndex:
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
         """Index the budgets by a label that their pods must have; the others only by namespace."""
-        self._by_label: dict[tuple[str, str, str], list[PodDisruptionBudget]] = {}
-        self._others: dict[str, list[PodDisruptionBudget]] = {}
+        self._by_label: dict[tuple[str, ...], list[PodDisruptionBudget]] = {}
         for budget in budgets:
-            requirements = budget.selector.requirements if budget.selector is not None else ()
-            exact = (one for one in requirements if one.operator == Operator.IN and len(one.values) == 1)
-            label = next(exact, None)
-            if label is not None:
-                key = budget.namespace, label.key, label.values[0]
-                self._by_label.setdefault(key, []).append(budget)
-            else:
-                self._others.setdefault(budget.namespace, []).append(budget)
+            for label in _labels(budget):
+                self._by_label.setdefault((budget.namespace, *label), []).append(budget)
 
     def covering(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Return the budgets that select the pod, sorted by namespace and name."""
-        found = [*self._others.get(pod.namespace, ())]
+        """Return the budgets that select the pod, sorted by namespace and name; of very many, the first."""
+        places: list[tuple[str, ...]] = [()]
         for key, value in pod.labels.items():
-            found += self._by_label.get((pod.namespace, key, value), ())
-        return tuple(sorted((one for one in found if one.covers(pod)), key=lambda budget: budget.key))
+            places += ((key,), (key, value))
+        candidates = (one for place in places for one in self._by_label.get((pod.namespace, *place), ()))
+        found = islice((one for one in candidates if one.covers(pod)), MOST_COVERING)
+        return tuple(sorted(found, key=lambda budget: budget.key))
+
+
+def _labels(budget: PodDisruptionBudget) -> set[tuple[str, ...]]:
+    """Return labels of which each pod of the budget has one: a key and a value, only a key, or neither."""
+    if budget.selector is None:
+        return set()
+    keys: set[tuple[str, ...]] = {()}
+    for one in budget.selector.requirements:
+        if one.operator == Operator.IN and len(one.values) <= _VALUES:
+            return {(one.key, value) for value in one.values}
+        if one.operator in (Operator.IN, Operator.EXISTS):
+            keys = {(one.key,)}
+    return keys

@@ -119,7 +119,7 @@ def _refused(pod: Pod, covering: Sequence[PodDisruptionBudget], policy: Policy) 
     """
     keys = tuple(budget.key for budget in covering)
     if len(covering) > 1:
-        more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+        more = " and more" if len(keys) > _NAMED else ""
         because = (
             f"it is selected by several PodDisruptionBudgets ({', '.join(keys[:_NAMED])}{more}), and the API"
             " server refuses to evict such a pod"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.eviction.budgets import BudgetIndex
+from reconciler.eviction.budgets import MOST_COVERING, BudgetIndex
 from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.selector import LabelSelector, Requirement
 from tests.support import builders
@@ -17,7 +17,7 @@ REQUIREMENTS = st.builds(
     Requirement,
     NAMES,
     st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
-    st.lists(NAMES, min_size=1, max_size=2).map(tuple),
+    st.lists(NAMES, max_size=2).map(tuple) | st.just(tuple("bcdefghijk")),
 )
 SELECTORS = st.none() | st.lists(REQUIREMENTS, max_size=3).map(lambda found: LabelSelector(tuple(found)))
 
@@ -32,3 +32,10 @@ def test_the_index_finds_what_a_look_at_each_budget_finds(
     pod = replace(builders.pod(namespace=namespace), labels=labels)
 
     assert [*BudgetIndex(budgets).covering(pod)] == [one for one in budgets if one.covers(pod)]
+
+
+def test_of_very_many_budgets_of_a_pod_some_are_found() -> None:
+    every = LabelSelector(())
+    budgets = [PodDisruptionBudget("shop", f"b{number}", every) for number in range(1000)]
+
+    assert len(BudgetIndex(budgets).covering(builders.pod())) == MOST_COVERING

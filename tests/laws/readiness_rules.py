@@ -28,8 +28,8 @@ READINESS_RULES = (
         0,
         "a budget without a label of its own in the index is found, too",
         _BUDGETS,
-        "found = [*self._others.get(pod.namespace, ())]",
-        "found = []",
+        "places: list[tuple[str, ...]] = [()]",
+        "places: list[tuple[str, ...]] = []",
         "tests/eviction/test_budgets.py",
     ),
     Mutant(

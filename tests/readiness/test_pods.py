@@ -67,6 +67,13 @@ def test_a_pod_under_two_budgets_blocks_even_if_both_allow_it() -> None:
     assert only(found).about == ("shop/all", "shop/web")
 
 
+def test_of_very_many_budgets_some_are_named() -> None:
+    found = only(judged(TWO, *(budget(f"b{number}") for number in range(50))))
+
+    assert "(shop/b0, shop/b1, shop/b2, shop/b3, shop/b4 and more)" in found.because
+    assert len(found.about) == 10
+
+
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
 def test_a_budget_does_not_hold_a_pod_that_does_not_run(phase: str) -> None:
     pods = [replace(one, phase=phase) for one in TWO]
