@@ -274,6 +274,13 @@ notAllowed:
     assert (sale.reason, sale.absolute) == ("discount", True)
 
 
+def test_a_freeze_for_ever_is_a_closure_without_an_end() -> None:
+    frozen = calendar("notAllowed: [{name: a, days: [mon-sun]}]")
+    now = at("2026-11-23T12:00+00:00")
+
+    assert [one.end for one in frozen.closures(now, {}, now + timedelta(days=7))] == [None]
+
+
 def test_nodes_that_the_same_rules_select_have_the_same_calendar() -> None:
     found = calendar(EXAMPLE)
 

@@ -69,7 +69,7 @@ class Timeline:
         moment = self.start.replace(minute=0, second=0, microsecond=0)
         while (moment := moment + _LOOK) < self.end:
             after = moment.astimezone(self.zone)
-            if after.utcoffset() != before.utcoffset() and self.start < moment:
+            if after.utcoffset() != before.utcoffset():
                 return moment, before.tzname() or "", after.tzname() or ""
         return None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from reconciler.model.event import Kind
 from reconciler.model.schedule import CaseSchedule
 from reconciler.report.ahead.cases import Status
 from tests.report.ahead.scene import DAY, HOUR, ahead, case, everything
-from tests.support.builders import NOW, record
+from tests.support.builders import NOW, event, judged, record
 
 
 def test_the_misses_come_first_then_the_earliest() -> None:
@@ -57,6 +58,16 @@ def test_a_node_whose_event_is_gone_has_the_kind_of_its_record() -> None:
     node = replace(case("a", CaseSchedule(NOW - HOUR)), events=(), record=record())
 
     assert ahead(node).cases[0].kinds == ("Reboot",)
+
+
+def test_the_kinds_and_the_date_are_those_of_the_events_that_ask_for_the_drain() -> None:
+    asking = case("a", CaseSchedule(NOW + 2 * HOUR), not_before=NOW + 3 * HOUR)
+    freeze = judged(event(Kind.FREEZE, not_before=NOW + HOUR))
+    both = ahead(replace(asking, events=(freeze, *asking.events))).cases[0]
+    alone = ahead(replace(asking, events=(freeze,))).cases[0]
+
+    assert (both.kinds, both.not_before) == (("Reboot",), NOW + 3 * HOUR)
+    assert (alone.kinds, alone.not_before) == (("Freeze",), NOW + HOUR)
 
 
 def test_nodes_that_the_same_rules_select_share_a_calendar() -> None:

@@ -90,6 +90,35 @@ def test_a_plan_of_days_is_a_span() -> None:
     assert shown == "  ===="
 
 
+def test_a_plan_of_days_has_no_moment_of_the_platform() -> None:
+    plan = CaseSchedule(plan_from=NOW + HOUR, plan_until=NOW + 3 * HOUR)
+
+    assert row("a", case("a", plan, not_before=NOW + 2 * HOUR), anchor()) == "  ===="
+
+
+def test_a_drain_that_has_started_has_no_latest_start_any_more() -> None:
+    plan = CaseSchedule(NOW - HOUR, NOW + HOUR, ends=NOW + 3 * HOUR, started=True)
+
+    assert row("a", case("a", plan, not_before=NOW + 2 * HOUR), anchor()) == "####P#"
+
+
+def test_a_case_without_a_known_start_has_a_sign() -> None:
+    assert row("a", case("a", CaseSchedule(because="it waits")), anchor()) == "?"
+
+
+def test_freezes_of_different_nodes_are_named_by_their_start() -> None:
+    settings = """
+notAllowed:
+- {name: second, start: 2026-11-21T15:00, end: 2026-11-21T16:00, nodeSelector: {agentpool: np}}
+- {name: first, start: 2026-11-21T13:00, end: 2026-11-21T14:00, nodeSelector: {agentpool: batch}}
+"""
+    nodes = (case("a", CaseSchedule(NOW)), case("b", CaseSchedule(NOW + HOUR)))
+    shown = ahead(*nodes, settings=settings, batch=["b"])
+    lines = chart(shown.cases, shown.calendars, shown.until, Look(NOW, ZoneInfo("UTC"), 80, "~"), ASCII)
+
+    assert [line.text.split()[3] for line in lines[-2:]] == ["first", "second"]
+
+
 def test_windows_and_freezes_are_drawn_once_for_all_nodes_of_a_calendar() -> None:
     settings = """
 windows: [{name: day, start: "13:00", end: "16:00"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from rich.cells import cell_len
@@ -126,6 +127,21 @@ def test_a_time_of_day_that_comes_twice_says_which_one_is_meant() -> None:
     shown = ahead(case("a", second), zone="Europe/Berlin", now=now, settings="")
 
     assert table_row("a", shown)[3] == "Sun 25 02:00 CET"
+
+
+def test_a_case_that_is_planned_needs_no_words() -> None:
+    planned = CaseSchedule(NOW + HOUR, because="1h before its latest start")
+    waiting = CaseSchedule(because="its date can't be read")
+    lines = texts(ahead(case("a", planned), case("b", waiting)))
+
+    assert "1h before" not in "\n".join(lines)
+    assert "          its date can't be read" in lines
+
+
+def test_a_moment_beyond_the_calendar_of_a_zone_never_comes() -> None:
+    shown = ahead(case("a", CaseSchedule(NOW, ends=datetime.max.replace(tzinfo=UTC))), zone="Asia/Kolkata")
+
+    assert table_row("a", shown)[5] == "never"
 
 
 def test_a_far_moment_has_its_month_and_a_very_far_one_its_year() -> None:

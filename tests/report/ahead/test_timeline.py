@@ -44,6 +44,13 @@ def test_the_change_of_the_clocks_is_found() -> None:
     assert Timeline(AUTUMN, HOUR, 20, BERLIN).clock_change() is None
 
 
+@pytest.mark.parametrize(("minutes", "begins"), [(0, "|Sat 24 "), (70, "|now |02:00"), (80, "    |02:00")])
+def test_the_first_column_says_now_where_there_is_room(minutes: int, begins: str) -> None:
+    line = Timeline(AUTUMN + timedelta(minutes=minutes), timedelta(minutes=10), 60, BERLIN)
+
+    assert line.axis().startswith(begins)
+
+
 def test_a_round_time_that_the_clocks_skip_has_no_label() -> None:
     zone = ZoneInfo("America/Havana")  # 00:00 is skipped
     line = Timeline(datetime(2026, 3, 8, 1, tzinfo=UTC), timedelta(minutes=30), 40, zone)
