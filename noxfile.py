@@ -102,9 +102,9 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure passes, drains, starts and cordons; `-- pass drain start wake arm readiness` for some."""
+    """Measure passes, drains, starts and cordons; `-- start ahead` for some of them."""
     modules = {"pass": "sweep", "drain": "drains"}
-    modules |= {name: name for name in ("start", "wake", "arm", "readiness")}
+    modules |= {name: name for name in ("start", "wake", "arm", "readiness", "ahead")}
     for name in session.posargs or ["pass", "drain", "start", "wake"]:
         session.run(PYTHON, "-m", f"tests.bench.{modules[name]}")
 

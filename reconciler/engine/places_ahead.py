@@ -36,6 +36,8 @@ class PlacesAhead:
         self._begins: list[datetime] = []
         self._ends: list[datetime] = []
         self._starts: list[datetime] = []
+        # Spans in which no place is free, as far as they were looked at; sorted, and apart from each other.
+        self._full: list[tuple[datetime, datetime]] = []
 
     def book(self, booking: Booking) -> None:
         """Add a booking; a node has one at most."""
@@ -49,6 +51,7 @@ class PlacesAhead:
     def cancel(self, node: str) -> Booking:
         """Remove and return the booking of a node; KeyError if it has none."""
         booking = self.bookings.pop(node)
+        self._full = [one for one in self._full if one[1] <= booking.begin or booking.end <= one[0]]
         del self._begins[bisect.bisect_left(self._begins, booking.begin)]
         del self._ends[bisect.bisect_left(self._ends, booking.end)]
         if booking.planned:
@@ -71,22 +74,34 @@ class PlacesAhead:
 
         It takes none from a start that is planned. None: there is no such moment.
         """
-        while moment <= last:
-            if self.held(moment) < self.places:
-                taken = self._last_full_start(moment, end(moment))
-                if taken is None:
-                    return moment
-                moment = taken
-            later = self._next_end(moment)
-            if later is None:
+        while True:
+            found = self._next_free(moment)
+            if found is None or last < found:
                 return None
-            moment = later
-        return None
+            taken = self._last_full_start(found, end(found))
+            if taken is None:
+                return found
+            moment = taken
 
-    def _next_end(self, moment: datetime) -> datetime | None:
-        """Return when the next booking ends after a moment, None if none does for as long as is known."""
-        index = bisect.bisect_right(self._ends, moment)
-        return None if index == len(self._ends) or self._ends[index] == FOREVER else self._ends[index]
+    def _next_free(self, moment: datetime) -> datetime | None:
+        """Return the first moment from `moment` on at which a place is free, None if there is none.
+
+        What it passes is kept: the cases of a busy time all ask for the same moments.
+        """
+        begin, free = moment, moment
+        while self.held(free) >= self.places:
+            index = bisect.bisect_right(self._full, (free, FOREVER)) - 1
+            if index >= 0 and free < self._full[index][1]:
+                begin, free = min(begin, self._full[index][0]), self._full[index][1]
+                del self._full[index]
+            else:
+                after = bisect.bisect_right(self._ends, free)
+                free = self._ends[after] if after < len(self._ends) else FOREVER
+            if free == FOREVER:
+                break
+        if begin < free:
+            bisect.insort(self._full, (begin, free))
+        return free if free != FOREVER else None
 
     def bears(self, begin: datetime, end: datetime) -> bool:
         """Whether one more booking at this time takes no place from a start that is booked."""
