@@ -19,6 +19,7 @@ from reconciler.report.ahead.look import Look
 from reconciler.report.ahead.signs import BLOCKS, Signs
 from reconciler.report.ahead.table import NARROW, table
 from reconciler.report.values import unseen_line, unseen_value
+from reconciler.settings.schema import Mode
 
 _COUNTED = {
     Status.MISSED: "will be missed",
@@ -69,6 +70,8 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
     zone = ZoneInfo(ahead.plan.time_zone)
     now = format_local(ahead.plan.now.replace(second=0, microsecond=0), zone)
     yield f"{now}, mode {ahead.plan.mode}, the next {format_duration(ahead.until - ahead.plan.now)}"
+    if ahead.plan.mode == Mode.OBSERVE and ahead.cases:
+        yield "nothing of this starts in mode Observe; mode Enforce would start it"
     counted = Counter(one.status for one in ahead.cases)
     parts = [f"{counted[status]} {word}" for status, word in _COUNTED.items() if counted[status]]
     if parts:

@@ -49,10 +49,10 @@ def ahead(
     now: datetime = NOW,
     batch: Iterable[str] = (),
     unseen: tuple[Unseen, ...] = (),
-    notes: tuple[str, ...] = (),
+    mode: str = "Enforce",
 ) -> PlanAhead:
     """The look ahead of these nodes under these settings; those of `batch` are in that pool."""
-    plan = Plan(now, "Enforce", nodes, time_zone=zone, unseen=unseen, notes=notes)
+    plan = Plan(now, mode, nodes, time_zone=zone, unseen=unseen)
     labels = {node.node: {"agentpool": "batch" if node.node in batch else "np"} for node in nodes}
     chosen = builders.settings(f"timeZone: {zone}\n{settings}")
     return plan_ahead(plan, labels, chosen.calendar, now + until)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -106,6 +107,22 @@ def test_a_miss_after_the_end_is_said() -> None:
     shown = texts(ahead(case("a", CaseSchedule(NOW + 8 * DAY)), case("b", missed), settings=""), 200)
 
     assert shown[-1].startswith("2 later, the first on Sun 2026-11-29 12:00, 1 of them will be missed; ")
+
+
+def test_in_mode_observe_the_page_says_that_nothing_starts() -> None:
+    said = "nothing of this starts in mode Observe; mode Enforce would start it"
+    node = case("a", CaseSchedule(NOW))
+
+    assert said in texts(ahead(node, mode="Observe"))
+    assert said not in texts(ahead(node))
+    assert said not in texts(ahead(mode="Observe"))
+
+
+def test_notes_about_the_cluster_are_said() -> None:
+    shown = everything()
+    noted = replace(shown, plan=replace(shown.plan, notes=("imds: no node agent is installed",)))
+
+    assert "note: imds: no node agent is installed" in texts(noted)
 
 
 def test_what_could_not_be_seen_is_said() -> None:
