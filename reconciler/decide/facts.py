@@ -256,12 +256,14 @@ def _knows(told: CaseRecord, reason: str) -> bool:
 def _foretold(step: CaseStep, one: Seen, context: PassContext) -> Iterator[Notice]:
     """Yield the warning that the node will not be drained in time.
 
-    It is sent once for each cause. In mode Observe nothing is ours to miss.
+    It is sent once for each cause. In mode Observe nothing is ours to miss. What the platform has started is
+    no forecast: if pods are on the node, it is missed, and `_warnings` says so.
     """
     planned = step.schedule
     if planned is None or not planned.missed or step.begun or context.settings.mode is Mode.OBSERVE:
         return
-    if any(judged.times is not None for judged in cases.not_dismissed(one.case, one.judged)):
+    ahead = (judged for judged in cases.not_dismissed(one.case, one.judged) if not judged.event.started)
+    if any(judged.times is not None for judged in ahead):
         message = f"the node will not be drained in time: {planned.because}"
         yield Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=planned.cause)
 

@@ -102,6 +102,16 @@ def test_a_start_is_recorded_once_and_then_nothing_is_written() -> None:
     assert scene.api.writes == writes
 
 
+def test_what_the_platform_has_started_is_missed_and_no_forecast() -> None:
+    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    say(scene, begun())
+    look(scene)
+    look(scene)
+
+    found = told(scene, "MaintenanceWillBeMissed", "MaintenanceMissed")
+    assert [one.notice.reason for one in found] == ["MaintenanceMissed"]
+
+
 def test_a_drain_that_a_killed_process_finished_has_begun() -> None:
     scene = history("budget: {maxUnavailable: 100%}")
     say(scene, announced(minutes_ahead=10))

@@ -59,7 +59,8 @@ def writes(scene: Scene) -> list[tuple[str, int]]:
 
 def test_an_object_follows_the_case_to_its_end_and_is_kept_for_a_while(viewed: Scene) -> None:
     scene = viewed
-    scene.set(f"{SHOW}history: 2d\nwindows: [{{name: night, start: '22:00', end: '05:00'}}]")
+    settings = f"{SHOW}history: 2d\nevents: {{Reboot: {{start: Early}}}}\n"
+    scene.set(f"{settings}windows: [{{name: night, start: '22:00', end: '05:00'}}]")
     scene.clock.set(scene.now.replace(hour=12, minute=0, second=0))
     node = scene.node()
     scene.workload("web", node)
@@ -67,7 +68,7 @@ def test_an_object_follows_the_case_to_its_end_and_is_kept_for_a_while(viewed: S
     scene.run()
     waiting = views(scene)
     table = kubectl(scene.controlplane, "get", "nodemaintenances")
-    scene.set(f"{SHOW}history: 2d")
+    scene.set(settings)
     scene.run()
     draining = states(scene)
     scene.finish()

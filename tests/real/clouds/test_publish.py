@@ -45,8 +45,9 @@ def patches(scene: Scene, before: int = 0) -> list[AuditEntry]:
 
 
 def test_a_case_goes_through_drainsafes_values_in_order_and_the_conditions_keep_up(scene: Scene) -> None:
+    settings = f"{BOTH}events: {{Reboot: {{start: Early}}}}\n"
     scene.set(
-        f"{BOTH}windows: [{{name: night, start: '22:00', end: '05:00'}}]\nbudget: {{maxUnavailable: 0}}"
+        f"{settings}windows: [{{name: night, start: '22:00', end: '05:00'}}]\nbudget: {{maxUnavailable: 0}}"
     )
     scene.clock.set(scene.now.replace(hour=12, minute=0))
     node = scene.node()
@@ -60,7 +61,7 @@ def test_a_case_goes_through_drainsafes_values_in_order_and_the_conditions_keep_
     scene.condition_silent(node)
     scene.run()
     seen.append((value(scene, node), true(scene, node)))
-    scene.set(f"{BOTH}budget: {{maxUnavailable: 1}}")
+    scene.set(f"{settings}budget: {{maxUnavailable: 1}}")
     scene.run()
     seen.append((value(scene, node), true(scene, node)))
     scene.finish()

@@ -128,7 +128,7 @@ def test_an_event_that_changes_its_id_and_its_time_is_the_case_going_on(scene: S
     scene.imds_tells(0, scene.event(0, minutes=10, event_id=ID))
     scene.finish()
 
-    later = scene.event(0, minutes=90, event_id=OTHER_ID)
+    later = scene.event(0, minutes=60, event_id=OTHER_ID)
     scene.imds_tells(0, later)
     scene.finish()
 
