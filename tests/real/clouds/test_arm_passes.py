@@ -11,7 +11,7 @@ import pytest
 from reconciler.clients.azure.arm import Arm
 from reconciler.clients.kubernetes.cluster import LEDGER
 from reconciler.run import rehearse
-from tests.real.passes.scene import MONDAY_NOON, Scene
+from tests.real.passes.scene import MONDAY_NOON, POOL, Scene
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.fill import Pool
@@ -120,6 +120,36 @@ def test_a_reboot_weeks_ahead_is_reported_with_both_windows_and_no_node_is_drain
     assert event["plan"]["offerEnd"] == event["notBefore"]
     assert "events.Redeploy.ahead" in event["because"]
     assert scene.is_untouched(node)
+
+
+def test_a_plan_of_days_waits_for_its_notice_only_where_a_condition_brings_one(
+    scene: Scene, azure: FakeArm
+) -> None:
+    scene.set("sources: {arm: {enabled: true}}\nbudget: {maxUnavailable: 2}")
+    azure.uniform(0, 1)
+    live = scene.node(0)
+    deaf = POOL.node(1, now=scene.now, images=1)
+    conditions = deaf["status"]["conditions"]
+    deaf["status"]["conditions"] = [one for one in conditions if one["type"] != "VMEventScheduled"]
+    dated = str(scene.api.create("nodes", deaf)["metadata"]["name"])
+    for instance in range(2):
+        azure.plan(instance, soon(scene))
+
+    report = scene.run()
+
+    (event,) = report.node(live)["events"]
+    assert not event["asksForDrain"]
+    assert "its notice comes minutes before" in event["because"]
+    assert scene.is_untouched(live)
+    schedule = report.node(dated)["schedule"]
+    (event,) = report.node(dated)["events"]
+    assert schedule["latestStart"] == event["deadline"]
+    assert scene.cordoned(dated)
+
+    scene.condition_tells(live, "Redeploy")
+    scene.run()
+
+    assert scene.cordoned(live)
 
 
 def test_five_lists_an_interval_for_a_thousand_nodes_also_when_each_pass_is_a_process(
