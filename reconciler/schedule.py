@@ -39,8 +39,8 @@ class Case:
     windows, None if it may not. `date` is when its maintenance begins, None if that is unknown. `taken_down`
     is when the platform takes the node out of service, drained or not, None if it does not. `back` is when
     the node is expected back, None if that is `lasts` after its start, because the end depends on the start.
-    `short`: it was announced after its deadline. From `exempt_from` on it needs no place. `has_place`: the
-    node is out of service already.
+    From `too_late_from` on no drain begins, because the platform has begun. `short`: it was announced after
+    its deadline. From `exempt_from` on it needs no place. `has_place`: the node is out of service already.
     """
 
     node: str
@@ -55,6 +55,7 @@ class Case:
     date: datetime | None = None
     taken_down: datetime | None = None
     back: datetime | None = None
+    too_late_from: datetime | None = None
     short: bool = False
     exempt_from: datetime | None = None
     has_place: bool = False
@@ -335,7 +336,7 @@ class Scheduler:
         limit = self._placed[case.node].limit if case.node in self._placed else self._full_limit(case)
         if case.node in self._placed:
             self._take_back(case)
-        start = self._find(case, case.taken_down)
+        start = self._find(case, case.too_late_from)
         if case.times.deadline is None and not case.short:
             self._place(case, start)
             return

@@ -10,6 +10,7 @@ from functools import partial
 from reconciler.decide.acknowledging import acknowledgements
 from reconciler.decide.context import PassContext
 from reconciler.decide.draining import holds_slot
+from reconciler.decide.lasting import lasted
 from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_replacement
@@ -134,7 +135,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         ),
         ObjectChanges(signs=snapshot.ledger.published),
     )
-    progress.ledger = replace(progress.ledger, published=shown.signs)
+    lengths = lasted(snapshot.ledger.lasted, progress.plans, context.second)
+    progress.ledger = replace(progress.ledger, published=shown.signs, lasted=lengths)
     return Plan(
         now=now,
         mode=settings.mode.value,

@@ -122,16 +122,29 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
         kind=judged.event.kind,
         times=times,
         outlook=settings.calendar.outlook(now, node.labels),
-        lasts=settings.drain.timeout + settings.uncordon.settle,
+        lasts=_lasts(judged, context),
         lead=policy.lead_time if policy is not None else timedelta(),
         outside_from=_outside_from(waiting, node, context),
         date=_date(one, judged.event),
         taken_down=_taken_down(judged, now),
         back=_back(judged, one, context),
+        too_late_from=_too_late_from(judged, now),
         short=late or (at_once and times.deadline is None),
         exempt_from=min(exempt, default=None),
         has_place=node.name in places.holders,
     )
+
+
+def _lasts(judged: JudgedEvent, context: PassContext) -> timedelta:
+    """Return how long a case takes from its start; where we end it, as long as such cases took before."""
+    usual = context.settings.drain.timeout + context.settings.uncordon.settle
+    if _we_end(judged, context.now):
+        return context.snapshot.ledger.lasted.get(judged.event.kind, usual)
+    return usual
+
+
+def _we_end(judged: JudgedEvent, now: datetime) -> bool:
+    return judged.acknowledges or judged.replaces or is_taken(judged.event, now)
 
 
 def _first(judged: JudgedEvent, times: StartTimes) -> tuple[datetime, int]:
@@ -171,8 +184,13 @@ def _outside_from(
 
 def _taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
     """Return when the platform takes the node out of service for a while, None if it does not."""
+    return _too_late_from(judged, now) if judged.event.kind in _GOES_DOWN else None
+
+
+def _too_late_from(judged: JudgedEvent, now: datetime) -> datetime | None:
+    """Return when the platform begins, and a drain comes too late; None for what it does not do itself."""
     event = judged.event
-    if event.kind not in _GOES_DOWN or not reports_start(cases.known(event)):
+    if not reports_start(cases.known(event)):
         return None
     return event.not_before if event.not_before is not None and event.not_before > now else None
 
@@ -180,7 +198,7 @@ def _taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
 def _back(judged: JudgedEvent, one: Seen, context: PassContext) -> datetime | None:
     """Return when the maintenance of a node is expected to be over; None: a while after its drain starts."""
     event, date = judged.event, _date(one, judged.event)
-    if judged.acknowledges or judged.replaces or is_taken(event, context.now) or date is None:
+    if _we_end(judged, context.now) or date is None:
         return None
     lasts = event.duration if event.duration is not None else context.settings.drain.timeout
     if event.kind in (Kind.PREEMPT, Kind.TERMINATE):

@@ -6,6 +6,7 @@ long before it (law 15), because a node that stands empty serves nobody, and its
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.calendar.outlook import ANY_TIME, Outlook
@@ -29,15 +30,15 @@ def start_times(
     at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
     if event.started or event.date_unreadable or deadline <= outlook.now:
         return StartTimes(EARLIEST, deadline, deadline)
-    latest, windows, never = (deadline, "", "") if at_once else _latest(deadline, policy, outlook)
+    times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
     # A plan weeks ahead is no news that leaves no time.
     on_sight = at_once and event.plan is None
     if on_sight or taken or policy.start is Start.EARLY or (policy.start is None and _we_decide(policy)):
-        return StartTimes(EARLIEST, latest, deadline, windows, never)
-    if latest is None:
+        return times
+    if times.latest is None:
         # No start is in time. The calendar alone says when it may start.
-        return StartTimes(deadline, None, deadline, windows, never)
-    return StartTimes(shifted(latest, -_ahead(event, policy)), latest, deadline, windows, never)
+        return replace(times, earliest=deadline)
+    return replace(times, earliest=shifted(times.latest, -_ahead(event, policy)))
 
 
 def _we_decide(policy: EventPolicy) -> bool:
@@ -52,14 +53,24 @@ def _ahead(event: MaintenanceEvent, policy: EventPolicy) -> timedelta:
     return max(event.plan.ahead - policy.lead_time, timedelta())
 
 
-def _latest(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> tuple[datetime | None, str, str]:
-    """Return the latest start, the windows that it uses, and why there is none in time."""
+def _in_windows(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> StartTimes:
+    """Return the latest start that windows and freezes allow, and why there is none in time."""
     found = outlook.last_start(deadline, policy.lead_time)
     if found is not None:
         latest, opening = found
-        return latest, "" if opening.window == ANY_TIME else opening.window, ""
+        return StartTimes(EARLIEST, latest, deadline, "" if opening.window == ANY_TIME else opening.window)
     if policy.outside_window is OutsideWindow.NEVER:
-        return None, "", f"no window opens before {to_text(deadline)}, and outsideWindow is Never"
+        never = f"no window opens before {to_text(deadline)}, and outsideWindow is Never"
+        return StartTimes(
+            EARLIEST, None, deadline, never=never, remedy="a window before it, or outsideWindow: AtDeadline,"
+        )
     if outlook.unfrozen(deadline) != deadline:
-        return None, "", f"an absolute freeze covers the deadline {to_text(deadline)}"
-    return deadline, "", ""
+        never = f"an absolute freeze covers the deadline {to_text(deadline)}"
+        return StartTimes(
+            EARLIEST,
+            None,
+            deadline,
+            never=never,
+            remedy="a freeze that is not absolute, or leaves a gap before,",
+        )
+    return StartTimes(EARLIEST, deadline, deadline)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.model.drains import DrainProgress
-from reconciler.model.event import Reading
+from reconciler.model.event import Kind, Reading
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node
 from reconciler.model.own_times import OwnTimes
@@ -71,7 +71,8 @@ class Ledger:
     `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
     next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
     replacements may still be missing. `published` are the signs of publishers that may have objects, which
-    are deleted once the settings no longer name the sign. `unread` says why the last start can't be read,
+    are deleted once the settings no longer name the sign. `lasted` is how long cases that we ended took from
+    the start of the drain, by the kind of their event. `unread` says why the last start can't be read,
     empty where it can. `ahead` is a last start in the future as it was read: a write replaces it, though a
     last start never moves back otherwise.
     """
@@ -80,6 +81,7 @@ class Ledger:
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
     published: tuple[str, ...] = ()
+    lasted: Mapping[Kind, timedelta] = field(default_factory=dict)
     unread: str = ""
     ahead: datetime | None = None
 

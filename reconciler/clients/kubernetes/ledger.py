@@ -7,12 +7,14 @@ warning. The last start keeps the spacing between drains, so the ledger says if 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.clients.kubernetes import replaced_memory
 from reconciler.errors import SourceError
 from reconciler.model import limits
+from reconciler.model.event import Kind
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.polling import AnyMemory, Memory
 from reconciler.model.snapshot import Ledger
@@ -24,6 +26,8 @@ LAST_START = "lastStart"
 _LONGEST = 200
 REPLACED = "replaced"
 PUBLISHED = "published"
+LASTED = "lasted"
+_SECOND = timedelta(seconds=1)
 _MOST_SIGNS = 10
 
 
@@ -36,6 +40,7 @@ def from_data(data: Mapping[str, str]) -> Ledger:
         memories=_memories(data),
         replaced=replaced_memory.load(data.get(REPLACED)),
         published=_signs(data.get(PUBLISHED, "")),
+        lasted=_lasted(data.get(LASTED, "")),
     )
 
 
@@ -47,6 +52,7 @@ def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
         **memories,
         REPLACED: replaced_memory.dump(ledger.replaced),
         PUBLISHED: ",".join(ledger.published),
+        LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(ledger.lasted.items())),
     }
     if ledger.unread:
         # What can't be read is replaced by a start only.
@@ -65,6 +71,16 @@ def _signs(text: str) -> tuple[str, ...]:
     """Return the names in a text such as `nodemaintenances`; a name that no publisher has does nothing."""
     names = limits.text(text, _LONGEST).split(",")[:_MOST_SIGNS]
     return tuple(sorted({name for name in names if name}))
+
+
+def _lasted(text: str) -> dict[Kind, timedelta]:
+    """Return the lengths in a text such as `Reboot=1260` (seconds); what can't be read is left out."""
+    found: dict[Kind, timedelta] = {}
+    for part in limits.text(text, _LONGEST).split(","):
+        name, _, seconds = part.partition("=")
+        if name in set(Kind) and re.fullmatch(r"[0-9]{1,6}", seconds):
+            found[Kind(name)] = timedelta(seconds=int(seconds))
+    return found
 
 
 def _memories(data: Mapping[str, str]) -> dict[str, AnyMemory]:
