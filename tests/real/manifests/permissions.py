@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 import yaml
@@ -39,7 +41,12 @@ class Grant:
 
 
 def built(folder: str) -> list[Object]:
-    """What kustomize makes of a folder."""
+    """What kustomize makes of a folder; the caller may change it."""
+    return deepcopy(_built(folder))
+
+
+@cache
+def _built(folder: str) -> list[Object]:
     program = shutil.which("kubectl")
     if program is None:
         pytest.skip("no kubectl on the path to build the manifests with")
