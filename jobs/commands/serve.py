@@ -21,7 +21,7 @@ from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.settings_file import Look, SettingsFile
 from jobs.runtime.settings_warning import SettingsWarning, warn_of_no_settings
-from jobs.runtime.signals import ended_by_signals
+from jobs.runtime.signals import ended_by_signals, wait_until_set
 from jobs.runtime.supervised import Ending
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from jobs.runtime.yields import Yields
@@ -108,7 +108,7 @@ def _serve(
             open_things.enter_context(health)
             PassLog.write(LogEvent.LISTENING, address="{}:{}".format(*health.address))
         open_things.enter_context(server)
-        ending.stop.wait()
+        wait_until_set(ending.stop)
         PassLog.write(LogEvent.ENDING)
     if ending.error is not None:
         # Kubernetes starts the process again: a repetition inside it would not help.

@@ -7,6 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+LOOK_EVERY = 1.0
+"""Seconds between two looks of a main thread that waits for a signal."""
+
 
 @contextmanager
 def ended_by_signals(stop: threading.Event) -> Iterator[None]:
@@ -21,3 +24,13 @@ def ended_by_signals(stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def wait_until_set(stop: threading.Event) -> None:
+    """Return once the event is set; for the main thread, which runs the handlers of signals.
+
+    The kernel may give a signal to another thread. That does not wake the main thread, so it looks again
+    every second.
+    """
+    while not stop.wait(LOOK_EVERY):
+        pass

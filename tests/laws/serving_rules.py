@@ -30,6 +30,14 @@ _SOURCE_TEST = "tests/jobs/test_settings_source.py"
 SERVING_RULES = (
     Mutant(
         0,
+        "a signal ends the wait of the main thread, whichever thread gets it",
+        "jobs/runtime/signals.py",
+        "while not stop.wait(LOOK_EVERY):",
+        "while not stop.wait():",
+        "tests/jobs/test_signals.py",
+    ),
+    Mutant(
+        0,
         "a start without settings writes an Event",
         "jobs/commands/serve.py",
         "        warn_of_no_settings(error, target)\n",

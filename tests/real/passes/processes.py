@@ -119,8 +119,15 @@ class Running:
         self.process.send_signal(number)
 
     def wait(self, seconds: float = 120) -> Done:
-        """Wait for its end."""
-        code = self.process.wait(seconds)
+        """Wait for its end; AssertionError with what each of its threads does if it goes on."""
+        try:
+            code = self.process.wait(seconds)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            self.signal(signal.SIGABRT)
+            self.process.wait(10)
+            self._readers[-1].join(10)
+            msg = f"it still ran after {seconds:g} s: {self.everything()}"
+            raise AssertionError(msg) from None
         for reader in self._readers:
             reader.join(10)
         return Done(code, "".join(self._lines["out"]), "".join(self._lines["err"]))
