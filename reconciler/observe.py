@@ -317,7 +317,8 @@ def _poll(
                 if client is not None and scopes:
                     listings = _ask(client, source.name, scopes)
                     notes.update(f"{source.name}: {one.note}" for one in listings if one.note)
-                    memory = source.remembered(memory, listings, managed, every, now)
+                    # For every node: one that is managed again soon has the events that it had before.
+                    memory = source.remembered(memory, listings, nodes, every, now)
             return memory
 
         memories[source.name], found = guarded(f"{source.name} is not queried", polled, memory)

@@ -180,7 +180,8 @@ class PolledSource(Source, Generic[S, F]):
     ) -> Memory[S, F]:
         """Return the memory with these answers; without any, the same memory.
 
-        Scopes without a managed node are removed, and so are VMs that are no managed nodes.
+        `nodes` are those of the cluster, managed or not. Scopes without a node are removed, and so are VMs
+        that are no nodes.
         """
         if not listings:
             return memory
@@ -190,7 +191,10 @@ class PolledSource(Source, Generic[S, F]):
         not_before = now + patience if patience else None
         fresh = {one.scope: one for one in listings}
         answers = []
-        for scope, names in sorted(self._largest(nodes).items(), key=lambda pair: pair[0]):
+        found = self.scopes(nodes)
+        # Those that were asked now, then those with the most nodes.
+        order = sorted(found, key=lambda scope: (scope not in fresh, -len(found[scope])))
+        for scope, names in sorted((scope, found[scope]) for scope in order[: self.most]):
             before, listing = memory.of(scope), fresh.get(scope)
             answer = before
             if listing is not None:

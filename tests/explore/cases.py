@@ -62,6 +62,10 @@ class Cases:
         self._ignored.setdefault(node.uid, set()).update(_kind(one) for one in told)
         self.ends(node)
 
+    def ignores(self, node: Node, kind: Kind) -> bool:
+        """Whether the program may ignore events of this kind on a node, because a person uncordoned it."""
+        return _alike(kind) in self._ignored.get(node.uid, ())
+
     def clock_changed(self) -> None:
         """Note that no time until now can be compared with a time after it."""
         self._quiet.clear()
@@ -81,6 +85,7 @@ class Cases:
             self._forget_ignored(node, policy)
             if node.uid in self._drained_for:
                 self._learns(node, policy)
+                self._forget_gone(node, policy)
                 if self._is_busy(node, policy):
                     self._busy.add(node.uid)
                     self._quiet.pop(node.uid, None)
@@ -102,6 +107,17 @@ class Cases:
             # For a plan weeks ahead only if there is nothing else: it may ask for nothing yet.
             and (current(one, self._world) or alone)
         }
+
+    def _forget_gone(self, node: Node, policy: Settings) -> None:
+        """Forget an event once every source that told it could be read, and has it no more.
+
+        What these sources say later is about other events.
+        """
+        mine, channels = self._drained_for[node.uid], list(self._truth.channels(node, policy))
+        there = {one.what for channel in channels for one in (*channel.told, *channel.hidden)}
+        silent = {channel.source for channel in channels if not channel.readable}
+        waited = {one.what for one in mine if one.source in silent}
+        self._drained_for[node.uid] = {one for one in mine if one.what in there | waited}
 
     def _forget_ignored(self, node: Node, policy: Settings) -> None:
         ignored = self._ignored.get(node.uid)
@@ -172,5 +188,9 @@ class Cases:
 
 
 def _kind(told: Told) -> Kind:
+    return _alike(told.kind)
+
+
+def _alike(kind: Kind) -> Kind:
     """Return the kind, one for both pauses: a Freeze may be a live migration."""
-    return Kind.FREEZE if told.kind.is_pause else told.kind
+    return Kind.FREEZE if kind.is_pause else kind

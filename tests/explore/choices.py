@@ -83,8 +83,9 @@ LINES = tuple(line for lines in SETTINGS.values() for line in lines)
 NODES = (1, 2, 3, 4, 5)
 CLOUDS = ("azure", "azure", "azure", "aws")
 PROVIDERS = ("", "", "", "openshift", "aks", "karpenter")
-PODS = ("scratch", "bare", "budget", "slow")
-"""Pods besides the Deployment: with an emptyDir, without a controller, under a tight budget, slow to end."""
+PODS = ("scratch", "bare", "budget", "slow", "tenant")
+"""Pods besides the Deployment: with an emptyDir, without a controller, under a tight budget, slow to end, and
+those of a tenant who wants to stop drains."""
 
 WAITS = (0, 0, 0, 1, 1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 600, 600, 1440)
 """Minutes."""

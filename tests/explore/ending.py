@@ -38,6 +38,7 @@ def end(play: Play) -> None:
         play.world.machines.out_of_order = ""
     if "budget" in play.scene.pods:
         play.tighten(3)
+    play.blocks(on=False)
     for name in sorted(cluster.nodes):
         _let_go(play, name)
     if play.settings.mode.value == "Observe":

@@ -37,6 +37,9 @@ _KINDS = (*_BEFORE, "kill before", "kill after", "lost answer")
 _WRITES = tuple(f"{kind} at {number}" for number in (1, 2, 3, 5) for kind in _KINDS)
 _READS = ("nodes", "pods", "agents", "remediator", "ledger", "namespaces", "maintenances", "node", "budgets")
 
+_NEEDED = ("nodes", "ledger")
+"""What no pass can go on without; anything else harms what it is about."""
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -62,6 +65,8 @@ class Faults:
         """Whether the process that runs is the one that has lost its lock."""
         self.struck = False
         """Whether a fault has happened since the pass began."""
+        self.ends_pass = False
+        """Whether a read has failed without which no pass can go on."""
         world.api.before_write = self._before_write
         world.api.after_write = self._after_write
         world.api.before_read = self._before_read
@@ -87,7 +92,7 @@ class Faults:
 
     def begin(self) -> None:
         """Begin a pass."""
-        self.struck = False
+        self.struck = self.ends_pass = False
         if not self.one_pass:
             self.escapes = None
 
@@ -133,6 +138,7 @@ class Faults:
         if not self._off and self._blind[call.what] > 0:
             self._blind[call.what] -= 1
             self.struck = True
+            self.ends_pass = call.what in _NEEDED
             raise Unreachable(f"{call.what}: no answer")
 
 

@@ -33,6 +33,10 @@ STORIES: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
     (("request", ("Reboot id CHG-1",)), ("request", ("Reboot id CHG-2", "Freeze")), ("withdraw", ("",))),
     (("arm plan", ("in 60", "in 20160")), ("request", ("Redeploy",)), ("withdraw", ("",))),
     (("ec2 event", ("instance-reboot in 60", "instance-stop in 60")), _CLOUD_AWAY, ("cloud", ("",))),
+    (("settings", ("budget: {maxUnavailable: 0}",)), ("vm event", _BY_BOTH)),
+    (("pod budget", ("0",)), ("vm event", _BY_BOTH)),
+    (("watches", ("lost", "mixed")), ("request", ("Reboot", "Redeploy"))),
+    (("tenant", ("budget",)), ("vm event", _BY_BOTH)),
     (("kernel deadlock", ("True",)), ("kernel deadlock", ("Unknown", "False"))),
 )
 """Moves on one node that follow each other: what makes a case, and what may make it end too early."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.model.event import Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.plan import NodePlan, NodeWrite, Plan
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import NodePlan, NodeWrite, Notice, Plan
 from reconciler.model.record import Record
 from reconciler.model.record_text import record_of
 from reconciler.settings.schema import Settings
@@ -18,7 +20,9 @@ from reconciler.simulation.world import World
 from tests.explore.broken import Broken
 from tests.explore.cases import Cases
 from tests.explore.shown import Shown
+from tests.explore.strikes import Strikes
 from tests.explore.truth import Truth
+from tests.explore.waits import Waits
 from tests.laws import checked
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
@@ -39,7 +43,6 @@ class Laws:
     def __init__(self, world: World, truth: Truth, policy: Settings) -> None:
         """Watch this world from its beginning, under these settings."""
         self.world = world
-        self.policy = policy
         self.by_hand = False
         """Whether a person writes, not a pass."""
         self.stale = False
@@ -47,12 +50,24 @@ class Laws:
         self.checked: Counter[str] = Counter()
         self.cases = Cases(world, truth, self.checked)
         self._shown = Shown(world, truth, self.checked)
+        self._waits = Waits(world, self.checked)
+        self.strikes = Strikes(world, truth, self.checked, self._excused)
+        self.under(policy)
         self.ours: set[str] = set()
         self.foreign: set[str] = set()
         self.unclear: set[str] = set()
         self.opened: dict[str, datetime] = {}
         self._requests = 0
         self._at_once = (world.now, 0)
+        self._written: set[str] = set()
+        """The nodes that the pass which runs has asked to write."""
+
+    def _excused(self, node: Node, kind: Kind) -> bool:
+        return node.uid in self.unclear or self.cases.ignores(node, kind)
+
+    def under(self, policy: Settings) -> None:
+        """Note the settings in force."""
+        self.policy = self.strikes.policy = policy
 
     # What hands do, as far as laws depend on it.
 
@@ -70,10 +85,12 @@ class Laws:
         self.foreign.discard(node.uid)
         self.opened[node.name] = self.world.now
         self.cases.opened_by_hand(node, self.policy)
+        self.strikes.forget(node.uid)
 
     def record_lost(self, node: Node) -> None:
         """Note that nobody can say any more whose cordon it is: it counts as somebody else's."""
         self.cases.ends(node)
+        self.strikes.forget(node.uid)
         if node.unschedulable and node.uid in self.ours:
             self.ours.discard(node.uid)
             self.foreign.add(node.uid)
@@ -82,9 +99,14 @@ class Laws:
 
     def wrote(self, write: Call) -> None:
         """Check a write of the program that has taken effect."""
-        if not isinstance(write.content, NodeWrite):
+        node = self.world.cluster.nodes.get(write.node)
+        if isinstance(write.content, Notice) and node is not None:
+            self.strikes.told(node.uid, write.content)
+        if not isinstance(write.content, NodeWrite) or node is None:
             return
-        patch, node = write.content, self.world.cluster.nodes[write.node]
+        patch = write.content
+        if self.by_hand:
+            self.strikes.forget(node.uid)
         if patch.unschedulable is True:
             self.ours.add(patch.uid)
             if not self.by_hand:
@@ -102,6 +124,8 @@ class Laws:
 
     def asked(self, write: Call) -> None:
         """Check a write before it is done: an uncordon, and that no request about a pod comes endlessly."""
+        if isinstance(write.content, NodeWrite):
+            self._written.add(write.node)
         patch, node = write.content, self.world.cluster.nodes.get(write.node)
         uid = patch.uid if isinstance(patch, NodeWrite) and patch.unschedulable is False else None
         if node is not None and node.uid == uid and not self.stale:
@@ -130,13 +154,17 @@ class Laws:
 
     def begin(self, policy: Settings, *, stale: bool) -> None:
         """Note that a pass begins that acts under these settings; a `stale` one sees old nodes."""
-        self.policy, self.stale = policy, stale
+        self.under(policy)
+        self.stale = stale
+        self._written.clear()
         if not stale:
             self.cases.looks(policy)
 
-    def planned(self, plan: Plan, policy: Settings) -> None:
+    def planned(self, plan: Plan, outcomes: Iterable[Outcome], policy: Settings) -> None:
         """Check a plan that was carried out, against the nodes that the pass read."""
         listed = {node.name: node for node in self.world.api.listed}
+        self.strikes.planned(plan.nodes)
+        self._carried_out(plan, outcomes)
         self._starts(plan, listed, policy)
         for one in plan.nodes:
             for hold in one.holds:
@@ -148,6 +176,20 @@ class Laws:
         for note in plan.notes:
             if note.startswith("internal error"):
                 raise Broken("16", note)
+
+    def _carried_out(self, plan: Plan, outcomes: Iterable[Outcome]) -> None:
+        """Law 13: what fails for one node keeps nothing from the others."""
+        failed = {one.node for one in outcomes if one.result not in (Result.DONE, Result.RUNNING)}
+        if "" in failed:
+            # Without the ledger, no drain may begin and no machine may go.
+            return
+        self.checked["13"] += bool(failed)
+        for one in plan.nodes:
+            if one.todo.write is not None and one.node not in self._written:
+                raise Broken("13", f"{one.node} is not written, after {sorted(failed)} failed")
+            order = one.todo.drain
+            if order is not None and one.node not in failed and one.node not in self.world.drainer.orders:
+                raise Broken("13", f"{one.node} is not drained, after {sorted(failed)} failed")
 
     def _starts(self, plan: Plan, listed: dict[str, Node], policy: Settings) -> None:
         """Laws 3 and 4, as in their properties."""
@@ -199,6 +241,8 @@ class Laws:
         """Check the state after passes that act and have nothing more to do."""
         self.cases.rests(policy)
         self._shown.rests(policy)
+        self.strikes.rests()
+        self._waits.rests(policy)
         self.checked["12"] += 1
         wrong = checked.wrongly_acknowledged(self.world.cluster, policy, self.world.now)
         if wrong:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reconciler import decide
+from reconciler import act, decide
+from reconciler.decide import facts
+from reconciler.drainer.one import NodeDrain
 from reconciler.engine import budget, case, situation
+from reconciler.model import case_outcome
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.pod import PodDisruptionBudget
 from tests.explore import exploring
 from tests.explore.exploring import Sum, as_test, broken_law, explore, smallest
 from tests.explore.generator import draw
@@ -98,6 +104,69 @@ def test_an_uncordon_while_the_event_is_reported_is_found(monkeypatch: pytest.Mo
     monkeypatch.setattr(case, "view", gone)
 
     assert broken_law(WITHDRAWN) == "6"
+
+
+HELD = ("mode: Enforce", "budget: {maxUnavailable: 0}", "publish: [nodemaintenances]")
+STRUCK = History(Scene(1, settings=HELD), (Step("vm event", value="Reboot in 5 by both", then=60),))
+
+
+def test_a_missed_node_that_looks_green_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broken_law(STRUCK) == ""
+    monkeypatch.setattr(case_outcome, "struck_by", lambda _: None)
+
+    assert broken_law(STRUCK) == "missed"
+
+
+def test_a_missed_node_of_which_nobody_is_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "_warnings", lambda *_: iter(()))
+
+    assert broken_law(STRUCK) == "missed"
+
+
+LOST = History(
+    Scene(2, settings=ACTING), (Step("watches", value="lost"), Step("request", value="Reboot", then=60))
+)
+
+
+def test_a_drain_that_waits_for_a_lost_message_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broken_law(LOST) == ""
+    monkeypatch.setattr(NodeDrain, "_reread", lambda *_: iter(()))
+
+    assert broken_law(LOST) == "17"
+
+
+TENANT = History(
+    Scene(2, settings=ACTING, pods=("tenant",)),
+    (Step("tenant", value="budget"), Step("request", value="Reboot", then=60)),
+)
+
+
+def test_a_tenant_who_holds_the_pods_of_others_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broken_law(TENANT) == ""
+    monkeypatch.setattr(PodDisruptionBudget, "covers", lambda *_: True)
+
+    assert broken_law(TENANT) == "18"
+
+
+REFUSED = History(
+    Scene(2, settings=("mode: Enforce", "budget: {maxUnavailable: 100%}")),
+    (Step("fault", value="403 at 1"), Step("wide event", value="Reboot in 15 by both")),
+)
+
+
+def test_a_failed_write_that_keeps_others_from_theirs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_nodes = act._write_nodes
+
+    def ends(*seen: Any) -> Iterator[Outcome]:
+        for found in write_nodes(*seen):
+            yield found
+            if found.result is not Result.DONE:
+                return
+
+    assert broken_law(REFUSED) == ""
+    monkeypatch.setattr(act, "_write_nodes", ends)
+
+    assert broken_law(REFUSED) == "13"
 
 
 def test_a_broken_law_is_found_shrunk_and_printed_as_a_test(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,18 @@ def test_a_request_that_is_withdrawn_while_a_plan_of_its_kind_stays() -> None:
     )
 
 
+def test_a_node_that_is_managed_again_before_its_cloud_is_queried() -> None:
+    # Law 6: n1 is uncordoned while aws has Reboot.
+    holds(
+        Scene(2, cloud="aws", settings=(*ACTING, "sources: {aws: {enabled: true, every: 1h}}")),
+        (
+            Step("ec2 event", on=1, value="instance-reboot in 60", then=240),
+            Step("ignore", on=1, value="true", then=120),
+            Step("ignore", on=1, then=30),
+        ),
+    )
+
+
 def test_a_node_that_a_person_drains_and_uncordons_without_release() -> None:
     # Law calm: n0 still has its record, with the person's claim.
     holds(Scene(1, settings=ACTING), (Step("drain by hand", value="anna"), Step("uncordon")))

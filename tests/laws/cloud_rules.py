@@ -229,4 +229,12 @@ CLOUD_RULES = (
         "        stop.wait(",
         "tests/agent/test_agent.py",
     ),
+    Mutant(
+        5,
+        "a node that is managed again has the events that it had before",
+        "reconciler/observe.py",
+        "listings, nodes, every, now)",
+        "listings, managed, every, now)",
+        "tests/explore/test_found.py",
+    ),
 )
