@@ -34,6 +34,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
+from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger, Snapshot
 from reconciler.publishing.publisher import Fleet, ObjectChanges
@@ -165,6 +166,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
                 *expiries(seen),
                 *changes(snapshot.memories, now),
                 *_eased(progress.ledger, settings),
+                *_turns(progress),
                 *shown.moments,
             ),
             default=None,
@@ -223,6 +225,13 @@ def _spaced(ledger: Ledger, settings: Settings, now: datetime) -> tuple[Ledger, 
     if settings.budget.spacing <= timedelta():
         return ledger, (note,)
     return replace(ledger, last_start=now, unread=""), (f"{note}; budget.spacing counts from now",)
+
+
+def _turns(progress: Progress) -> Iterable[datetime]:
+    """Yield when a node that waits, and is out of service itself, needs a place of its own."""
+    eases_at, holders = progress.places.eases_at, progress.places.holders
+    waiting = (plan.node for plan in progress.plans if plan.after is State.REQUIRED)
+    return () if eases_at is None or holders.keys().isdisjoint(waiting) else (eases_at,)
 
 
 def _eased(ledger: Ledger, settings: Settings) -> Iterable[datetime]:

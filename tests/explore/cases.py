@@ -14,7 +14,7 @@ from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
-from tests.explore.truth import CONDITION, Channel, Told, Truth, asks, current
+from tests.explore.truth import CONDITION, Channel, Told, Truth, asks, is_due, is_plan
 
 _TOLERANCE = timedelta(seconds=1)
 """A record keeps whole seconds."""
@@ -41,7 +41,7 @@ class Cases:
         self.ends(node)
         self._drained_for[node.uid] = set()
         if known:
-            self._learns(node, policy)
+            self._learns(node, policy, begins=True)
 
     def adopts(self, node: Node) -> None:
         """Note that the program takes over the cordon of another tool."""
@@ -84,7 +84,7 @@ class Cases:
         for node in self._looked_at(policy):
             self._forget_ignored(node, policy)
             if node.uid in self._drained_for:
-                self._learns(node, policy)
+                self._learns(node, policy, begins=False)
                 self._forget_gone(node, policy)
                 if self._is_busy(node, policy):
                     self._busy.add(node.uid)
@@ -93,19 +93,22 @@ class Cases:
     def _looked_at(self, policy: Settings) -> list[Node]:
         return [node for node in self._world.cluster.nodes.values() if policy.manages(node.labels)]
 
-    def _learns(self, node: Node, policy: Settings) -> None:
-        """Add the events for which the node is drained now."""
+    def _learns(self, node: Node, policy: Settings, *, begins: bool) -> None:
+        """Add the events for which the node is certainly drained now.
+
+        For one whose date is to come, this is so only if nothing else is reported when the node is cordoned.
+        """
         channels = list(self._truth.channels(node, policy))
         told = [one for channel in channels for one in channel.told]
-        alone = len(told) == 1 and not any(channel.strange for channel in channels)
+        strange = any(channel.strange for channel in channels)
+        alone = begins and not strange and len({(one.what, one.kind) for one in told}) == 1
         ignored = self._ignored.get(node.uid, ())
         self._drained_for[node.uid] |= {
             one
             for one in told
             if asks(one, node, policy, self._world)
             and _kind(one) not in ignored
-            # For a plan weeks ahead only if there is nothing else: it may ask for nothing yet.
-            and (current(one, self._world) or alone)
+            and (alone or (is_due(one, self._world) and not is_plan(one, self._world)))
         }
 
     def _forget_gone(self, node: Node, policy: Settings) -> None:
@@ -184,7 +187,7 @@ class Cases:
         )
 
     def _there(self, channel: Channel) -> list[Told]:
-        return [one for one in (*channel.told, *channel.hidden) if current(one, self._world)]
+        return [one for one in (*channel.told, *channel.hidden) if not is_plan(one, self._world)]
 
 
 def _kind(told: Told) -> Kind:

@@ -47,7 +47,7 @@ class Strikes:
         self._excused = excused
         self._world = world
         self._truth = truth
-        self._checked = counts
+        self._counts = counts
         self._fresh: dict[str, _Strike] = {}
         self._missed: dict[str, set[str]] = {}
         self._open: set[str] = set()
@@ -105,7 +105,7 @@ class Strikes:
         for uid, strike in self._fresh.items():
             # A process that looked too late may have found the node empty.
             if strike.at == self._world.now and strike.node in cluster.nodes:
-                self._checked["missed"] += 1
+                self._counts["missed"] += 1
                 if uid not in told:
                     raise Broken("missed", f"{strike.node} was met with pods on it, and nobody was told")
                 self._missed.setdefault(uid, set()).add(strike.event_id)
@@ -115,7 +115,7 @@ class Strikes:
         self._open &= going_on
         for one in (cluster.maintenances or {}).values():
             if one.finished is not None and not self._missed.get(one.uid, set()).isdisjoint(one.ids):
-                self._checked["missed"] += 1
+                self._counts["missed"] += 1
                 if one.state != Stage.MISSED:
                     raise Broken("missed", f"{one.name} is {one.state}, though pods were on {one.node}")
 
@@ -131,11 +131,12 @@ class Strikes:
             if one.ended is None or node is None or node.uid not in self._open:
                 continue
             found = outcome_of(one.ended)
-            self._checked["missed"] += 1
+            self._counts["missed"] += 1
             if found is not None and found.result.good:
                 raise Broken(
                     "missed", f"{one.node} was met with pods on it, and its case ends {found.result}"
                 )
+            self._open.discard(node.uid)
 
 
 def _has_case(node: Node) -> bool:

@@ -12,6 +12,7 @@ from reconciler.model.aws import InstanceEvent
 from reconciler.model.azure import Planned
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import HEARTBEAT
@@ -34,14 +35,14 @@ _KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNO
 class Told:
     """One event as one source tells it.
 
-    `what` distinguishes it from the source's other events. `starts` is set for a plan weeks ahead: until then
-    (UTC) it is no current event.
+    `what` distinguishes it from the source's other events. `date` is when it starts at the earliest (UTC),
+    None if nobody says. Before, it may be too early to drain a node for it.
     """
 
     source: str
     what: str
     kind: Kind
-    starts: datetime | None = None
+    date: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Truth:
         """Yield what Azure announces or has started for a VM, except what only others report."""
         for event in self._world.platform.reported(node.name):
             if event.reported_by is not but:
-                yield Told(source, event.event_id, event.kind)
+                yield Told(source, event.event_id, event.kind, event.not_before)
 
 
 def asks(told: Told, node: Node, policy: Settings, world: World) -> bool:
@@ -148,11 +149,14 @@ def asks(told: Told, node: Node, policy: Settings, world: World) -> bool:
     return policy.event_policy(told.kind, node.labels).drain
 
 
-def current(told: Told, world: World) -> bool:
-    """Return whether an event is no plan any more, by every clock."""
-    if told.source == "arm":
-        return False
-    return told.starts is None or told.starts <= min(world.now, world.ours.now())
+def is_due(told: Told, world: World) -> bool:
+    """Return whether the date of an event has come, by every clock."""
+    return told.date is None or told.date <= min(world.now, world.ours.now())
+
+
+def is_plan(told: Told, world: World) -> bool:
+    """Return whether an event is only planned: it does not keep a node out of service."""
+    return told.source == "arm" or (told.source == "aws" and not is_due(told, world))
 
 
 def _published(text: str) -> set[str] | None:
@@ -167,11 +171,14 @@ def _request(node: Node) -> Channel:
     text = node.annotations.get(KEYS.request)
     if text is None:
         return Channel("request")
-    kind = _KINDS.get(str(json.loads(text)["kind"]).casefold())
+    document = json.loads(text)
+    kind = _KINDS.get(str(document["kind"]).casefold())
     if kind is None:
         # Nobody knows what was meant, so nobody knows that the former request is withdrawn.
         return Channel("request", readable=False, strange=True)
-    return Channel("request", told=(Told("request", kind.value, kind),))
+    date = document.get("notBefore")
+    told = Told("request", f"{kind} {date or ''}", kind, from_text(date) if date else None)
+    return Channel("request", told=(told,))
 
 
 def _deadlock(node: Node) -> Channel:

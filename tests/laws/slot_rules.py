@@ -119,6 +119,13 @@ SLOT_RULES = (
     ),
     Mutant(
         8,
+        "the moment at which a lost node needs a place of its own is a moment of change",
+        "reconciler/decide/__init__.py",
+        "                *_turns(progress),\n",
+        "",
+    ),
+    Mutant(
+        8,
         "the moment at which a drain is stuck is a moment of change",
         _DRAINING,
         "min((at for at in (until, progress.stuck_at) if at), default=None)",

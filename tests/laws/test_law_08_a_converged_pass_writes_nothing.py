@@ -111,3 +111,11 @@ def test_the_moment_at_which_a_lost_node_gives_its_place_back_is_a_moment_of_cha
     history = History(world_of([waiting, lost]), builders.settings("budget: {maxUnavailable: 1}"))
 
     assert history.until_still().next_change == NOW + minutes(20)
+
+
+def test_the_moment_at_which_a_lost_node_that_waits_needs_a_place_of_its_own_is_a_moment_of_change() -> None:
+    asked = {REQUEST: builders.DRAIN_NOW}
+    lost = builders.node("a", annotations=asked, ready=False, ready_since=NOW - minutes(10))
+    policy = builders.settings('windows: [{name: night, start: "22:00", end: "23:00"}]')
+
+    assert History(world_of([lost]), policy).until_still().next_change == NOW + minutes(20)
