@@ -68,7 +68,8 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     waits = [one.lost_from for one in plan.events if one.asks]
-    waits += [plan.schedule.planned_start] if plan.schedule is not None else []
+    waits += [one.times.earliest for one in plan.events if one.times is not None]
+    waits += [plan.schedule.planned_start, plan.schedule.ends] if plan.schedule is not None else []
     return tuple(
         moment
         for moment in (*found, *(one for one in waits if one is not None and one > now))

@@ -219,8 +219,17 @@ def _expected_end(one: Seen, context: PassContext) -> datetime | None:
         for judged in one.judged
         if cases.covers(record, judged.event) and (end := _back(judged, one, context)) is not None
     ]
-    known = max(ends, default=now)
-    return known if known > now else shifted(now, settings.drain.timeout + settings.uncordon.settle)
+    since = record.drain.since if record.drain is not None else record.since
+    usual = settings.drain.timeout + settings.uncordon.settle
+    # An overdue node is expected a while later, in whole steps: the forecast changes at known moments only.
+    return _next_step(max(ends, default=since or now), usual, now)
+
+
+def _next_step(known: datetime, step: timedelta, now: datetime) -> datetime:
+    """Return `known` if it is after `now`, else the first whole number of steps later that is."""
+    if known > now or step <= timedelta():
+        return known
+    return shifted(known, ((now - known) // step + 1) * step)
 
 
 def _limits(
