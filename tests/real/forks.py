@@ -11,7 +11,6 @@ import gc
 import json
 import os
 import runpy
-import select
 import signal
 import socket
 import subprocess
@@ -36,20 +35,21 @@ class Fork:
         """Take the process id, and the pipe that reports the exit code."""
         self.pid = pid
         self.returncode: int | None = None
-        self._status = status
-        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        # One thread reads the pipe, because several may wait for the end.
+        threading.Thread(target=self._read, args=(status,), name=f"fork-{pid}", daemon=True).start()
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs; a signal is its negative number."""
-        return self._ended(0)
+        return self.returncode
 
     def wait(self, seconds: float) -> int:
         """Return the exit code once it has ended; TimeoutError if it goes on."""
-        code = self._ended(seconds)
-        if code is None:
+        self._ended.wait(seconds)
+        if self.returncode is None:
             msg = f"process {self.pid} still runs after {seconds:g} s"
             raise TimeoutError(msg)
-        return code
+        return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal, if it still runs."""
@@ -57,13 +57,10 @@ class Fork:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    def _ended(self, seconds: float) -> int | None:
-        if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
-            with self._lock:
-                if self.returncode is None:
-                    self.returncode = int(self._status.readline())
-                    self._status.close()
-        return self.returncode
+    def _read(self, status: IO[str]) -> None:
+        with status:
+            self.returncode = int(status.readline())
+        self._ended.set()
 
 
 class Forks:
