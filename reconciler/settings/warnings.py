@@ -120,6 +120,10 @@ def _budget(settings: Settings) -> Iterator[Warned]:
             " drained in time"
         )
         yield Warned("budget.spacing", message, "shorten it, or increase leadTime")
+    reserve, most = budget.reserve, budget.max_unavailable
+    if reserve.amount and reserve.percent == most.percent and reserve.amount >= most.amount:
+        message = f"is {reserve}, and budget.maxUnavailable is {most}: no planned drain ever starts"
+        yield Warned("budget.reserve", message, "keep fewer places than there are")
     if "exempt" in budget.model_fields_set:
         yield from _exempt(settings)
 

@@ -47,6 +47,11 @@ CASES = [
         "write 1 or more",
         id="no place at all",
     ),
+    pytest.param(
+        "budget: {maxUnavailable: 4, reserve: 4}",
+        "budget.reserve: is 4, and budget.maxUnavailable is 4: no planned drain ever starts; keep",
+        id="every place is kept",
+    ),
     pytest.param("budget: {maxUnavailable: 0%}", "budget.maxUnavailable: is 0%", id="no place in percent"),
     pytest.param("budget: {perPool: 0}", "budget.perPool: is 0: no drain ever", id="no place in a pool"),
     pytest.param("budget: {perZone: 0%}", "budget.perZone: is 0%: no drain ever", id="no place in a zone"),
