@@ -53,10 +53,10 @@ class Rate:
 RATES = (
     Rate("pause", Kind.FREEZE, 800, 15 * _MINUTE, 15 * _MINUTE, seconds=30),
     Rate("live migration", Kind.LIVE_MIGRATION, 400, 15 * _MINUTE, 15 * _MINUTE, seconds=10),
-    Rate("reboot of the host", Kind.REBOOT, 200, 15 * _MINUTE, 15 * _MINUTE),
+    Rate("reboot of the host", Kind.REBOOT, 260, 15 * _MINUTE, 15 * _MINUTE),
     Rate("repair", Kind.REDEPLOY, 120, 10 * _MINUTE, 10 * _MINUTE),
     Rate("predicted failure", Kind.REDEPLOY, 30, _DAY, 7 * _DAY),
-    Rate("planned reboot", Kind.REBOOT, 120, 14 * _DAY, 14 * _DAY, wave=12, apart=20 * _MINUTE),
+    Rate("planned reboot", Kind.REBOOT, 60, 14 * _DAY, 14 * _DAY, wave=12, apart=20 * _MINUTE),
     Rate("retirement", Kind.TERMINATE, 20, 14 * _DAY, 14 * _DAY),
     Rate("reclaimed spot VM", Kind.PREEMPT, 250, timedelta(seconds=30), timedelta(seconds=30), spot=True),
     Rate("failure", Kind.REDEPLOY, 60, timedelta(), timedelta()),
@@ -130,15 +130,15 @@ def _of_a_rate(
     """Yield so many events of one sort, which start in the span."""
     start, end = span
     seen: set[tuple[str, datetime]] = set()
+    by_zone: dict[str, list[FleetNode]] = {}
+    for one in fleet:
+        by_zone.setdefault(one.zone, []).append(one)
     for number in range(count):
         wave, place = divmod(number, rate.wave)
         purpose = (rate.name, wave) if rate.wave > 1 else (rate.name, number)
         first = start + (end - start) * draws.part(*purpose, "starts")
         starts = min(first + place * rate.apart, end).replace(second=0, microsecond=0)
-        there = fleet
-        if rate.wave > 1:
-            zone = draws.one_of(fleet, *purpose, "zone").zone
-            there = [node for node in fleet if node.zone == zone]
+        there = by_zone[draws.one_of(fleet, *purpose, "zone").zone] if rate.wave > 1 else fleet
         node = draws.one_of(there, rate.name, number, "node").name
         if starts < start or (node, starts) in seen:
             continue

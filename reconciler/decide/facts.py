@@ -163,7 +163,7 @@ def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> Pl
 
 
 def _survey(events: Iterable[KnownEvent], one: Seen, context: PassContext) -> Survey | None:
-    if context.snapshot.problems.namespaces:
+    if context.snapshot.problems.namespaces or one.node.name not in context.snapshot.pods:
         return None
     return pods_left(one.node, drain_options(events, context.settings, one.node.labels), context)
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from reconciler.errors import RecordUnreadable
@@ -48,7 +49,8 @@ def record_of(node: Node, prefix: str) -> Record | Unreadable | None:
     if text is None:
         return None
     try:
-        return from_annotation(text, node.uid)
+        read = _kept if len(text) <= _SHORT else from_annotation
+        return read(text, node.uid)
     except RecordUnreadable as error:
         return Unreadable(str(error))
 
@@ -94,6 +96,12 @@ def from_annotation(text: str, uid: str) -> Record | None:
         return _version_1(document, uid) if version == 1 else _version_2(document, uid)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RecordUnreadable(limits.text(f"it can't be read: {error!r}")) from error
+
+
+_SHORT = 2048
+"""Characters of a record that is read once. The same text stays on a node for many passes."""
+
+_kept = lru_cache(maxsize=1024)(from_annotation)
 
 
 def _version_2(document: Mapping[str, Any], uid: str) -> Record:

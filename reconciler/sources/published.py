@@ -6,6 +6,8 @@ DaemonSet, an annotation is used, because the agent may run in another way.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from reconciler.errors import SourceError
 from reconciler.model.event import Answer, Reading
 from reconciler.model.keys import OwnKeys
@@ -20,6 +22,12 @@ _ABSENT = Reading(imds.SOURCE, Answer.UNKNOWN, because="no node agent is install
 _WINDOWS = Reading(
     imds.SOURCE, Answer.UNKNOWN, because="Windows nodes are not covered by the agent", installed=False
 )
+
+
+_SHORT = 2048
+"""Characters of an annotation that is read once. The same text stays on a node for many passes."""
+
+_kept = lru_cache(maxsize=1024)(imds.from_annotation)
 
 
 class PublishedEvents(Source):
@@ -64,7 +72,7 @@ def read(node: Node, prefix: str, agents: Agents) -> Reading:
     if text is None:
         return _NONE if agents.installed else _ABSENT
     try:
-        signals = imds.from_annotation(text)
+        signals = _kept(text) if len(text) <= _SHORT else imds.from_annotation(text)
     except SourceError as error:
         return Reading(imds.SOURCE, Answer.UNKNOWN, because=str(error))
     return Reading(imds.SOURCE, Answer.EVENT, signals) if signals else _NONE

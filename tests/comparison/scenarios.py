@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from reconciler.comparison.scenario import FleetNode, PlayedEvent, Scenario
 from reconciler.model.event import Kind
 from tests.support.builders import NOW, minutes
-from tests.support.strategies import one_of
 
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 HOURS = timedelta(hours=4)
@@ -35,32 +34,42 @@ def scenario(*events: PlayedEvent, nodes: tuple[FleetNode, ...] = (), hours: flo
     return Scenario(START, end, nodes or (node("a"), node("b")), events, "written down")
 
 
+_NAMES = ("a", "b", "c", "d")
+_names = st.sampled_from(_NAMES)
+_drains = st.sampled_from((0, 50, 240, 1300))
+_notices = st.sampled_from((0, 30, 600, 900, 4000))
+_delays = st.sampled_from((0, 0, 400))
+_kinds = st.sampled_from((Kind.REBOOT, Kind.REDEPLOY, Kind.PREEMPT, Kind.TERMINATE, Kind.FREEZE))
+_lengths = st.sampled_from((200, 600))
+_pauses = st.sampled_from((-1, 5))
+_rarely = st.sampled_from((False, False, False, True))
+
+
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     """Some nodes in two zones, and events of every sort on them, in any order and on top of each other."""
-    names = ("a", "b", "c", "d")
     nodes = tuple(
-        FleetNode(name, "np", str(number % 2), timedelta(seconds=draw(one_of((0, 50, 240, 1300)))))
-        for number, name in enumerate(names)
+        FleetNode(name, "np", str(number % 2), timedelta(seconds=draw(_drains)))
+        for number, name in enumerate(_NAMES)
     )
     events = []
     for number in range(draw(st.integers(1, 6))):
         at = NOW + timedelta(seconds=draw(st.integers(0, 7200)))
-        date = at + timedelta(seconds=draw(one_of((0, 30, 600, 900, 4000))))
-        begins = date + timedelta(seconds=draw(one_of((0, 0, 400))))
-        cancelled = draw(one_of((False, False, False, True))) and begins > at
+        date = at + timedelta(seconds=draw(_notices))
+        begins = date + timedelta(seconds=draw(_delays))
+        cancelled = draw(_rarely) and begins > at
         events.append(
             PlayedEvent(
                 f"EVENT-{number}",
-                draw(one_of(names)),
-                draw(one_of((Kind.REBOOT, Kind.REDEPLOY, Kind.PREEMPT, Kind.TERMINATE, Kind.FREEZE))),
+                draw(_names),
+                draw(_kinds),
                 at,
                 not_before=date,
                 starts=begins,
-                lasts=timedelta(seconds=draw(one_of((200, 600)))),
-                seconds=draw(one_of((-1, 5))),
+                lasts=timedelta(seconds=draw(_lengths)),
+                seconds=draw(_pauses),
                 cancelled=at + (begins - at) / 2 if cancelled else None,
-                by_request=draw(one_of((False, False, True))),
+                by_request=draw(_rarely),
             )
         )
     return Scenario(NOW, NOW + HOURS, nodes, tuple(events), "drawn")
