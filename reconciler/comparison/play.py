@@ -15,6 +15,8 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.notification import Notification
 from reconciler.model.outside import WritableOutside
+from reconciler.model.plan import Plan
+from reconciler.model.record import State
 from reconciler.run import run_pass
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.aks import no_event
@@ -63,6 +65,15 @@ def play(
     all nodes: neither changes the score.
     """
     return _Play(scenario, playable(settings), every, whole=whole).run()
+
+
+def _frees(plan: Plan) -> bool:
+    """Whether a pass gives up a place or a slot, which the next pass may give to another node."""
+    return any(
+        node.todo.stop_drain
+        or (node.before is State.IN_MAINTENANCE and node.after is not State.IN_MAINTENANCE)
+        for node in plan.nodes
+    )
 
 
 class _Silence:
@@ -118,8 +129,10 @@ class _Play:
             self._api.news = False
             plan, _ = run_pass(self._outside, self._settings, now)
             self._scorer.passed(plan)
-            if not self._api.news:
+            if not (self._api.news and _frees(plan)):
                 break
+        # What the passes have written themselves is no news.
+        self._api.news = False
         due = plan.next_change
         if due is not None and due <= now:
             due = now + _AT_LEAST

@@ -66,6 +66,15 @@ def test_a_percentage_is_of_all_nodes(limits: str) -> None:
     assert play(played, policy).fates == {Fate.IN_WINDOW: 2}
 
 
+def test_a_place_that_is_given_up_is_taken_at_once() -> None:
+    # a is uncordoned at 10:27, and the drain of b begins in the same moment.
+    policy = builders.settings("budget: {maxUnavailable: 1}\nevents: {Reboot: {start: Early}}")
+    score = play(scenario(event("A", 0, 15), event("B", 5, 180, on="b")), policy)
+
+    assert score.fates == {Fate.IN_WINDOW: 2}
+    assert (score.refused, score.waited) == (1, minutes(22))
+
+
 def test_a_drain_outside_of_the_window_is_counted_apart() -> None:
     policy = builders.settings("windows: [{start: '12:00', end: '13:00'}]")
     played = scenario(event("A", 0, 15), event("B", 5, 180, on="b"))

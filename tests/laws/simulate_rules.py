@@ -20,6 +20,14 @@ SIMULATE_RULES = (
     ),
     Mutant(
         0,
+        "a pass that gives up a place is followed by another one",
+        _PLAY,
+        "            if not (self._api.news and _frees(plan)):\n",
+        "            if True:\n",
+        _TEST,
+    ),
+    Mutant(
+        0,
         "a change of a node that is decided on is news",
         _PARTIAL,
         "if labels is not None and labels == before:",
