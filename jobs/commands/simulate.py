@@ -95,6 +95,9 @@ def command(
     now = datetime.now(UTC)
     named = [(str(one), settings_from(one, target, now)) for one in (config, against) if one is not None]
     scenario = _scenario(asked, named[0][1], now)
+    length = (scenario.end - scenario.start).days
+    if length > LONGEST:
+        raise click.UsageError(f"{length} days are too many; {LONGEST} can be played. Use --days")
     if len(scenario.events) > MOST_EVENTS:
         message = f"{len(scenario.events)} events are too many; {MOST_EVENTS} can be played. Use --days"
         raise click.UsageError(message)

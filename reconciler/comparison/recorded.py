@@ -44,7 +44,7 @@ def recorded(cases: Sequence[EndedCase], *, nodes: int, days: int | None, source
         end=last + _AFTER,
         nodes=filled(named, nodes, _DRAW),
         events=tuple(sorted(kept, key=lambda event: (event.at, event.id))),
-        source=f"{len(kept)} events of {source}",
+        source=f"from {source}",
         notes=tuple(_notes(cases, played, kept, named, nodes)),
     )
 

@@ -33,7 +33,7 @@ def test_a_case_is_an_event_with_its_notice_and_its_length() -> None:
     assert (event.at, event.not_before) == (NOW - minutes(60), NOW - minutes(40))
     assert event.lasts == minutes(37)
     assert (event.cancelled, event.by_request) == (None, False)
-    assert found.source == "1 events of history.jsonl"
+    assert found.source == "from history.jsonl"
     # A node that no case names drains as those do that one names.
     assert [one.pool for one in found.nodes] == ["np"] * 3
     assert found.nodes[0].drain == minutes(2)

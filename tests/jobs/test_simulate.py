@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,18 @@ def test_a_broken_line_is_named_and_nothing_is_played(
     said = refused(capsys, "--config", config, "--history", str(history))
 
     assert f"{history}:2: notBefore: not a moment: 'soon'" in said
+
+
+def test_a_history_of_years_is_played_in_parts(
+    tmp_path: Path, config: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = tmp_path / "history.jsonl"
+    cases = [ended("a", at=NOW - timedelta(days=500)), ended("b")]
+    history.write_text("\n".join(map(line, cases)), encoding="utf-8")
+    arguments = ("--config", config, "--history", str(history), "--nodes", "5")
+
+    assert "500 days are too many; 366 can be played. Use --days" in refused(capsys, *arguments)
+    assert told(capsys, *arguments, "--days", "30")["events"] == 1
 
 
 @pytest.mark.parametrize(
