@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model import limits
 from reconciler.model.assessment import Assessment, NodeAssessment
-from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.event import REQUEST, Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.moments import to_text
 from reconciler.model.own_times import own_times
 from reconciler.model.problems import internal
@@ -231,6 +231,10 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
         disagreements=disagreements,
         # Once any source reports it without a plan, the event is imminent and no longer a plan.
         plan=group[0].plan if all(signal.plan for signal in group) else None,
+        at_once=any(
+            signal.source == REQUEST and signal.not_before is None and not signal.date_unreadable
+            for signal in group
+        ),
     )
 
 

@@ -32,7 +32,7 @@ def start_times(
         return StartTimes(EARLIEST, deadline, deadline)
     times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
     # A plan weeks ahead is no news that leaves no time.
-    on_sight = at_once and event.plan is None
+    on_sight = event.at_once or (at_once and event.plan is None)
     if on_sight or taken or policy.start is Start.EARLY or (policy.start is None and _we_decide(policy)):
         return times
     if times.latest is None:

@@ -166,7 +166,8 @@ class Reading:
 class MaintenanceEvent:
     """One event of one node, joined from the signals that report it.
 
-    The most detailed signal wins; `disagreements` says in words where the sources differ.
+    The most detailed signal wins; `disagreements` says in words where the sources differ. `at_once`: a
+    request without a date asks for it now, whatever date another source gives.
     """
 
     node: str
@@ -184,6 +185,7 @@ class MaintenanceEvent:
     since: datetime | None = None
     disagreements: tuple[str, ...] = ()
     plan: PlatformPlan | None = None
+    at_once: bool = False
 
     @property
     def started(self) -> bool:

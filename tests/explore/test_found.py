@@ -77,3 +77,23 @@ def test_a_node_that_is_managed_again_before_its_cloud_is_queried() -> None:
 def test_a_node_that_a_person_drains_and_uncordons_without_release() -> None:
     # Law calm: n0 still has its record, with the person's claim.
     holds(Scene(1, settings=ACTING), (Step("drain by hand", value="anna"), Step("uncordon")))
+
+
+def test_a_request_for_now_that_is_joined_with_a_plan_of_its_kind_is_not_planned_for_later() -> None:
+    # Law 6: n1 was uncordoned a minute after its last event, because the request had the date of the plan.
+    holds(
+        Scene(
+            2,
+            settings=(
+                *ACTING,
+                "sources: {arm: {enabled: true, every: 1h}}",
+            ),
+        ),
+        (
+            Step("request", on=1, value="Reboot"),
+            Step("vm event", value="Preempt in 5 by condition", then=5),
+            Step("arm plan", value="in 600", then=60),
+            Step("request", value="Redeploy", then=1),
+        ),
+        seed=100076,
+    )

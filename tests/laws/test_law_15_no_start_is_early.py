@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.event import Kind
+from reconciler.assess import join
+from reconciler.model.event import REQUEST, Kind, PlatformPlan, Signal, Status
 from reconciler.settings.schema import Settings
 from tests.laws.hits import Hits
 from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin, run_on
@@ -111,3 +113,12 @@ def test_the_latest_start_is_the_last_moment_that_the_calendar_allows(
     assert one.times.latest == (None if latest is None else NOW + minutes(latest))
     assert never in one.times.never
     assert bool(one.times.never) is bool(never)
+
+
+def test_a_request_without_a_date_is_for_now_whatever_another_source_plans() -> None:
+    plan = PlatformPlan(NOW + timedelta(days=9))
+    far = Signal("arm", Kind.REDEPLOY, Status.SCHEDULED, not_before=NOW + timedelta(days=2), plan=plan)
+    (joined,) = join("a", [far, Signal(REQUEST, Kind.REDEPLOY, Status.SCHEDULED)])
+
+    assert judged(joined, policy_of()).may_start
+    assert not judged(replace(joined, at_once=False), policy_of()).may_start
