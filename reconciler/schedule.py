@@ -3,7 +3,7 @@
 The schedule is made from what is seen, in each pass, and nothing of it is kept. If nothing changes, each
 later pass makes the same one: what is planned for a moment starts then (law 14). The order is this:
 
-1. A short notice, which was announced after its deadline, takes the next place at once.
+1. A short notice, which was announced at its deadline or later, takes the next place at once.
 2. Every other case with a date starts as early as it may, if that takes no place from a case whose latest
    start is earlier. Where not all can be served, as many as possible are: a node that would stay in service
    anyway gives way to one that the platform takes down.
@@ -39,8 +39,9 @@ class Case:
     windows, None if it may not. `date` is when its maintenance begins, None if that is unknown. `taken_down`
     is when the platform takes the node out of service, drained or not, None if it does not. `back` is when
     the node is expected back, None if that is `lasts` after its start, because the end depends on the start.
-    From `too_late_from` on no drain begins, because the platform has begun. `short`: it was announced after
-    its deadline. From `exempt_from` on it needs no place. `has_place`: the node is out of service already.
+    From `too_late_from` on no drain begins, because the platform has begun. `short`: it was announced at its
+    deadline or later. From `exempt_from` on it needs no place. `has_place`: the node is out of service
+    already.
     """
 
     node: str

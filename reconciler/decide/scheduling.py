@@ -108,7 +108,7 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
         times = replace(times, deadline=_recorded_deadline(one, judged, context))
     seen_since = one.case.facts.announced or (one.case.since if one.case.open else None) or now
     at_once = judged.event.started or judged.event.date_unreadable
-    late = times.deadline is not None and times.deadline < seen_since
+    late = times.deadline is not None and times.deadline <= seen_since
     exempt = (
         each.lost_from
         for each, _ in waiting
@@ -275,13 +275,13 @@ def _limits(
 
 
 def _was_short(one: Seen, context: PassContext) -> bool:
-    """Whether the node was drained for an event that was announced after its deadline."""
+    """Whether the node was drained for an event that was announced at its deadline or later."""
     announced = one.case.facts.announced
     dates = [event.not_before for event in cases.allowed(one.case) if event.not_before is not None]
     if announced is None or not dates:
         return False
     return all(
-        shifted(event.not_before, -policy.lead_time) < announced
+        shifted(event.not_before, -policy.lead_time) <= announced
         for event in cases.allowed(one.case)
         if event.not_before is not None
         and (policy := context.settings.policy(event.kind, event.condition, one.node.labels)) is not None

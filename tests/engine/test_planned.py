@@ -94,6 +94,24 @@ def test_a_plan_without_a_date_is_reported_and_requires_nothing() -> None:
     assert "its time is unknown" in judged.because
 
 
+@pytest.mark.parametrize(
+    ("choice", "notice", "waits"),
+    [
+        ("Auto", True, True),
+        ("Auto", False, False),
+        ("Always", False, True),
+        ("Never", True, False),
+    ],
+)
+def test_a_plan_of_days_waits_for_its_notice_where_one_comes(choice: str, notice: bool, waits: bool) -> None:
+    text = f"sources: {{arm: {{enabled: true, waitForNotice: {choice}}}}}"
+    judged = judged_plan(settings(text), plan=WITHOUT, now=START - minutes(15), notice=notice)
+
+    assert judged.waits_for_notice is waits
+    assert judged.asks is not waits
+    assert (judged.times is None) is waits
+
+
 def test_ignored_kinds_and_karpenters_nodes_are_judged_as_without_a_plan() -> None:
     assert not judged_plan(taken("events: {Redeploy: {drain: false}}")).asks
 

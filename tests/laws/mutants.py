@@ -25,6 +25,7 @@ from tests.laws.readiness_rules import READINESS_RULES
 from tests.laws.request_rules import REQUEST_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
 from tests.laws.rules import RULES
+from tests.laws.schedule_rules import SCHEDULE_RULES
 from tests.laws.serving_rules import SERVING_RULES
 from tests.laws.simulate_rules import SIMULATE_RULES
 from tests.laws.slot_rules import SLOT_RULES
@@ -1032,6 +1033,7 @@ MUTANTS = (
     *AHEAD_RULES,
     *CLIENT_RULES,
     *CLOUD_RULES,
+    *SCHEDULE_RULES,
     *SERVING_RULES,
     *SLOT_RULES,
     *WAITING_RULES,

@@ -50,6 +50,11 @@ def test_nothing_that_the_platform_ends_starts_before_its_hour(events: list[Anno
         assert start >= min(max(latest - ahead, NOW), NOW + minutes(one.within) - LEAD), (name, start, latest)
 
 
+@pytest.mark.parametrize(("within", "may"), [(76, False), (75, True)])
+def test_an_event_may_start_an_hour_before_its_latest_start(within: int, may: bool) -> None:
+    assert judged(event(not_before=NOW + minutes(within)), now=NOW).may_start is may
+
+
 NIGHT = 'timeZone: Europe/Berlin\nwindows: [{name: night, start: "01:30", end: "03:30"}]'
 
 

@@ -62,11 +62,18 @@ def scheduled(some: Iterable[Case], places: int, held: Sequence[int]) -> tuple[L
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When a node is out of service; `start` is False where nobody asks for a place."""
+    """When a node is out of service.
+
+    `tie`: it takes no place from a start at the moment at which it begins.
+    """
 
     begin: datetime
     end: datetime
-    start: bool
+    tie: bool = False
+
+    def holds(self, at: datetime) -> bool:
+        """Whether it takes a place from a start at a moment."""
+        return (self.begin < at if self.tie else self.begin <= at) and at < self.end
 
 
 def most_served(some: Sequence[Case], places: int, held: Sequence[int]) -> int:
@@ -74,7 +81,7 @@ def most_served(some: Sequence[Case], places: int, held: Sequence[int]) -> int:
     return max(
         sum(start is not None for start in starts)
         for starts in product(*(possible(one) for one in some))
-        if allowed(some, starts, places, held)
+        if allowed(some, starts, places, [*_held(held), *_down(some, starts)])
     )
 
 
@@ -85,19 +92,31 @@ def possible(one: Case) -> list[datetime | None]:
     return [None, *(first + number * STEP for number in range((last - first) // STEP + 1))]
 
 
+def _held(held: Iterable[int]) -> list[Span]:
+    return [Span(NOW - STEP, NOW + minutes(length)) for length in held]
+
+
+def _down(some: Sequence[Case], starts: Sequence[datetime | None], *, ties: bool = False) -> list[Span]:
+    """Return when the nodes without a start are taken down. They ask nobody.
+
+    With `ties`, one that is taken down at the moment of a start comes after it.
+    """
+    return [
+        Span(one.taken_down, one.end(one.taken_down), ties)
+        for one, start in zip(some, starts, strict=True)
+        if start is None and one.taken_down is not None
+    ]
+
+
 def allowed(
-    some: Sequence[Case], starts: Sequence[datetime | None], places: int, held: Sequence[int]
+    some: Sequence[Case], starts: Sequence[datetime | None], places: int, others: Sequence[Span]
 ) -> bool:
-    """Whether no start finds every place taken. Nodes that are taken down ask nobody."""
-    spans = [Span(NOW - STEP, NOW + minutes(length), False) for length in held]
-    for one, start in zip(some, starts, strict=True):
-        if start is not None:
-            spans.append(Span(start, one.end(start), True))
-        elif one.taken_down is not None:
-            spans.append(Span(one.taken_down, one.end(one.taken_down), False))
-    return all(
-        sum(other.begin <= one.begin < other.end for other in spans) <= places for one in spans if one.start
-    )
+    """Whether no start finds every place taken, by another start or by the others."""
+    begun = [
+        Span(start, one.end(start)) for one, start in zip(some, starts, strict=True) if start is not None
+    ]
+    spans = [*others, *begun]
+    return all(sum(other.holds(one.begin) for other in spans) <= places for one in begun)
 
 
 CONTESTED = Hits()
@@ -112,6 +131,21 @@ def test_as_many_as_possible_are_served(some: list[Case], places: int, held: lis
     CONTESTED.count(served < len(some))
 
     assert served >= most_served(some, places, held)
+
+
+PROMISED = Hits()
+
+
+@PROMISED.at_least(100)
+@settings(max_examples=examples(300))
+@given(cases, st.sampled_from((1, 1, 2)), held_for)
+def test_each_start_that_is_promised_finds_a_place(some: list[Case], places: int, held: list[int]) -> None:
+    _, placed = scheduled(some, places, held)
+    found = [placed[case.node] for case in some]
+    starts = [one.start.at if one.start is not None and not one.missed else None for one in found]
+    PROMISED.count(sum(start is not None for start in starts))
+
+    assert allowed(some, starts, places, [*_held(held), *_down(some, starts, ties=True)])
 
 
 HELPED = Hits()
@@ -155,6 +189,26 @@ def test_of_two_at_one_moment_the_kind_that_loses_the_machine_goes_first(first: 
     _, placed = scheduled(some, 1, ())
 
     assert {one.case.kind: one.missed for one in placed.values()} == {Kind.REBOOT: True, Kind.REDEPLOY: False}
+
+
+def test_the_kind_that_loses_the_machine_gets_the_place_of_one_with_an_earlier_deadline() -> None:
+    some = [
+        Case(
+            kind,
+            "",
+            "",
+            kind,
+            StartTimes(NOW, deadline, deadline),
+            ANY_TIME,
+            lasts=minutes(30),
+            taken_down=deadline + minutes(15),
+            back=deadline + minutes(45),
+        )
+        for kind, deadline in ((Kind.REBOOT, NOW + minutes(25)), (Kind.REDEPLOY, NOW + minutes(30)))
+    ]
+    _, placed = scheduled(some, 1, ())
+
+    assert {name: one.missed for name, one in placed.items()} == {Kind.REBOOT: True, Kind.REDEPLOY: False}
 
 
 def test_a_short_notice_gets_the_place_that_the_reserve_keeps() -> None:

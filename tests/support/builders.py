@@ -375,9 +375,10 @@ def judged(
     on: Node | None = None,
     remediator: Remediator = _NO_REMEDIATOR,
     now: datetime = NOW,
+    notice: bool = False,
 ) -> JudgedEvent:
     """Judge an event on a node, a plain one by default."""
-    return judge(one, on or node(), chosen or settings(), remediator, now)
+    return judge(one, on or node(), chosen or settings(), remediator, now, notice=notice)
 
 
 def situation(

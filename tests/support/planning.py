@@ -35,12 +35,14 @@ def judged_plan(
     plan: PlatformPlan | None = OFFER,
     not_before: datetime | None = START,
     now: datetime = NOW,
+    notice: bool = False,
 ) -> JudgedEvent:
     """A plan of Azure's to redeploy a node's VM, judged."""
     reported = event(Kind.REDEPLOY, sources=("arm",), not_before=not_before)
     source = chosen.sources.arm
-    meant = replace(plan, ahead=source.ahead, accept=source.self_service) if plan else None
-    return judged(replace(reported, plan=meant), chosen, now=now, on=azure_node())
+    waits = source.wait_for_notice
+    meant = replace(plan, ahead=source.ahead, accept=source.self_service, waits=waits) if plan else None
+    return judged(replace(reported, plan=meant), chosen, now=now, on=azure_node(), notice=notice)
 
 
 def drained(asked: SelfService | None = None) -> CaseRecord:

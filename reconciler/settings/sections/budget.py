@@ -61,7 +61,7 @@ class Budget(Section):
     reserve: Share = Field(
         default=Limit(0),
         description="How many of the places of `maxUnavailable` are kept for short notices: events that are "
-        "announced after their deadline. Planned drains don't use them.",
+        "announced at their deadline or later. Planned drains don't use them.",
     )
     exempt: tuple[Kind, ...] = Field(
         default=(Kind.PREEMPT, Kind.TERMINATE),
