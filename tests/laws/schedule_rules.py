@@ -8,6 +8,7 @@ _SCHEDULE, _SCHEDULING = "reconciler/schedule.py", "reconciler/decide/scheduling
 _TIMES, _JUDGING = "reconciler/engine/start_times.py", "reconciler/engine/judging.py"
 _FACTS = "reconciler/decide/facts.py"
 _EARLY = "tests/laws/test_law_15_no_start_is_early.py"
+_LATEST = f"{_EARLY}::test_the_latest_start_is_the_last_moment_that_the_calendar_allows"
 _MISSES, _ONE = "tests/schedule/test_misses.py", "tests/schedule/test_one_start.py"
 _FORECASTS = "tests/decide/test_forecasts.py"
 
@@ -34,6 +35,7 @@ SCHEDULE_RULES = (
         _JUDGING,
         "may_start=may and times.earliest <= now,",
         "may_start=may,",
+        f"{_EARLY}::test_an_event_may_start_an_hour_before_its_latest_start",
     ),
     Mutant(
         15,
@@ -49,7 +51,7 @@ SCHEDULE_RULES = (
         _TIMES,
         "outlook.last_start(deadline, policy.lead_time)",
         "outlook.last_start(deadline, policy.lead_time * 0)",
-        _EARLY,
+        _LATEST,
     ),
     Mutant(
         15,
@@ -57,7 +59,7 @@ SCHEDULE_RULES = (
         "reconciler/calendar/outlook.py",
         "            last = min(deadline, opening.until - lead) if opening.end is not None else deadline\n",
         "            last = deadline\n",
-        _EARLY,
+        _LATEST,
     ),
     Mutant(
         15,
@@ -65,7 +67,7 @@ SCHEDULE_RULES = (
         _TIMES,
         "if outlook.unfrozen(deadline) != deadline:",
         "if False:",
-        _EARLY,
+        _LATEST,
     ),
     Mutant(
         0,

@@ -29,6 +29,7 @@ TEXTS = (
     "budget: {maxUnavailable: 2}",
     "budget: {maxUnavailable: 3, reserve: 1}",
     "budget: {maxUnavailable: 2, perZone: 1}",
+    "budget: {maxUnavailable: 3, spacing: 20m}",
     "budget: {maxUnavailable: 4}\nevents: {Reboot: {start: Early}, Redeploy: {ahead: 20m}}",
     """
 budget: {maxUnavailable: 2}
