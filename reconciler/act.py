@@ -137,7 +137,8 @@ def _notify(
 ) -> None:
     """Report to people what was done, and only what was written."""
     for node in plan.nodes:
-        write = node.todo.write
+        # A warning of what will happen needs no other write: it is sent, then noted.
+        write = node.todo.write or node.todo.noted
         if write is not None and node.node not in refused:
             for notice in chosen(node):
                 try:

@@ -29,6 +29,7 @@ DEADLINE_PASSED = "MaintenanceDeadlinePassed"
 MISSED = "MaintenanceMissed"
 WILL_BE_MISSED = "MaintenanceWillBeMissed"
 
+_FORETOLD = f"{WILL_BE_MISSED}: "
 _NAMED_AT_MOST = 3
 _LONGEST_REASON = 240
 
@@ -262,23 +263,31 @@ def _foretold(step: CaseStep, one: Seen, context: PassContext) -> Iterator[Notic
     planned = step.schedule
     if planned is None or not planned.missed or step.begun or context.settings.mode is Mode.OBSERVE:
         return
-    ahead = (judged for judged in cases.not_dismissed(one.case, one.judged) if not judged.event.started)
-    if any(judged.times is not None for judged in ahead):
-        message = f"the node will not be drained in time: {planned.because}"
-        yield Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=planned.cause)
+    ahead = [
+        judged
+        for judged in cases.not_dismissed(one.case, one.judged)
+        if judged.times is not None and not judged.event.started
+    ]
+    if not ahead:
+        return
+    cause = planned.cause
+    said = [text for text in one.case.facts.warned if text.startswith(_FORETOLD)]
+    if said and all(judged.deadline is not None and judged.deadline <= context.now for judged in ahead):
+        # After the deadline the reason is what it was: that it has passed now is no news.
+        cause = said[0].removeprefix(_FORETOLD)
+    message = f"the node will not be drained in time: {planned.because}"
+    yield Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=cause)
 
 
 def _mark(notice: Notice) -> str:
     """Return what the record notes of a sent warning: a forecast is another one with another cause."""
-    return f"{notice.reason}: {notice.once}" if notice.reason == WILL_BE_MISSED else notice.reason
+    return f"{_FORETOLD}{notice.once}" if notice.reason == WILL_BE_MISSED else notice.reason
 
 
 def _without_other_forecasts(record: CaseRecord, foretold: Iterable[Notice]) -> CaseRecord:
     """Return the record without the notes of forecasts that no longer hold."""
     hold = {_mark(notice) for notice in foretold}
-    kept = tuple(
-        one for one in record.facts.warned if not one.startswith(f"{WILL_BE_MISSED}:") or one in hold
-    )
+    kept = tuple(one for one in record.facts.warned if not one.startswith(_FORETOLD) or one in hold)
     if kept == record.facts.warned:
         return record
     return replace(record, facts=replace(record.facts, warned=kept))

@@ -100,10 +100,11 @@ class Reasons:
         more = len(found.missed) - _NAMED_AT_MOST
         names = f"{names} and {more} more" if more > 0 else names
         places = self._places(limit)
+        key = limit.partition(" ")[0]
         has = f"{limit} has {places} {'place' if places == 1 else 'places'}"
         return (
             f"at {to_text(found.at)} {found.need} nodes have to be out of service, and {has}; {names} will "
-            f"not be drained in time: {limit} of {found.need} from {to_text(found.since)} on would do"
+            f"not be drained in time: {key} of {found.need} from {to_text(found.since)} on would do"
         )
 
     def _places(self, name: str) -> int:
