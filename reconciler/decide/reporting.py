@@ -8,8 +8,10 @@ from functools import partial
 
 from reconciler.decide.draining import running
 from reconciler.decide.seen import Seen
+from reconciler.engine.start_times import NEAR
 from reconciler.model.event import Answer
 from reconciler.model.keys import OwnKeys
+from reconciler.model.moments import shifted
 from reconciler.model.node import REMEDIATOR_TAINT, Node
 from reconciler.model.plan import (
     Actions,
@@ -68,7 +70,8 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     waits = [one.lost_from for one in plan.events if one.asks]
-    waits += [one.times.earliest for one in plan.events if one.times is not None]
+    starts = [one.times.earliest for one in plan.events if one.times is not None]
+    waits += [*starts, *(shifted(start, -NEAR) for start in starts)]
     waits += [plan.schedule.planned_start, plan.schedule.ends] if plan.schedule is not None else []
     return tuple(
         moment

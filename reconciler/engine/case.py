@@ -20,7 +20,7 @@ class CaseView:
 
     `present` are reported by a source. `unknown` were reported by a source that can't be read now, as
     sentences. Any other event of the record is gone from every source that reported it. `later` are the
-    present ones whose earliest start has not come, and for which the node was not drained.
+    present ones whose earliest start is more than an hour away, and for which the node was not drained.
     """
 
     present: tuple[JudgedEvent, ...] = ()
@@ -78,7 +78,7 @@ def view(
             if reading.answer is Answer.UNKNOWN and reading.installed
         )
     closed = record.drain is not None and not adopted
-    later = tuple(one for one in present if closed and one.early and not covers(record, one.event))
+    later = tuple(one for one in present if closed and one.far and not covers(record, one.event))
     return CaseView(present, tuple(dict.fromkeys(unknown)), later)
 
 

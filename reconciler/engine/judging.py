@@ -10,10 +10,10 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
-from reconciler.engine.start_times import start_times
+from reconciler.engine.start_times import NEAR, start_times
 from reconciler.model.event import REQUEST, Initiator, Kind, MaintenanceEvent, Status, WaitForNotice
 from reconciler.model.limits import EARLIEST
-from reconciler.model.moments import to_text
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.schedule import StartTimes
@@ -75,7 +75,7 @@ def judge(
         deadline=deadline,
         open=may,
         may_start=may and times.earliest <= now,
-        early=now < times.earliest,
+        far=now < shifted(times.earliest, -NEAR),
         timing=timing,
         until=until,
         overruled=overruled,

@@ -16,6 +16,9 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.schedule import StartTimes
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Start
 
+NEAR = timedelta(hours=1)
+"""A drained node is kept for a start that comes so soon: its pods would come back only to go again."""
+
 
 def start_times(
     event: MaintenanceEvent, policy: EventPolicy, outlook: Outlook, *, taken: bool = False

@@ -167,9 +167,10 @@ class JudgedEvent:
     `times` says when a drain may start, None if the event requires none, and `may_start` whether it may now.
     `due` is whether it is imminent, so that nothing is waited for. `lost_from` is the moment from which the
     node may be lost before a drain ends (UTC): in the past for an event that has started, that has a date
-    which can't be read, or that has no date and is of an exempt kind. None: not known. `early`: its earliest
-    start has not come. `waits_for_notice`: it is a plan that names days, and another source reports its
-    moment minutes before. `acknowledges` and `replaces` are what the settings want on the drained node.
+    which can't be read, or that has no date and is of an exempt kind. None: not known. `far`: its earliest
+    start is more than an hour away. `waits_for_notice`: it is a plan that names days, and another source
+    reports its moment minutes before. `acknowledges` and `replaces`: what the settings want once the node is
+    drained.
     """
 
     event: MaintenanceEvent
@@ -187,7 +188,7 @@ class JudgedEvent:
     acknowledges: bool = False
     replaces: bool = False
     times: StartTimes | None = None
-    early: bool = False
+    far: bool = False
     waits_for_notice: bool = False
 
     def cannot_wait(self, now: datetime) -> bool:
