@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from reconciler.model.aks_conditions import MAIN
+from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import MECHANIC_LABEL, Condition
 from reconciler.model.record import Record, Unreadable
@@ -60,7 +61,9 @@ def _let_go(play: Play, name: str) -> None:
         cluster.set_condition(name, Condition("KernelDeadlock", "False"))
     if cluster.nodes[name].condition(MAIN) is not None and not play.world.platform.reported(name):
         cluster.set_condition(name, no_event())
-    if not cluster.nodes[name].ready and not play.world.platform.reported(name):
+    # A reboot that has begun brings the VM back itself. A pause does not.
+    stopped = any(event.kind in (Kind.REBOOT, Kind.REDEPLOY) for event in play.world.platform.reported(name))
+    if not cluster.nodes[name].ready and not stopped:
         cluster.node_up(name)
     node = cluster.nodes[name]
     record = record_of(node, DEFAULT_PREFIX)
