@@ -71,7 +71,10 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     waits = [one.lost_from for one in plan.events if one.asks]
     starts = [one.times.earliest for one in plan.events if one.times is not None]
-    waits += [*starts, *(shifted(start, -NEAR) for start in starts)]
+    waits += starts
+    if plan.after is State.IN_MAINTENANCE:
+        # Until then the node may come back first.
+        waits += [shifted(start, -NEAR) for start in starts]
     waits += [plan.schedule.planned_start, plan.schedule.ends] if plan.schedule is not None else []
     return tuple(
         moment

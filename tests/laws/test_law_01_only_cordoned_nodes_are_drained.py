@@ -43,7 +43,7 @@ FAILED = Hits()
 
 
 @FAILED.at_least(15)
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(300))
 @given(
     strategies.worlds(more=strategies.asking_nodes),
     strategies.policies(),

@@ -118,7 +118,7 @@ MISSED = Hits()
 
 
 @MISSED.at_least(12)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(160))
 @given(
     st.sampled_from(POLICIES),
     st.lists(
