@@ -1,6 +1,7 @@
 """Pods and what owns them: deployments, budgets, daemon sets, single pods, as plain dicts."""
 
 from typing import Any
+from uuid import uuid4
 
 Object = dict[str, Any]
 
@@ -28,8 +29,14 @@ def deployment(
     spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     spec = _pod_spec(grace, node_selector, tolerate_spot=tolerate_spot, volumes=volumes)
     spec["topologySpreadConstraints"] = [{**spread, "labelSelector": {"matchLabels": {"app": name}}}]
+    # A ReplicaSet is named by its template. The controller expects the pods of a wiped one for five minutes,
+    # and makes none for another of the same name until then.
+    once = {"made": uuid4().hex}
     template = {
-        "metadata": {"labels": {"app": name, **(labels or {})}, "annotations": annotations or {}},
+        "metadata": {
+            "labels": {"app": name, **(labels or {})},
+            "annotations": {**once, **(annotations or {})},
+        },
         "spec": spec,
     }
     return {
