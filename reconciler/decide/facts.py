@@ -211,7 +211,7 @@ def _with_times(record: CaseRecord, told: CaseRecord, step: CaseStep, context: P
 
 
 def _planned(record: CaseRecord, told: CaseRecord, schedule: CaseSchedule | None) -> datetime | None:
-    """Return the planned start of the first drain: each pass plans anew, and the record keeps one plan.
+    """Return the planned start of the first drain: each pass makes a plan, and the record keeps one.
 
     It is the one that was made when the events of the case were new, or else the one with which it starts.
     """

@@ -27,7 +27,7 @@ from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.schedule import Case, Limits, Place, Scheduler
 from reconciler.settings.policies import OutsideWindow
-from reconciler.settings.schema import Mode
+from reconciler.settings.schema import Mode, Settings
 
 _GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
 """Kinds after which the node is out of service, drained or not, and comes back."""
@@ -71,18 +71,12 @@ def _without_start(one: Seen, context: PassContext) -> CaseSchedule | None:
     if one.case.state is State.IN_MAINTENANCE and drain is not None:
         ends = _expected_end(one, context)
         return CaseSchedule(drain.since, because="its drain has begun", ends=ends, started=True)
-    plan = next((event for event in one.judged if _is_span(event)), None)
+    plan = next((event for event in one.judged if event.waits_for_notice), None)
     if plan is None or plan.event.plan is None:
         return None
     return CaseSchedule(
         because=plan.because, plan_from=plan.event.not_before, plan_until=plan.event.plan.until
     )
-
-
-def _is_span(judged: JudgedEvent) -> bool:
-    """Whether the event is a plan that names days, and waits for its notice."""
-    plan = judged.event.plan
-    return plan is not None and judged.waits_for_notice
 
 
 def _waiting(one: Seen) -> list[tuple[JudgedEvent, StartTimes]]:
@@ -137,10 +131,15 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
 
 def _lasts(judged: JudgedEvent, context: PassContext) -> timedelta:
     """Return how long a case takes from its start; where we end it, as long as such cases took before."""
-    usual = context.settings.drain.timeout + context.settings.uncordon.settle
+    usual = _usual(context.settings)
     if _we_end(judged, context.now):
         return context.snapshot.ledger.lasted.get(judged.event.kind, usual)
     return usual
+
+
+def _usual(settings: Settings) -> timedelta:
+    """Return how long a maintenance is expected to take of which nobody says how long it takes."""
+    return settings.drain.timeout + settings.uncordon.settle
 
 
 def _we_end(judged: JudgedEvent, now: datetime) -> bool:
@@ -220,9 +219,8 @@ def _expected_end(one: Seen, context: PassContext) -> datetime | None:
         if cases.covers(record, judged.event) and (end := _back(judged, one, context)) is not None
     ]
     since = record.drain.since if record.drain is not None else record.since
-    usual = settings.drain.timeout + settings.uncordon.settle
     # An overdue node is expected a while later, in whole steps: the forecast changes at known moments only.
-    return _next_step(max(ends, default=since or now), usual, now)
+    return _next_step(max(ends, default=since or now), _usual(settings), now)
 
 
 def _next_step(known: datetime, step: timedelta, now: datetime) -> datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from reconciler.calendar.outlook import ANY_TIME, Outlook
+from reconciler.calendar.outlook import Outlook
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
@@ -60,8 +60,7 @@ def _in_windows(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> St
     """Return the latest start that windows and freezes allow, and why there is none in time."""
     found = outlook.last_start(deadline, policy.lead_time)
     if found is not None:
-        latest, opening = found
-        return StartTimes(EARLIEST, latest, deadline, "" if opening.window == ANY_TIME else opening.window)
+        return StartTimes(EARLIEST, found[0], deadline)
     if policy.outside_window is OutsideWindow.NEVER:
         never = f"no window opens before {to_text(deadline)}, and outsideWindow is Never"
         return StartTimes(

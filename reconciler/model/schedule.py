@@ -12,14 +12,13 @@ class StartTimes:
 
     No drain starts before `earliest`. `latest` is the last moment, not after `deadline`, at which windows and
     freezes allow a start and leave the lead time; None if the event has no date, or if there is no such
-    moment. `windows` names the windows that the latest start uses, empty if it uses none. `never` says why
-    the calendar allows no start in time, empty if it does, and `remedy` what would allow one.
+    moment. `never` says why the calendar allows no start in time, empty if it does, and `remedy` what would
+    allow one.
     """
 
     earliest: datetime
     latest: datetime | None = None
     deadline: datetime | None = None
-    windows: str = ""
     never: str = ""
     remedy: str = ""
 

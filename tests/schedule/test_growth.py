@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 import pytest
@@ -20,10 +20,10 @@ def work(monkeypatch: pytest.MonkeyPatch, number: int) -> int:
     counted = 0
     held = places_ahead.PlacesAhead.held
 
-    def count(limit: places_ahead.PlacesAhead, at: object) -> int:
+    def count(limit: places_ahead.PlacesAhead, at: datetime) -> int:
         nonlocal counted
         counted += 1
-        return held(limit, at)  # type: ignore[arg-type]
+        return held(limit, at)
 
     monkeypatch.setattr(places_ahead.PlacesAhead, "held", count)
     random, outlook = Random(1), Calendar().outlook(NOW, {})
