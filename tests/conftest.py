@@ -5,6 +5,7 @@ The control plane is started once and emptied before each test that uses it.
 
 import gc
 import os
+import sys
 from collections.abc import Generator, Iterator
 from random import Random
 from typing import Any
@@ -22,7 +23,9 @@ load_profile()
 # Until all tests are collected: modules, tests and strategies are no garbage, see `_leave_alone_…`.
 gc.disable()
 
-# A child process that compiles the whole program takes twice as long to start.
+# A worker that compiles every test module takes twice as long to start, and so does a child process that
+# compiles the whole program.
+sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 

@@ -14,6 +14,8 @@ class Loopback:
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         """Bind the port at once, so that the address is known; serve only inside the context."""
         self.stopping = threading.Event()
+        # Without it, a body waits 40 ms for the client's acknowledgement of the headers.
+        handler.disable_nagle_algorithm = True
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
