@@ -21,6 +21,10 @@ NEVER = 3600.0
 """For `reread`: it looks at its Node of its own accord no more once it has."""
 
 
+INTERVAL = 5.0
+"""Seconds between two requests to IMDS. A step makes one whenever a test calls it."""
+
+
 @dataclass(slots=True)
 class HandClock:
     """A clock for the agent that stands until a test moves it."""
@@ -43,7 +47,7 @@ class World:
             access=Access(api.address, token, None),
             node=NODE,
             imds_address=imds.address,
-            interval=0.0,
+            interval=INTERVAL,
             prefix="node-maintenance.dev",
             listen=None,
             reread=reread,
@@ -57,12 +61,18 @@ class World:
         self.imds.acknowledged.clear()
         self.imds.requests.clear()
         self.api.node["metadata"]["annotations"] = {}
-        self.agent = Agent(self._arguments, Health(), self._clock)
+        self.health = Health()
+        self.agent = Agent(self._arguments, self.health, self._clock)
 
     def step(self, times: int = 1) -> None:
         """Let the agent do what is due."""
         for _ in range(times):
             self.agent.step()
+
+    @property
+    def unready(self) -> str:
+        """Why /readyz would answer 503 now, empty if it would answer 200."""
+        return self.health.why_not(self._clock())
 
     @property
     def posts(self) -> int:

@@ -1,4 +1,4 @@
-"""The whole agent as a process, between an IMDS and an API server that do as the test says.
+"""The whole agent, between an IMDS and an API server that do as the test says: as a process, or by steps.
 
 Aspects: what is published and when, what is not written, moods of IMDS, moods of the API server, readiness,
 the end, command line.
@@ -21,7 +21,7 @@ from reconciler import USER_AGENT
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
 from tests.agent.running import AgentProcess
-from tests.agent.stepping import NEVER, HandClock, stepped_agent
+from tests.agent.stepping import INTERVAL, NEVER, HandClock, stepped_agent
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 
@@ -119,35 +119,44 @@ def test_one_answer_of_imds_is_enough(imds: FakeImds, api: FakeNodeApi, start_ag
     ],
 )
 def test_a_bad_answer_changes_nothing_and_the_next_good_one_counts(
-    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, answers: list[Answer]
+    capsys: pytest.CaptureFixture[str], answers: list[Answer]
 ) -> None:
-    imds.announce(event(VM, event_id="A"))
-    agent = start_agent()
-    api.wait_for_events("A")
-    imds.announce()
-    imds.script(*answers)
+    with stepped_agent(reread=NEVER, clock=HandClock()) as world:
+        world.imds.announce(event(VM, event_id="A"))
+        world.step()
+        world.imds.announce()
+        world.imds.script(*answers)
+        for _ in answers:
+            world.step()
+            assert world.api.published_ids() == ["A"]
+        world.step()
 
-    api.wait_for_events()
-
-    assert len(agent.lines("IMDS gives no good answer")) == len(answers)
-    assert agent.lines("IMDS answers again")
-    assert len(api.writes) == 2
-
-
-def test_imds_is_left_alone_for_as_long_as_it_asks(imds: FakeImds, start_agent: StartAgent) -> None:
-    imds.script(Answer(429, headers={"Retry-After": "1"}))
-    start_agent().wait_until_ready()
-
-    first, second, *_ = imds.moments
-    assert second - first >= 1
+        assert world.api.published_ids() == []
+        assert len(world.api.writes) == 2
+    logged = [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()]
+    assert logged.count("IMDS gives no good answer") == len(answers)
+    assert "IMDS answers again" in logged
 
 
-def test_the_pause_after_a_failure_counts_from_the_answer(imds: FakeImds, start_agent: StartAgent) -> None:
-    imds.script(Answer(500, delay=1))
-    start_agent("--interval", "0.5").wait_until_ready()
+def test_imds_is_left_alone_for_as_long_as_it_asks() -> None:
+    with stepped_agent(reread=NEVER, clock=HandClock()) as world:
+        world.imds.script(Answer(429, headers={"Retry-After": "30"}))
 
-    first, second, *_ = imds.moments
-    assert second - first >= 1.5
+        assert world.agent.step() == 30
+        assert world.agent.step() == INTERVAL
+
+
+def test_the_pause_after_a_failure_counts_from_the_answer() -> None:
+    clock = HandClock()
+
+    def late() -> Answer:
+        clock.seconds += 100
+        return Answer(500)
+
+    with stepped_agent(reread=NEVER, clock=clock) as world:
+        world.imds._next = late  # type: ignore[method-assign]  # the answer takes its time
+
+        assert world.agent.step() == INTERVAL
 
 
 def test_proxies_of_the_environment_are_passed_by(
@@ -182,34 +191,39 @@ def test_spot_nodes_are_watched_each_second_and_others_each_five(
     ],
 )
 def test_a_failed_write_is_tried_again_though_the_events_stay_and_until_then_the_agent_is_not_ready(
-    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, failure: Failure
+    failure: Failure,
 ) -> None:
-    agent = start_agent()
-    agent.wait_until_ready()
-    api.fail("PATCH", [failure])
-    imds.announce(event(VM, event_id="A"))
+    clock = HandClock()
+    with stepped_agent(reread=NEVER, clock=clock) as world:
+        world.step()
+        assert world.unready == ""
+        world.api.fail("PATCH", [failure])
+        world.imds.announce(event(VM, event_id="A"))
+        world.step()
+        assert world.unready.partition(":")[0] == "cannot publish"
+        clock.seconds += 1
+        world.step()
 
-    agent.wait_for_line("cannot publish")
-    status, reason = agent.readiness()
-    assert (status, reason.partition(":")[0]) == (503, "cannot publish")
-    api.wait_for_events("A")
-    agent.wait_until_ready()
-    assert len(api.writes) == 1
+        assert world.api.published_ids() == ["A"]
+        assert world.unready == ""
+        assert len(world.api.writes) == 1
 
 
-def test_what_a_lost_answer_left_behind_is_removed(
-    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
-) -> None:
+def test_what_a_lost_answer_left_behind_is_removed() -> None:
     """The write was done, its answer was lost, the event has gone: memory alone would say 'as published'."""
-    imds.announce()
-    agent = start_agent()
-    agent.wait_until_ready()
-    api.fail("PATCH", [Failure(0, after_doing_it=True)])
-    imds.announce(event(VM, event_id="A"))
-    agent.wait_for_line("cannot publish")
-    imds.announce()
+    clock = HandClock()
+    with stepped_agent(reread=NEVER, clock=clock) as world:
+        world.step()
+        world.api.fail("PATCH", [Failure(0, after_doing_it=True)])
+        world.imds.announce(event(VM, event_id="A"))
+        world.step()
+        assert world.agent.failure is not None
+        assert world.api.published_ids() == ["A"]
+        world.imds.announce()
+        clock.seconds += 1
+        world.step()
 
-    api.wait_for_events()
+        assert world.api.published_ids() == []
 
 
 def test_an_annotation_that_someone_removed_is_published_again(
@@ -353,14 +367,25 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_whatever_an_event_contains_the_agent_goes_on(
-    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent, hostile: dict[str, object]
+def test_whatever_an_event_contains_the_agent_goes_on(hostile: dict[str, object]) -> None:
+    with stepped_agent(reread=NEVER, clock=HandClock()) as world:
+        world.imds.announce({**event(VM, event_id="H"), **hostile}, event(VM, event_id="A"))
+        world.step(3)
+        world.imds.announce(event(VM, event_id="B"))
+        world.step()
+
+        assert world.api.published_ids() == ["B"]
+        assert world.unready == ""
+
+
+def test_a_hostile_event_ends_no_process_and_its_output_is_json(
+    imds: FakeImds, api: FakeNodeApi, start_agent: StartAgent
 ) -> None:
-    imds.announce({**event(VM, event_id="H"), **hostile}, event(VM, event_id="A"))
+    hostile: list[dict[str, object]] = [dict(*case.values) for case in HOSTILE]
+    imds.announce(*({**event(VM, event_id="H"), **one} for one in hostile), event(VM, event_id="A"))
     agent = start_agent()
     agent.wait_for_line("watching")
     imds.wait_for_requests(3)
-
     imds.announce(event(VM, event_id="B"))
     api.wait_for_events("B")
 
