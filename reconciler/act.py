@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -26,6 +26,9 @@ from reconciler.model.ports import (
 )
 from reconciler.model.problems import guarded, internal
 
+_MOST_FAILED = 3
+"""After so many notices that can't be sent, a pass sends no more: each one may take seconds."""
+
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     """Return the result of every action; raises LockLost as soon as the lock is lost.
@@ -34,29 +37,51 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     drained, so that pods don't move twice.
     """
     refused: set[str] = set()  # Nodes for which this pass does nothing more.
-    # A killed pass keeps a case twice rather than not at all.
-    _keep(plan, outside.history)
-    # Facts that an earlier pass recorded, and perhaps did not live to tell.
-    _notify(plan, outside.notifier, lambda node: node.todo.pending, refused)
-    outcomes = (
+    sender = _Sender(outside.notifier)
+    # Their record forgets facts that nobody was told, so it is written after the notices.
+    closing = [node for node in plan.nodes if node.todo.pending and node.todo.noted is None]
+    late = {node.node for node in closing}
+    others = [node for node in plan.nodes if node.node not in late]
+    _keep(others, plan, outside.history)
+    begun = (
         *_stop_drains(plan, outside.drainer),
         *_write_ledger(plan, outside.writer, refused),
-        *_write_nodes(plan, outside.writer, refused),
+        *_write_nodes(others, outside.writer, refused),
         *_start_drains(plan, outside.drainer, refused),
-        # Clouds answer slowly, so every drain starts before these requests.
+    )
+    # No drain waits for what comes from here on: a notice may take seconds.
+    untold = _notify(plan, sender, lambda node: node.todo.pending, ())
+    put_off = tuple(_put_off(closing, untold, refused))
+    _keep([node for node in closing if node.node not in refused], plan, outside.history)
+    done = (
+        *_write_nodes(closing, outside.writer, refused),
+        # Clouds answer slowly, too.
         *_ask_platforms(plan, outside, refused),
-        # Publications and notices come last, so no drain waits for them.
         *_publish(plan, outside.writer, refused),
     )
-    _notify(plan, outside.notifier, lambda node: node.todo.notices, refused)
-    return (*outcomes, *_note(plan, outside.writer, refused))
+    untold |= _notify(plan, sender, lambda node: node.todo.notices, refused)
+    return (*begun, *put_off, *done, *_note(plan, outside.writer, refused | untold))
 
 
-def _keep(plan: Plan, history: CaseHistory | None) -> None:
+def _put_off(closing: Iterable[NodePlan], untold: Collection[str], refused: set[str]) -> Iterator[Outcome]:
+    """Put off the end of each case with a fact that could not be reported, because the record forgets it.
+
+    A node that comes back into service does not wait for that.
+    """
+    for node in closing:
+        write = node.todo.write
+        if node.node in untold and write is not None and write.unschedulable is None:
+            refused.add(node.node)
+            why = "a Warning Event about the case can't be written now; the case ends after it"
+            yield Outcome(node.node, outcome_name(node), Result.LATER, why)
+
+
+def _keep(nodes: Iterable[NodePlan], plan: Plan, history: CaseHistory | None) -> None:
+    """Keep the cases that end. A killed pass keeps a case twice rather than not at all."""
     if history is None:
         return
     ended = []
-    for node in plan.nodes:
+    for node in nodes:
         case, _ = guarded(
             f"node {node.node}: its case is not in the history", partial(ended_case, node, plan.now), None
         )
@@ -85,12 +110,12 @@ def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Itera
         yield replace(outcome, result=Result.FAILED)
 
 
-def _write_nodes(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
-    """Write all nodes, so that all cordons come before the first drain.
+def _write_nodes(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    """Write all of these nodes, so that all cordons come before the first drain.
 
     After a failed write, the node's other actions are skipped.
     """
-    for node in plan.nodes:
+    for node in nodes:
         write = node.todo.write
         if write is None or node.node in refused:
             continue
@@ -124,7 +149,7 @@ def _publish(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Ite
 
 
 def _note(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterator[Outcome]:
-    """Record which facts people were told; where that fails, the next pass tells them again."""
+    """Record which facts were reported; where that fails, the next pass reports them again."""
     for node in plan.nodes:
         if node.todo.noted is not None and node.node not in refused:
             outcome = _attempt(node.node, "update record", partial(writer.patch_node, node.todo.noted))
@@ -132,21 +157,46 @@ def _note(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterat
                 yield outcome
 
 
+class _Sender:
+    """Sends the notices of one pass, until too many of them fail."""
+
+    def __init__(self, notifier: Notifier) -> None:
+        self._notifier = notifier
+        self._failed = 0
+
+    def settles(self, notification: Notification) -> bool:
+        """Send a notice, and return whether no later pass has to send it; raises LockLost."""
+        if self._failed >= _MOST_FAILED:
+            return False
+        try:
+            settled = self._notifier.notify(notification)
+        except LockLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - a notice that fails harms itself only
+            internal(f"node {notification.node}: a notice can't be sent", error)
+            return True
+        self._failed += not settled
+        return settled
+
+
 def _notify(
-    plan: Plan, notifier: Notifier, chosen: Callable[[NodePlan], tuple[Notice, ...]], refused: Collection[str]
-) -> None:
-    """Report to people what was done, and only what was written."""
+    plan: Plan, sender: _Sender, chosen: Callable[[NodePlan], tuple[Notice, ...]], refused: Collection[str]
+) -> set[str]:
+    """Report to people what was done, and only what was written.
+
+    Return the nodes with a fact that is to be reported again in the next pass.
+    """
+    untold: set[str] = set()
     for node in plan.nodes:
-        # A warning of what will happen needs no other write: it is sent, then noted.
+        # A fact that the record has already needs no other write: it is sent, then noted.
         write = node.todo.write or node.todo.noted
         if write is not None and node.node not in refused:
             for notice in chosen(node):
-                try:
-                    notifier.notify(Notification(node.node, write.uid, notice))
-                except LockLost:
-                    raise
-                except Exception as error:  # noqa: BLE001 - a notice that fails harms itself only
-                    internal(f"node {node.node}: a notice can't be sent", error)
+                settled = sender.settles(Notification(node.node, write.uid, notice))
+                # A notice without a name of its own could come twice, so it is sent once at most.
+                if notice.once and not settled:
+                    untold.add(node.node)
+    return untold
 
 
 def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome:

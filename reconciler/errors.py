@@ -21,6 +21,9 @@ ReconcilerError
 
 from __future__ import annotations
 
+FIRST_SERVER_ERROR = 500
+"""The first HTTP status that says that the server failed. Any below is a refusal."""
+
 
 class ReconcilerError(Exception):
     """The base of all errors that this program raises on purpose."""
@@ -71,6 +74,12 @@ class ClusterError(ReconcilerError):
         self.causes = causes
         self.needs = needs
 
+    @property
+    def temporary(self) -> bool:
+        """Whether the same request may succeed a little later."""
+        passing = isinstance(self, (Unreachable, Unauthorized, TooManyRequests, Conflict))
+        return passing or self.status >= FIRST_SERVER_ERROR
+
 
 class Unreachable(ClusterError):
     """There was no answer, or only 5xx, until the retries ended."""
@@ -119,7 +128,7 @@ _BY_STATUS: dict[int, type[ClusterError]] = {
 
 def error_for(status: int) -> type[ClusterError]:
     """Return the error that an HTTP status of the API server means; any below 500 is a refusal."""
-    return _BY_STATUS.get(status, Unreachable if status >= 500 else Rejected)
+    return _BY_STATUS.get(status, Unreachable if status >= FIRST_SERVER_ERROR else Rejected)
 
 
 class LockLost(ReconcilerError):

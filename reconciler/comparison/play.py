@@ -79,8 +79,9 @@ def _frees(plan: Plan) -> bool:
 class _Silence:
     """A notifier for a cluster in which nobody reads Events."""
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, notification: Notification) -> bool:
         """Do nothing."""
+        return True
 
 
 class _Play:

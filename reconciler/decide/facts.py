@@ -21,7 +21,7 @@ from reconciler.model.case_outcome import counted, reports_start, struck_by
 from reconciler.model.drains import DrainProgress
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
-from reconciler.model.record import CaseFacts, CaseRecord, Cordon, KnownEvent, PlatformStart, State
+from reconciler.model.record import CaseFacts, CaseRecord, Cordon, Forecast, KnownEvent, PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.settings.schema import Mode
 
@@ -29,7 +29,6 @@ DEADLINE_PASSED = "MaintenanceDeadlinePassed"
 MISSED = "MaintenanceMissed"
 WILL_BE_MISSED = "MaintenanceWillBeMissed"
 
-_FORETOLD = f"{WILL_BE_MISSED}: "
 _NAMED_AT_MOST = 3
 _LONGEST_REASON = 240
 
@@ -38,8 +37,8 @@ _LONGEST_REASON = 240
 class Telling:
     """The record after the pass, and the Warning Events about its facts.
 
-    `pending` are sent before the record is written, `fresh` after it. `noted` is the record once `fresh` are
-    sent, None if there are none. `ended` is the case that ended with this pass.
+    `pending` are sent before the record is written, `fresh` after it. `noted` is the record once all of them
+    are sent, None if there are none, or if the case ends. `ended` is the case that ended with this pass.
     """
 
     record: CaseRecord
@@ -104,22 +103,20 @@ class CaseStep:
 def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
     """Return the record with all facts, and the warnings to send now."""
     before, record, view = step.before, step.after, step.view
-    foretold = tuple(_foretold(step, one, context))
+    forecast = _forecast(step, one, context)
     # A plan that is weeks ahead requires nothing yet. Until then the record keeps what was said of it.
-    over = not view.unknown and not any(event.asks for event in view.present) and not foretold
+    over = not view.unknown and not any(event.asks for event in view.present) and forecast is None
     ends = record.state is State.OPERATIONAL and (before.open or over)
-    case = before if ends else _with_times(_with_deadline(record, step, context), one.case, step, context)
-    told = one.case
-    notices = tuple(_warnings(case, one, step.holds, context))
-    known = {notice.reason for notice in notices if _knows(told, notice.reason)}
-    pending = tuple(
-        notice for notice in notices if notice.reason in known and notice.reason not in told.facts.warned
-    )
-    case = _without_other_forecasts(case, foretold)
-    fresh = (
-        *(notice for notice in notices if notice.reason not in known),
-        *(notice for notice in foretold if _mark(notice) not in told.facts.warned),
-    )
+    if ends:
+        case = before
+    else:
+        case = _with_times(_with_deadline(record, step, context), one.case, step, context)
+        case = _with_forecast(case, forecast)
+    notices = (*_warnings(case, one, step.holds, context), *(() if ends else _foretold(forecast, step)))
+    known = {notice.reason for notice in notices if _knows(one.case, case, notice.reason)}
+    warned = one.case.facts.warned
+    pending = tuple(each for each in notices if each.reason in known and each.reason not in warned)
+    fresh = tuple(each for each in notices if each.reason not in known)
     if ends:
         # Nothing is left to note it in, so it is sent before the case is closed.
         closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None)
@@ -129,8 +126,7 @@ def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
             (*pending, *fresh),
             ended=replace(before, quiet_since=quiet) if _is_case(before) else None,
         )
-    record = _noted(case, pending)
-    return Telling(record, pending, fresh, _noted(record, fresh) if fresh else None)
+    return Telling(case, pending, fresh, _noted(case, (*pending, *fresh)) if pending or fresh else None)
 
 
 def _is_case(record: CaseRecord) -> bool:
@@ -249,52 +245,57 @@ def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassConte
     return before if drain.since == context.second else None
 
 
-def _knows(told: CaseRecord, reason: str) -> bool:
-    """Whether the record that this pass read has the fact of a Warning Event."""
-    return struck_by(told) is not None if reason == MISSED else told.facts.deadline_passed is not None
+def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:
+    """Whether the record that this pass read has the fact of a Warning Event about the case."""
+    if reason == MISSED:
+        return struck_by(told) is not None
+    if reason == WILL_BE_MISSED:
+        return told.facts.will_be_missed == case.facts.will_be_missed
+    return told.facts.deadline_passed is not None
 
 
-def _foretold(step: CaseStep, one: Seen, context: PassContext) -> Iterator[Notice]:
-    """Yield the warning that the node will not be drained in time.
+def _forecast(step: CaseStep, one: Seen, context: PassContext) -> Forecast | None:
+    """Return the forecast that the node will not be drained in time, None if it will be.
 
-    It is sent once for each cause. In mode Observe nothing is ours to miss. What the platform has started is
-    no forecast: if pods are on the node, it is missed, and `_warnings` says so.
+    With another cause it is another forecast. In mode Observe nothing is ours to miss. What the platform has
+    started is no forecast: if pods are on the node, it is missed, and `_warnings` says so.
     """
     planned = step.schedule
     if planned is None or not planned.missed or step.begun or context.settings.mode is Mode.OBSERVE:
-        return
+        return None
     ahead = [
         judged
         for judged in cases.not_dismissed(one.case, one.judged)
         if judged.times is not None and not judged.event.started
     ]
     if not ahead:
-        return
-    cause = planned.cause
-    said = [text for text in one.case.facts.warned if text.startswith(_FORETOLD)]
-    if said and all(judged.deadline is not None and judged.deadline <= context.now for judged in ahead):
-        # After the deadline the reason is what it was: that it has passed now is no news.
-        cause = said[0].removeprefix(_FORETOLD)
-    message = f"the node will not be drained in time: {planned.because}"
-    yield Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=cause)
+        return None
+    known = one.case.facts.will_be_missed
+    # After the deadline the reason is what it was: that it has passed now is no news.
+    passed = all(judged.deadline is not None and judged.deadline <= context.now for judged in ahead)
+    if known is not None and (passed or known.cause == planned.cause):
+        return known
+    return Forecast(planned.cause, context.second)
 
 
-def _mark(notice: Notice) -> str:
-    """Return what the record notes of a sent warning: a forecast is another one with another cause."""
-    return f"{_FORETOLD}{notice.once}" if notice.reason == WILL_BE_MISSED else notice.reason
-
-
-def _without_other_forecasts(record: CaseRecord, foretold: Iterable[Notice]) -> CaseRecord:
-    """Return the record without the notes of forecasts that no longer hold."""
-    hold = {_mark(notice) for notice in foretold}
-    kept = tuple(one for one in record.facts.warned if not one.startswith(_FORETOLD) or one in hold)
-    if kept == record.facts.warned:
+def _with_forecast(record: CaseRecord, forecast: Forecast | None) -> CaseRecord:
+    """Return the record with the forecast that holds now. Of another one no warning was sent yet."""
+    facts = record.facts
+    if facts.will_be_missed == forecast:
         return record
-    return replace(record, facts=replace(record.facts, warned=kept))
+    warned = tuple(reason for reason in facts.warned if reason != WILL_BE_MISSED)
+    return replace(record, facts=replace(facts, warned=warned, will_be_missed=forecast))
+
+
+def _foretold(forecast: Forecast | None, step: CaseStep) -> Iterator[Notice]:
+    if forecast is not None and step.schedule is not None:
+        message = f"the node will not be drained in time: {step.schedule.because}"
+        once = f"{to_text(forecast.since)} {forecast.cause}"
+        yield Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=once)
 
 
 def _noted(record: CaseRecord, sent: Iterable[Notice]) -> CaseRecord:
-    warned = dict.fromkeys((*record.facts.warned, *(_mark(notice) for notice in sent)))
+    warned = dict.fromkeys((*record.facts.warned, *(notice.reason for notice in sent)))
     return replace(record, facts=replace(record.facts, warned=tuple(warned)))
 
 

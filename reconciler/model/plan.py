@@ -224,8 +224,9 @@ class Actions:
     """The actions for one node.
 
     `publications` only show something to other tools: they are not counted as actions, and are sent last.
-    `pending` are notices about facts that the record had before this pass: they are sent before `write`,
-    which notes that. `notices` are sent after it, and `noted` then records that they were.
+    `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
+    because the case ends: such a write follows them. `notices` are sent after `write`, and `noted` then
+    records that both were sent.
     """
 
     write: NodeWrite | None = None

@@ -94,8 +94,12 @@ class ClusterWriter(Protocol):
 class Notifier(Protocol):
     """Reports to people what was done. Nothing waits for it, and nothing depends on it."""
 
-    def notify(self, notification: Notification) -> None:
-        """Send the notice. A failure is logged, not raised; raises LockLost if the lock is not ours."""
+    def notify(self, notification: Notification) -> bool:
+        """Send the notice, and return whether that is settled; raises LockLost if the lock is not ours.
+
+        False means that a later try may succeed: the next pass sends a notice with `once` again. True means
+        that it was sent, now or before, or that it is refused for good. A failure is logged, not raised.
+        """
 
 
 class CaseHistory(Protocol):

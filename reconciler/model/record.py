@@ -181,6 +181,18 @@ class PlatformStart:
 
 
 @dataclass(frozen=True, slots=True)
+class Forecast:
+    """The forecast that the node will not be drained in time.
+
+    `cause` is what the miss comes from, `since` when a pass saw it first (UTC). If it goes away and comes
+    back, it is another forecast.
+    """
+
+    cause: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class CaseFacts:
     """What happened in a case, apart from its drain.
 
@@ -189,7 +201,7 @@ class CaseFacts:
     these facts: a fact is recorded first, then sent, then noted here, so each is sent at least once.
     `announced` is when a pass first saw the case, `planned` the start that was planned when its events last
     changed before the drain, `drain_began` when its first drain began (UTC). `moved` is how many pods its
-    drains moved. Each of them is None if it is not known.
+    drains moved. Each of them is None if it is not known. `will_be_missed` is the forecast that holds now.
     """
 
     starts: tuple[PlatformStart, ...] = ()
@@ -199,6 +211,7 @@ class CaseFacts:
     planned: datetime | None = None
     drain_began: datetime | None = None
     moved: int | None = None
+    will_be_missed: Forecast | None = None
 
     @property
     def any(self) -> bool:

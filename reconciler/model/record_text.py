@@ -28,6 +28,7 @@ from reconciler.model.record import (
     ClaimKind,
     Cordon,
     DrainRecord,
+    Forecast,
     KnownEvent,
     PlatformStart,
     ProfileRecord,
@@ -225,12 +226,15 @@ def _facts_out(facts: CaseFacts) -> dict[str, Any]:
         out["drainBegan"] = to_text(facts.drain_began)
     if facts.moved is not None:
         out["moved"] = facts.moved
+    if facts.will_be_missed:
+        forecast = facts.will_be_missed
+        out["willBeMissed"] = {"cause": forecast.cause, "since": to_text(forecast.since)}
     return out
 
 
 def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
     starts = tuple(_start_in(one) for one in document.get("starts", ()))
-    moved = document.get("moved")
+    moved, forecast = document.get("moved"), document.get("willBeMissed")
     if len(starts) > limits.EVENTS:
         raise ValueError(f"{len(starts)} starts are recorded, and {limits.EVENTS} are read")
     return CaseFacts(
@@ -241,6 +245,7 @@ def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
         from_text(document["planned"]) if "planned" in document else None,
         from_text(document["drainBegan"]) if "drainBegan" in document else None,
         None if moved is None else limits.count(moved),
+        Forecast(limits.text(str(forecast["cause"])), from_text(forecast["since"])) if forecast else None,
     )
 
 

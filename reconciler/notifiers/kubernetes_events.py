@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 COMPONENT = "node-maintenance-reconciler"
 # core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
 LONGEST_MESSAGE = 1024
+PATIENCE = 5.0
+"""Seconds for the whole request: the pass waits for it."""
 _LONGEST_REASON = 128
 _LONGEST_NODE = 230  # An object's name may have 253 characters.
 
@@ -47,13 +49,18 @@ class KubernetesEvents:
         self._zone = zone
         self._wall = wall
 
-    def notify(self, notification: Notification) -> None:
-        """Write the Event once; a failure is logged. Raises LockLost."""
+    def notify(self, notification: Notification) -> bool:
+        """Write the Event once, and return whether that is settled; a failure is logged. Raises LockLost.
+
+        What the server refuses for good, such as a missing permission, is settled too.
+        """
         try:
             self.send(notification)
         except ClusterError as error:
             node, reason = notification.node, notification.notice.reason
             log.warning("an event was not written: node=%s reason=%s error=%s", node, reason, error)
+            return not error.temporary
+        return True
 
     def send(self, notification: Notification) -> None:
         """Write the Event once; raises LockLost and ClusterError."""
@@ -76,10 +83,11 @@ class KubernetesEvents:
             "count": 1,
         }
         try:
-            self._connection.send(Request("POST", core("default") / "events", body=body))
-        except Conflict:
-            # One with a name of its own was written before.
-            if not notice.once:
+            path = core("default") / "events"
+            self._connection.send(Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE))
+        except Conflict as error:
+            # One with a name of its own was written before. A quota may conflict, too.
+            if not notice.once or error.reason != "AlreadyExists":
                 raise
 
 

@@ -14,13 +14,10 @@ from reconciler.errors import ClusterError
 from reconciler.model.moments import to_text
 from reconciler.model.outside import Self
 from reconciler.model.plan import Notice
-from reconciler.notifiers.kubernetes_events import COMPONENT, LONGEST_MESSAGE
+from reconciler.notifiers.kubernetes_events import COMPONENT, LONGEST_MESSAGE, PATIENCE
 from reconciler.report import safe
 
 log = logging.getLogger(__name__)
-
-_PATIENCE = 5.0
-"""Seconds for the whole request: the next pass waits for it."""
 
 
 class OwnPodEvents:
@@ -61,7 +58,7 @@ class OwnPodEvents:
         }
         try:
             path = core(namespace) / "events"
-            request = Request("POST", path, body=body, read_timeout=_PATIENCE, total=_PATIENCE)
+            request = Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE)
             self._connection.send(request)
         except ClusterError as error:
             log.warning("an event was not written: pod=%s reason=%s error=%s", name, notice.reason, error)

@@ -35,15 +35,21 @@ class AllNotifiers:
         """Use these notifiers, by name, in this order."""
         self._notifiers = notifiers
 
-    def notify(self, notification: Notification) -> None:
-        """Notify all. A failure is logged with the notifier's name. Raises LockLost, and nothing else."""
+    def notify(self, notification: Notification) -> bool:
+        """Notify all, and return whether that is settled for each. Raises LockLost, and nothing else.
+
+        An unexpected error is logged with the notifier's name. It counts as settled, because the same notice
+        would fail again.
+        """
+        settled = True
         for name, notifier in self._notifiers.items():
             try:
-                notifier.notify(notification)
+                settled = notifier.notify(notification) and settled
             except LockLost:
                 raise
             except Exception:
                 log.exception("a notifier failed: notifier=%s node=%s", name, notification.node)
+        return settled
 
 
 def notifiers(connection: Connection, settings: Settings, guard: Guard | None) -> AllNotifiers:

@@ -214,8 +214,8 @@ class SimulatedApi:
 
     # Notifier
 
-    def notify(self, notification: Notification) -> None:
-        """Write an Event; a failure is never raised."""
+    def notify(self, notification: Notification) -> bool:
+        """Write an Event, and return whether that is settled; a failure is never raised."""
         node, uid, notice = notification.node, notification.uid, notification.notice
         try:
             call = self.begin_write("notify", node, notice.reason, notice)
@@ -230,6 +230,8 @@ class SimulatedApi:
             self.end_write(call)
         except ClusterError as error:
             self.cluster.note(Actor.US, "notify failed", node, notice.reason, str(error))
+            return not error.temporary
+        return True
 
     # Evictor
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.errors import Forbidden, TooManyRequests
+from reconciler.simulation.api import Call
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, case_of, minutes, node
@@ -53,6 +55,52 @@ def test_when_the_reason_has_gone_nothing_is_left_of_it_and_another_one_is_sent(
     history.until_still()
     assert warned(history) == ["b", "b"]
     assert "perPool in np" in history.cluster.events[-1].notice.message
+
+
+def test_a_reason_that_goes_and_comes_back_is_sent_again() -> None:
+    history = two()
+    history.until_still()
+    for text in ("budget: {maxUnavailable: 2}", ONE):
+        history.wait(minutes(5))
+        history.settings = builders.settings(text)
+        history.until_still()
+
+    assert warned(history) == ["b", "b"]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_what_could_not_be_sent_is_sent_once_in_the_next_pass(moment: str) -> None:
+    history = two()
+
+    def refuse(call: Call) -> None:
+        if call.what == "notify":
+            raise TooManyRequests("slow down", status=429)
+
+    setattr(history.api, f"{moment}_write", refuse)
+    history.look()
+    assert case_of(history.cluster.nodes["b"]).facts.warned == ()
+    setattr(history.api, f"{moment}_write", None)
+    history.wait(minutes(1))
+    history.until_still()
+
+    assert warned(history) == ["b"]
+    assert case_of(history.cluster.nodes["b"]).facts.warned == ("MaintenanceWillBeMissed",)
+
+
+def test_an_event_that_is_refused_for_good_is_not_asked_for_in_every_pass() -> None:
+    history = two()
+
+    def refuse(call: Call) -> None:
+        if call.what == "notify":
+            raise Forbidden("no", status=403, needs="create events in default")
+
+    history.api.before_write = refuse
+    history.look()
+    writes = history.api.writes
+    history.wait(minutes(1))
+    history.look()
+
+    assert (warned(history), history.api.writes) == ([], writes)
 
 
 def test_that_the_deadline_passes_is_no_new_reason() -> None:

@@ -6,12 +6,15 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.errors import Unreachable
 from reconciler.model.event import Kind
+from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import KubernetesEvent
+from tests.decide.test_history import Kept
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published
@@ -273,6 +276,58 @@ def test_killed_anywhere_each_warning_is_sent_at_least_once(number: int, when: s
         scene.wait(timedelta(minutes=11))
 
     assert [one.notice.reason for one in told(scene)] == list(WARNINGS)
+
+
+def refusing(scene: History) -> list[str]:
+    """Have the API server refuse Events from now on; the list fills with the reasons of those it gets."""
+    asked: list[str] = []
+
+    def refuse(call: Call) -> None:
+        if call.what == "notify":
+            asked.append(call.subject)
+            raise Unreachable("no answer in time")
+
+    scene.api.before_write = refuse
+    return asked
+
+
+def test_a_case_ends_after_its_warning_could_be_sent() -> None:
+    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    kept = Kept()
+    scene.world.history = kept
+    say(scene, announced(minutes_ahead=2))
+    look(scene, 5)
+    say(scene, published(vm="vm"))
+    refusing(scene)
+    for _ in range(3):
+        _, outcomes = scene.look()
+        assert [one.result for one in outcomes] == [Result.LATER]
+    assert builders.RECORD in scene.cluster.nodes["a"].annotations
+    assert kept.cases == []
+    scene.api.before_write = None
+    look(scene)
+
+    assert [one.notice.reason for one in told(scene, "MaintenanceMissed")] == ["MaintenanceMissed"]
+    assert builders.RECORD not in scene.cluster.nodes["a"].annotations
+    assert len(kept.cases) == 1
+
+
+def test_a_node_comes_back_into_service_also_while_events_are_refused() -> None:
+    scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    say(scene, announced())
+    look(scene)
+    asked = refusing(scene)
+    say(scene, begun())
+    look(scene)
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    say(scene, published(vm="vm"))
+    for _ in range(4):
+        look(scene, 3)
+
+    assert not scene.cluster.nodes["a"].unschedulable
+    assert asked.count("MaintenanceMissed") >= 3
 
 
 def test_a_warning_is_asked_for_once_where_nothing_is_killed() -> None:

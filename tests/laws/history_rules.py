@@ -16,7 +16,7 @@ HISTORY_RULES = (
         0,
         "a case that ends is kept",
         "reconciler/act.py",
-        "    _keep(plan, outside.history)\n",
+        "    _keep(others, plan, outside.history)\n",
         "",
         _CASES,
     ),

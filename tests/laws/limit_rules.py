@@ -73,7 +73,7 @@ LIMIT_RULES = (
         16,
         "an error in a notifier ends no pass",
         "reconciler/act.py",
-        'internal(f"node {node.node}: a notice can\'t be sent", error)',
+        'internal(f"node {notification.node}: a notice can\'t be sent", error)',
         "raise",
         "tests/laws/test_law_16_each_step_has_a_boundary.py",
     ),

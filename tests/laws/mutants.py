@@ -811,8 +811,8 @@ MUTANTS = (
         0,
         "an escalation is reported once",
         "reconciler/notifiers/escalations.py",
-        "        self._reported = seen",
-        "        self._reported = set()",
+        "self._names, self._reported = names, reported",
+        "self._names, self._reported = names, set()",
         "tests/notifiers/test_escalations.py",
     ),
     Mutant(
@@ -820,8 +820,8 @@ MUTANTS = (
         "notices are sent after publications",
         "reconciler/act.py",
         "        *_publish(plan, outside.writer, refused),\n    )\n"
-        "    _notify(plan, outside.notifier, lambda node: node.todo.notices, refused)\n",
-        "        *(_notify(plan, outside.notifier, lambda node: node.todo.notices, refused) or ()),\n"
+        "    untold |= _notify(plan, sender, lambda node: node.todo.notices, refused)\n",
+        "        *(untold := _notify(plan, sender, lambda node: node.todo.notices, refused)),\n"
         "        *_publish(plan, outside.writer, refused),\n    )\n",
         "tests/stages/test_act.py",
     ),

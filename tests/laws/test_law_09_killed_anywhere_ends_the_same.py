@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from reconciler.errors import Unreachable
 from reconciler.model.node import MECHANIC_LABEL
+from reconciler.model.plan import Notice
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
@@ -91,6 +94,11 @@ def _ends_the_same_wherever_it_is_killed(
             killed = _play(make, policy, steps, (number, when))
             assert _state(killed.world) == expected, f"killed {when} write {number} of {count}"
     return count
+
+
+def _warnings(history: History) -> Counter[tuple[str, str]]:
+    """How often each node got each Warning Event about a fact."""
+    return Counter((one.node, one.notice.reason) for one in history.cluster.events if one.notice.once)
 
 
 def _nothing(history: History) -> None:
@@ -187,3 +195,37 @@ def test_over_any_history_a_killed_process_makes_no_difference(
 
     assert _state(killed.world) == _state(whole.world)
     assert whole.now == killed.now >= NOW
+
+
+REFUSED = Hits()
+
+
+@REFUSED.at_least(10)
+@settings(max_examples=examples(100))
+@given(
+    strategies.policies(),
+    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), min_size=3, max_size=10),
+    st.integers(1, 2),
+    st.sampled_from(("before", "after")),
+)
+def test_over_any_history_a_kubernetes_event_that_is_refused_once_comes_once(
+    policy: Settings, steps: Happenings, number: int, when: str
+) -> None:
+    whole = _play(small_world, policy, [(_nothing, timedelta()), *steps], None)
+    seen = 0
+
+    def refuse(call: Call) -> None:
+        nonlocal seen
+        if call.what == "notify" and isinstance(call.content, Notice) and call.content.once:
+            seen += 1
+            if seen == number:
+                REFUSED.count(True)
+                raise Unreachable("no answer in time")
+
+    def begin(history: History) -> None:
+        setattr(history.api, f"{when}_write", refuse)
+
+    refused = _play(small_world, policy, [(begin, timedelta()), *steps], None)
+
+    assert _warnings(refused) == _warnings(whole)
+    assert _state(refused.world) == _state(whole.world)

@@ -146,7 +146,7 @@ class _Notifier:
         self.notified: list[str] = []
         self._error = error
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, notification: Notification) -> bool:
         self.notified.append(notification.node)
         raise self._error
 

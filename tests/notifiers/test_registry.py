@@ -18,16 +18,21 @@ WORDS = Notification("a", "uid-a", Notice("MaintenanceCordon", "because"))
 
 
 class Remembering:
-    """A notifier that remembers what it was given, and then raises an error if it has one."""
+    """A notifier that remembers what it was given, and then raises an error if it has one.
 
-    def __init__(self, error: Exception | None = None) -> None:
+    It settles nothing while it is `away`.
+    """
+
+    def __init__(self, error: Exception | None = None, *, away: bool = False) -> None:
         self.given: list[Notification] = []
         self.error = error
+        self.away = away
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, notification: Notification) -> bool:
         self.given.append(notification)
         if self.error is not None:
             raise self.error
+        return not self.away
 
 
 def test_every_notifier_gets_every_notice() -> None:
@@ -44,6 +49,19 @@ def test_a_notifier_that_fails_is_logged_and_the_next_one_is_asked(caplog: pytes
     assert (broken.given, second.given) == ([WORDS], [WORDS])
     assert "notifier=webhook node=a" in caplog.text
     assert "the webhook hangs" in caplog.text
+
+
+def test_a_notice_is_settled_when_it_is_for_every_notifier() -> None:
+    away, second = Remembering(away=True), Remembering()
+    both = AllNotifiers({"away": away, "second": second})
+
+    assert not both.notify(WORDS)
+    away.away = False
+    assert both.notify(WORDS)
+
+
+def test_an_unexpected_error_is_not_tried_again() -> None:
+    assert AllNotifiers({"broken": Remembering(OverflowError("out of range"))}).notify(WORDS)
 
 
 def test_a_lost_lock_ends_the_pass_in_any_notifier() -> None:

@@ -179,6 +179,22 @@ def test_notices_are_sent_after_every_drain_has_begun() -> None:
     assert begun == [["a", "b"], ["a", "b"]]
 
 
+def test_after_three_notices_that_fail_a_pass_sends_no_more() -> None:
+    world = _asking("a", "b", "c", "d", "e")
+    asked: list[str] = []
+
+    def refuse(write: Call) -> None:
+        if write.what == "notify":
+            asked.append(write.node)
+            raise Unreachable("no answer in time")
+
+    world.api.before_write = refuse
+    outcomes = _act(world, "budget: {maxUnavailable: 100%}")
+
+    assert asked == ["a", "b", "c"]
+    assert [one for one in outcomes if one.notable] == []
+
+
 def test_notices_are_sent_after_publications() -> None:
     world = _asking("a")
     _act(world, f"{TWO}\npublish: [node-conditions]")
