@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reconciler.eviction.quantities import quantity, total
+from reconciler.model.affinity import meets
 from reconciler.model.node import Node, Taint
 from reconciler.model.pod import Placement, Pod, Toleration
 
@@ -78,10 +79,7 @@ def selects(placement: Placement, node: Node) -> bool:
     """Whether the pod's node selector and required node affinity match the node."""
     if any(node.labels.get(key) != value for key, value in placement.node_selector.items()):
         return False
-    # A term without expressions selects nothing (metav1's rule for NodeSelectorTerm).
-    return not placement.affinity or any(
-        term and all(requirement.matches(node.labels) for requirement in term) for term in placement.affinity
-    )
+    return not placement.affinity or meets(node, placement.affinity)
 
 
 def places_of(nodes: Iterable[Node], pods: Iterable[Pod], going: set[str], unknown: list[str]) -> list[Place]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from reconciler.model.affinity import labels_for, meets
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.readiness import FindingCode, Severity
@@ -13,10 +14,6 @@ from reconciler.model.volume import Terms, Volume
 from reconciler.readiness.found import Found
 
 Names = frozenset[str]
-
-
-_NAME = "metadata.name"
-"""The one field of a node that `matchFields` can name. No label has this key by chance."""
 
 
 class _Reach(NamedTuple):
@@ -75,10 +72,7 @@ class Mounts:
         known = self._matching.get(affinity)
         if known is None:
             known = self._matching[affinity] = frozenset(
-                node.name
-                for term in affinity
-                for node in self._candidates(term)
-                if term and all(one.matches(_labels(node, one.key)) for one in term)
+                node.name for term in affinity for node in self._candidates(term) if meets(node, (term,))
             )
         return known
 
@@ -90,13 +84,8 @@ class Mounts:
         if exact.key not in self._by_label:
             by_value = self._by_label[exact.key] = {}
             for node in self._nodes.values():
-                value = _labels(node, exact.key).get(exact.key)
+                value = labels_for(node, exact.key).get(exact.key)
                 if value is not None:
                     by_value.setdefault(value, []).append(node)
         found = self._by_label[exact.key]
         return [node for value in dict.fromkeys(exact.values) for node in found.get(value, ())]
-
-
-def _labels(node: Node, key: str) -> Mapping[str, str]:
-    """Return what a requirement with this key is about: the node's labels, or its name."""
-    return {_NAME: node.name} if key == _NAME else node.labels

@@ -182,6 +182,17 @@ def test_room_is_judged_by_selectors_and_affinity() -> None:
     assert [reported(there), reported(other), reported(either)] == [False, True, False]
 
 
+@pytest.mark.parametrize(
+    ("operator", "name", "fits"),
+    [("In", "roomy", True), ("In", "other", False), ("NotIn", "roomy", False), ("NotIn", "other", True)],
+)
+def test_an_affinity_may_name_the_node_itself(operator: str, name: str, fits: bool) -> None:
+    # As `matchFields` does. No label of a node has this key.
+    placement = Placement(affinity=((Requirement("metadata.name", operator, (name,)),),))
+
+    assert bool(room([ROOMY], [], [replace(WEB, placement=placement)])) != fits
+
+
 def test_a_toleration_opens_a_tainted_node() -> None:
     node = replace(ROOMY, taints=(Taint("gpu", "yes", "NoSchedule"),))
 

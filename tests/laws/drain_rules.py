@@ -164,6 +164,14 @@ DRAIN_RULES = (
     ),
     Mutant(
         0,
+        "an affinity may name a node",
+        "reconciler/model/affinity.py",
+        "if key == NAME else node.labels",
+        "if False else node.labels",
+        _PREVIEW,
+    ),
+    Mutant(
+        0,
         "no budget applies to a pod that never started",
         "reconciler/eviction/preview.py",
         "    if asks_none(pod):\n",
