@@ -42,6 +42,9 @@ Something changes hundreds of times a second while pods leave, and the whole pro
 as all else that the drainer does then.
 """
 
+CLOSED_WITHIN = timedelta(seconds=5)
+"""How long `close` waits for the threads of the watches. A request for a list can't be interrupted."""
+
 _log = logging.getLogger(__name__)
 _Item = TypeVar("_Item")
 
@@ -88,6 +91,7 @@ class Drainer:
         self._closing = False
         self._watches: dict[int, AbstractContextManager[object]] = {}
         self._unwanted: set[int] = set()
+        self._followers: list[Thread] = []
         self._pool: ThreadPoolExecutor | None = None
         self._thread: Thread | None = None
 
@@ -137,7 +141,10 @@ class Drainer:
             return True
 
     def close(self) -> None:
-        """Stop everything, and return when no request is in flight."""
+        """Stop everything, and return when no request is in flight and no thread runs.
+
+        A watch that does not end within `CLOSED_WITHIN` is left to the end of the process.
+        """
         with self._changed:
             self._closing = True
             thread, pool = self._thread, self._pool
@@ -148,6 +155,16 @@ class Drainer:
             self._leave(number)
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
+        self._join_followers()
+
+    def _join_followers(self) -> None:
+        # A thread in the middle of the network's code may crash the interpreter at its end.
+        until = self._clock.now() + CLOSED_WITHIN
+        for thread in self._followers:
+            left = min(until - self._clock.now(), CLOSED_WITHIN)
+            thread.join(max(left.total_seconds(), 0.0))
+            if thread.is_alive():
+                _log.info("a watch of the drainer has not ended yet", extra={"thread": thread.name})
 
     def _put(self, event: Event) -> None:
         with self._changed:
@@ -248,13 +265,15 @@ class Drainer:
         self._put(answer)
 
     def _watch(self, command: Watch, number: int, node: str | None) -> None:
+        name = f"watch-{node or 'budgets'}"
+        thread = Thread(target=self._follow, args=(number, node), name=name, daemon=True)
         try:
-            Thread(
-                target=self._follow, args=(number, node), name=f"watch-{node or 'budgets'}", daemon=True
-            ).start()
+            thread.start()
         except RuntimeError as error:
             _log.exception("a watch of the drainer can't be started", extra={"node": node})
             self._put(failed(command, ReconcilerError(f"not opened: {error}")))
+            return
+        self._followers = [*(one for one in self._followers if one.is_alive()), thread]
 
     def _follow(self, number: int, node: str | None) -> None:
         """Pass the events of a watch to the core until it ends or is stopped."""

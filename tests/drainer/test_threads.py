@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
@@ -15,7 +15,7 @@ from reconciler.drainer import Drainer, Limits
 from reconciler.errors import ReconcilerError, Unreachable
 from reconciler.model.drains import DrainProgress, Escalation, Phase
 from reconciler.model.pod import Pod
-from reconciler.model.ports import BudgetChange
+from reconciler.model.ports import BudgetChange, PodChange
 from tests.drainer.driving import Scene, order_for
 from tests.support.fakes.clock import SystemClock
 from tests.support.threads import ThreadedApi, running
@@ -144,24 +144,67 @@ def test_before_our_own_pod_goes_the_lock_is_given_back() -> None:
     assert [{"us-0"}] == left
 
 
-def test_close_ends_every_thread_although_a_budget_blocks() -> None:
-    before = set(threading.enumerate())
-    alive = _Alive()
-    scene = alive.scene
-    scene.deployment("web", "a", 8)
-    scene.add_budget("web", max_unavailable=0)
+class _SlowToEnd(ThreadedApi):
+    """A watch that was left needs a moment to end, or until `may_end`."""
+
+    moment: float | None = 0.3
+    may_end: threading.Event
+
+    def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
+        return self._slowly(super().watch_pods(node))
+
+    @contextmanager
+    def _slowly(self, watch: AbstractContextManager[Iterator[PodChange]]) -> Iterator[Iterator[PodChange]]:
+        with watch as changes:
+            yield self._each(changes)
+
+    def _each(self, changes: Iterator[PodChange]) -> Iterator[PodChange]:
+        yield from changes
+        self.may_end.wait(self.moment)
+
+
+def _blocked(alive: _Alive) -> Drainer:
+    """Return a drainer with one drain, which a budget blocks."""
+    alive.scene.deployment("web", "a", 8)
+    alive.scene.add_budget("web", max_unavailable=0)
     blocked = threading.Event()
     drainer = Drainer(
         alive.api, SystemClock(), on_progress=lambda one: blocked.set() if one.blockers else None
     )
     drainer.start(order_for("a", since=datetime.now(UTC)))
     assert blocked.wait(_PATIENCE)
+    return drainer
+
+
+def test_close_ends_every_thread_although_a_budget_blocks() -> None:
+    before = set(threading.enumerate())
+    alive = _Alive()
+    alive.api = slow = _SlowToEnd(alive.scene.api)
+    slow.may_end = threading.Event()
+    drainer = _blocked(alive)
     drainer.close()
-    for thread in set(threading.enumerate()) - before:
-        thread.join(_PATIENCE)
 
     assert before >= set(threading.enumerate())
-    assert not scene.requests
+    assert not alive.scene.requests
+
+
+def test_close_does_not_wait_for_ever_for_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.drainer.shell.CLOSED_WITHIN", timedelta(seconds=0.05))
+    before = set(threading.enumerate())
+    alive = _Alive()
+    alive.api = stuck = _SlowToEnd(alive.scene.api)
+    stuck.may_end, stuck.moment = threading.Event(), None
+    drainer = _blocked(alive)
+    closing = threading.Thread(target=drainer.close)
+    closing.start()
+    closing.join(_PATIENCE)
+    closed = not closing.is_alive()
+    left = {thread.name for thread in set(threading.enumerate()) - before}
+    stuck.may_end.set()
+    closing.join(_PATIENCE)
+
+    assert closed
+    assert left == {"watch-a"}
 
 
 def test_wait_says_so_when_nothing_ended_in_time() -> None:

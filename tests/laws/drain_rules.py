@@ -5,7 +5,9 @@ from __future__ import annotations
 from tests.laws.mutant import Mutant
 
 _CORE, _ONE = "reconciler/drainer/core.py", "reconciler/drainer/one.py"
+_SHELL = "reconciler/drainer/shell.py"
 _GOING_ON = "tests/drainer/test_going_on.py"
+_THREADS = "tests/drainer/test_threads.py"
 _SELECTED = "tests/eviction/test_survey.py"
 _PREVIEW = "tests/eviction/test_preview.py"
 
@@ -161,6 +163,22 @@ DRAIN_RULES = (
         "        if not self._confirmed:\n",
         "        if False:\n",
         _GOING_ON,
+    ),
+    Mutant(
+        0,
+        "the drainer waits for its watches to end",
+        _SHELL,
+        "            thread.join(max(left.total_seconds(), 0.0))\n",
+        "",
+        _THREADS,
+    ),
+    Mutant(
+        0,
+        "the drainer does not wait for ever for a watch",
+        _SHELL,
+        "thread.join(max(left.total_seconds(), 0.0))",
+        "thread.join()",
+        _THREADS,
     ),
     Mutant(
         0,
