@@ -53,7 +53,11 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Tracked:
-    """One pod of the node, and the results of its requests."""
+    """One pod of the node, and the results of its requests.
+
+    `looks_before` is how many reads of the node were sent before the pod appeared. It is 0 for the pods that
+    were there at the start of the drain.
+    """
 
     judged: PodDeleteStatus
     stage: Stage = Stage.QUEUED
@@ -65,6 +69,7 @@ class Tracked:
     no_restart: str = ""
     hastened: bool = False
     forced: bool = False
+    looks_before: int = 0
     _key_of: PodDeleteStatus | None = None
     _key: QueueKey = NO_KEY
 
@@ -115,6 +120,9 @@ class NodeDrain:
     _stages: dict[str, str] = field(default_factory=dict)
     _ready: bool | None = None
     _check_asked: datetime | None = None
+    _looks: int = 0
+    _last_look: int = 0
+    _at_start: bool = True
     _cordoned_at: datetime | None = None
     _listing: bool = False
     _read_at: datetime | None = None
@@ -145,7 +153,7 @@ class NodeDrain:
                 if not self.listed:
                     # Pods that are not in the list have disappeared while there was no watch.
                     self._forget_all_but(self._in_this_watch)
-                self.listed = True
+                self.listed, self._at_start = True, False
             case PodGone(uid):
                 if self._pods.pop(uid, None) is not None:
                     self._progress_at = now
@@ -164,7 +172,7 @@ class NodeDrain:
 
     def lose_sight(self) -> None:
         """Handle the end of the watch. The drain pauses until the pods have been listed again."""
-        self.listed = False
+        self.listed = self._at_start = False
         self._in_this_watch.clear()
 
     def see_node(self, found: Node | None, now: datetime) -> None:
@@ -179,6 +187,7 @@ class NodeDrain:
         else:
             # The node was cordoned when the request was sent; it may have changed before the answer.
             self._cordoned_at = asked or now
+            self._last_look = self._looks
             self._readable()
             self._ready = found.ready if found.condition("Ready") is not None else None
 
@@ -195,7 +204,7 @@ class NodeDrain:
         The watch may have reported changes since the list was requested. Those count, because a UID that is
         gone never comes back, and a pod that is too new for the list is there.
         """
-        self._listing = False
+        self._listing = self._at_start = False
         self._readable()
         listed = {pod.uid for pod in pods}
         self._forget_all_but(listed | self._seen_since_read)
@@ -406,6 +415,9 @@ class NodeDrain:
         self._confirmed, self._empty_since = False, None
         if self._due(self._cordoned_at + self.limits.check_idle, now):
             yield from self._check(now)
+        if not all(self._seen_cordoned_with(tracked) for tracked in remaining):
+            # Nothing is scheduled to a cordoned node, so somebody may have uncordoned it.
+            yield from self._check(now)
         writes = list(self._writes(remaining, pdbs, free, now))
         seen_for = now - self._cordoned_at
         if writes and seen_for > self.limits.check_every:
@@ -421,7 +433,12 @@ class NodeDrain:
     def _check(self, now: datetime) -> Iterator[Command]:
         if self._check_asked is None and not self._later(now):
             self._check_asked = now
+            self._looks += 1
             yield CheckNode(self.order.node, self.number)
+
+    def _seen_cordoned_with(self, tracked: Tracked) -> bool:
+        """Return whether the node was seen cordoned by a read that was sent after the pod appeared."""
+        return self._last_look > tracked.looks_before
 
     def _finish(self, now: datetime) -> Iterator[Command]:
         """Confirm with a consistent read that no pods are left, and wait for volumes, within a limit."""
@@ -478,7 +495,7 @@ class NodeDrain:
             if room <= 0:
                 self.starved = True
                 return
-            if tracked.stage is Stage.IN_FLIGHT:
+            if tracked.stage is Stage.IN_FLIGHT or not self._seen_cordoned_with(tracked):
                 continue
             if tracked.retry_at is not None and not self._due(tracked.retry_at, now):
                 continue
@@ -625,7 +642,7 @@ class NodeDrain:
             return
         judged = self._judge(pod, now)
         if tracked is None:
-            tracked = self._pods[pod.uid] = Tracked(judged)
+            tracked = self._pods[pod.uid] = Tracked(judged, looks_before=0 if self._at_start else self._looks)
         else:
             tracked.judged = judged
         if tracked.remains:

@@ -6,6 +6,7 @@ does not finish, singletons, and what counts as drained.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -13,7 +14,7 @@ from itertools import pairwise
 import pytest
 
 from reconciler.drainer import Limits
-from reconciler.drainer.messages import Delete, Evict, WatchBudgets
+from reconciler.drainer.messages import CheckNode, Delete, Evict, WatchBudgets
 from reconciler.errors import (
     Conflict,
     Forbidden,
@@ -25,7 +26,7 @@ from reconciler.errors import (
 )
 from reconciler.model.drains import Behavior, DrainOptions, DrainProgress, Escalation, Phase, PodRule
 from reconciler.model.node import Condition
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector
 from tests.drainer.driving import START, Drive, Scene
 
@@ -81,6 +82,112 @@ def test_law_1_a_cordon_that_goes_away_in_mid_drain_stops_it() -> None:
     assert scene.requests
     slack = Limits().check_every.total_seconds()
     assert all(one.cordoned or (one.at - START).total_seconds() < 35 + slack for one in scene.requests)
+
+
+def test_law_1_pods_that_appear_after_an_uncordon_are_not_evicted() -> None:
+    scene = _scene(ready_after=10)
+    scene.deployment("web", "a", 20)
+    scene.add_budget("web", max_unavailable=1)
+    drive = Drive(scene)
+    drive.start("a")
+
+    def uncordon() -> None:
+        scene.cluster.cordon("a", on=False)
+        scene.deployment("new", "a", 30)
+
+    drive.at(10.5, uncordon)
+    progress = drive.run()["a"]
+
+    assert progress.phase is Phase.STOPPED
+    assert progress.finished is not None
+    assert progress.finished < START + timedelta(seconds=10.6)
+    assert scene.requests
+    assert not any("new-" in one.uid for one in scene.requests)
+
+
+def test_law_1_pods_that_appear_while_there_is_no_watch_are_not_evicted_after_an_uncordon() -> None:
+    scene = _scene(ready_after=10)
+    scene.deployment("web", "a", 20)
+    scene.add_budget("web", max_unavailable=1)
+    # No read of the node is due when the pods are listed again.
+    never = timedelta(days=1)
+    drive = Drive(scene, limits=Limits(check_every=never, check_ahead=never, check_idle=never))
+    drive.start("a")
+
+    def uncordon() -> None:
+        drive.lose_watches()
+        scene.cluster.cordon("a", on=False)
+        scene.deployment("new", "a", 30)
+
+    drive.at(10.5, uncordon)
+    progress = drive.run()["a"]
+
+    assert progress.phase is Phase.STOPPED
+    assert not any("new-" in one.uid for one in scene.requests)
+
+
+def test_pods_that_appear_on_a_cordoned_node_are_evicted_without_a_look_at_it_for_each() -> None:
+    scene = _scene()
+    scene.deployment("web", "a", 4)
+    drive = Drive(scene)
+    drive.start("a")
+
+    def ten_more() -> None:
+        scene.deployment("new", "a", 10)
+
+    drive.at(0.5, ten_more)
+
+    assert drive.run()["a"].phase is Phase.DRAINED
+    assert len(scene.requests) == 14
+    # At the start, for the first new pod, and for those that appeared before the answer.
+    assert scene.reads.count("node") == 3
+
+
+def test_the_other_pods_do_not_wait_for_the_look_at_the_node() -> None:
+    scene = _scene(ready_after=0.2, terminates_in=0.2)
+    scene.deployment("web", "a", 9)
+    scene.add_budget("web", max_unavailable=1)
+    count = itertools.count()
+
+    def one_more() -> None:
+        # As a Deployment does whose template names the node.
+        scene.deployment(f"pinned{next(count)}", "a")
+
+    drive = Drive(scene, latency=1)
+    drive.start("a")
+    for tenth in range(10, 400, 5):
+        drive.at(tenth / 10, one_more)
+    others = drive.run(60)["a"]
+
+    assert others.phase is Phase.DRAINED
+    looks = [at for at, command in drive.commands if isinstance(command, CheckNode)]
+    assert all(after - before >= timedelta(seconds=1) for before, after in pairwise(looks))
+    web = [one.at for one in scene.requests if one.uid.startswith("shop/web-")]
+    assert len(web) == 9
+    assert max(web) < START + timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        Pod("shop", "agent", "shop/agent#1", "a", owner=Owner("DaemonSet", "agent", "apps/v1")),
+        Pod("shop", "static", "shop/static#1", "a", annotations={"kubernetes.io/config.mirror": "1"}),
+    ],
+    ids=lambda pod: pod.name,
+)
+def test_a_pod_that_is_never_evicted_causes_no_look_at_the_node(pod: Pod) -> None:
+    def looks(*, appears: bool) -> int:
+        scene = _scene()
+        scene.deployment("web", "a", 4)
+        scene.add_budget("web", max_unavailable=1)
+        drive = Drive(scene)
+        drive.start("a")
+        if appears:
+            drive.at(0.5, lambda: scene.change_pod(pod))
+        assert drive.run()["a"].phase is Phase.DRAINED
+        return scene.reads.count("node")
+
+    assert looks(appears=True) == looks(appears=False)
 
 
 def test_another_node_under_the_name_is_left_alone() -> None:

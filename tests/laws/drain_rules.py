@@ -6,7 +6,7 @@ from tests.laws.mutant import Mutant
 
 _CORE, _ONE = "reconciler/drainer/core.py", "reconciler/drainer/one.py"
 _SHELL = "reconciler/drainer/shell.py"
-_GOING_ON = "tests/drainer/test_going_on.py"
+_DRAINS, _GOING_ON = "tests/drainer/test_core.py", "tests/drainer/test_going_on.py"
 _THREADS = "tests/drainer/test_threads.py"
 _SELECTED = "tests/eviction/test_survey.py"
 _PREVIEW = "tests/eviction/test_preview.py"
@@ -163,6 +163,38 @@ DRAIN_RULES = (
         "        if not self._confirmed:\n",
         "        if False:\n",
         _GOING_ON,
+    ),
+    Mutant(
+        1,
+        "a pod that appears during a drain is evicted only after a look at the node",
+        _ONE,
+        "tracked.stage is Stage.IN_FLIGHT or not self._seen_cordoned_with(tracked)",
+        "tracked.stage is Stage.IN_FLIGHT",
+        _DRAINS,
+    ),
+    Mutant(
+        1,
+        "a pod that appears during a drain causes a look at the node",
+        _ONE,
+        "not all(self._seen_cordoned_with(tracked) for tracked in remaining)",
+        "False",
+        _DRAINS,
+    ),
+    Mutant(
+        1,
+        "a look that was sent before a pod appeared says nothing about it",
+        _ONE,
+        "looks_before=0 if self._at_start else self._looks",
+        "looks_before=0 if self._at_start else self._last_look - 1",
+        _DRAINS,
+    ),
+    Mutant(
+        1,
+        "pods that appear while there is no watch were not there at the start",
+        _ONE,
+        "self.listed = self._at_start = False",
+        "self.listed, self._at_start = False, True",
+        _DRAINS,
     ),
     Mutant(
         0,
