@@ -21,6 +21,8 @@ from tests.support.fakes.clock import SystemClock
 from tests.support.threads import ThreadedApi, running
 
 _PATIENCE = 60
+_SOON = Limits(backoff_first=timedelta(milliseconds=10))
+"""Errors are tried again after ten milliseconds, and not after a second."""
 
 
 class _Alive:
@@ -95,7 +97,7 @@ def test_a_bug_in_a_request_does_not_leave_the_drain_waiting() -> None:
 
     scene.trouble = trouble
     with alive.running():
-        drainer = Drainer(alive.api, SystemClock())
+        drainer = Drainer(alive.api, SystemClock(), limits=_SOON)
         drainer.start(order_for("a", since=datetime.now(UTC)))
         progress = _finish(drainer, "a")
         drainer.close()
@@ -111,7 +113,10 @@ def test_a_broken_watch_is_opened_again() -> None:
         scene.add_budget(f"web{app}", max_unavailable=1)
     with alive.running():
         drainer = Drainer(
-            alive.api, SystemClock(), on_progress=lambda one: broken.set() if one.gone else None
+            alive.api,
+            SystemClock(),
+            limits=_SOON,
+            on_progress=lambda one: broken.set() if one.gone else None,
         )
         broken = threading.Event()
         drainer.start(order_for("a", since=datetime.now(UTC)))

@@ -103,7 +103,8 @@ def test_a_wake_during_a_pass_starts_another_one() -> None:
         passes.wait(2)
 
 
-def test_the_plan_starts_a_pass_before_the_schedule() -> None:
+def test_the_plan_starts_a_pass_before_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pass_loop, "APART", 0.01)
     passes = Passes(0.01)
     with passes.loop:
         passes.wait(2)

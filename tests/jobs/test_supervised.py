@@ -10,6 +10,7 @@ from queue import Queue
 import pytest
 import watchfiles
 
+import jobs.runtime.supervised as supervised
 import jobs.runtime.watching as watching
 from jobs.runtime.pacing import Cause
 from jobs.runtime.supervised import LONGEST_PAUSE, Ending, Supervised, pause_after
@@ -91,6 +92,7 @@ def test_a_broken_watch_of_the_settings_file_is_opened_again(
         return watchfiles.watch(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(watching, "watch", watch)
+    monkeypatch.setattr(supervised, "FIRST_PAUSE", 0.01)
     woken: Queue[Cause] = Queue()
     with FileWatcher(file, woken.put, Ending()) as watcher:
         wait_for("the second watch", lambda: not broken and not watcher.trouble())
