@@ -19,7 +19,7 @@ from tests.support.controlplane.processes import _LAUNCH
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
 
-_SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NODE_NAME", "IMDS_ADDRESS")
+SERVICE = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "NODE_NAME", "IMDS_ADDRESS")
 
 
 def as_admin(server: ControlPlane, folder: Path) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ class AgentProcess:
     ) -> None:
         self.output = folder / "agent.out"
         self.errors = folder / "agent.err"
-        inherited = {key: value for key, value in os.environ.items() if key not in _SERVICE}
+        inherited = {key: value for key, value in os.environ.items() if key not in SERVICE}
         with self.output.open("wb") as output, self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 [

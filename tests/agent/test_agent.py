@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.agent.program import LONGEST_WAIT, SILENCE, STUCK, Health, run
+from jobs.agent.program import LONGEST_WAIT, SILENCE, STUCK, Health, main, run
 from reconciler import USER_AGENT
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
-from tests.agent.running import AgentProcess
+from tests.agent.running import SERVICE
 from tests.agent.stepping import INTERVAL, NEVER, HandClock, stepped_agent
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
@@ -495,11 +495,15 @@ def test_once_says_by_its_exit_code_what_failed(
     ],
 )
 def test_a_wrong_command_line_is_reported_and_ends_with_2(
-    tmp_path: Path, arguments: list[str], complaint: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
 ) -> None:
-    with AgentProcess(tmp_path, *arguments) as agent:
-        assert agent.process.wait(20) == 2
-        assert complaint in agent.errors.read_text(encoding="utf-8")
+    for name in SERVICE:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_reported(start_agent: StartAgent, api: FakeNodeApi) -> None:
