@@ -10,6 +10,9 @@ from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, ApiErr
 from tests.support.controlplane.etcd import REGISTRY, Etcd, folders
 from tests.support.controlplane.waiting import wait_for
 
+# What makes other objects goes first. A controller that sees a pod go before the ReplicaSet replaces the pod,
+# and the next test finds one more pod of its app.
+_MAKERS = (("deployments", "cronjobs"), ("replicasets", "statefulsets", "daemonsets", "jobs"))
 _DEFINITIONS = f"{REGISTRY}apiextensions.k8s.io/customresourcedefinitions/"
 _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # What the API server and the controllers make by themselves, some of it a moment after they are ready.
@@ -59,6 +62,10 @@ def clean(api: Api, etcd: Etcd, first: frozenset[str]) -> None:
         # The server has to stop serving a definition's kind, so it is asked to delete the definition. Nothing
         # holds it up, because all objects of the kind have gone by then, whatever finalizers they had.
         definitions = {key for key in ours if key.startswith(_DEFINITIONS)}
+        for makers in _MAKERS:
+            made = {key for key in ours if key.startswith(tuple(f"{REGISTRY}{one}/" for one in makers))}
+            etcd.delete(made)
+            _await_cache(api, set(folders(made)))
         etcd.delete(ours - definitions)
         for key in definitions:
             _delete_definition(api, key.removeprefix(_DEFINITIONS))
@@ -66,7 +73,12 @@ def clean(api: Api, etcd: Etcd, first: frozenset[str]) -> None:
         return not ours
 
     wait_for("clean cluster", nothing_left, seconds=120)
-    for resource in sorted(touched & (CLUSTER_WIDE.keys() | NAMESPACED.keys())):
+    _await_cache(api, touched)
+
+
+def _await_cache(api: Api, resources: set[str]) -> None:
+    """Return when the API server's caches have seen what etcd has of these resources."""
+    for resource in sorted(resources & (CLUSTER_WIDE.keys() | NAMESPACED.keys())):
         api.list(resource, metadata_only=True)
 
 
