@@ -61,7 +61,7 @@ class NodeMaintenances:
         """Return what to write, and when time alone changes an object.
 
         The maintenance of an object has ended when no source reports its event, unless one that reported it
-        can't be read.
+        can't be read, or the node can't be judged.
         """
         now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
         left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
@@ -74,6 +74,10 @@ class NodeMaintenances:
         for plan in sorted(fleet.plans, key=lambda one: one.node):
             node = fleet.nodes.get(plan.node)
             if node is None:
+                continue
+            if any(hold.code == HoldCode.INTERNAL for hold in plan.holds):
+                # Its events were not judged, so nobody knows which of them are over.
+                unreadable.add(node.uid)
                 continue
             shown, problems = guarded(
                 f"node {plan.node}: its NodeMaintenance objects are not changed",

@@ -107,6 +107,14 @@ OUTCOME_RULES = (
         _TEST,
     ),
     Mutant(
+        16,
+        "no maintenance ends because its node can't be judged",
+        "reconciler/publishing/node_maintenances.py",
+        "if any(hold.code == HoldCode.INTERNAL for hold in plan.holds):",
+        "if False:",
+        _ENDS,
+    ),
+    Mutant(
         9,
         "a warning that was not sent is not noted as sent",
         "reconciler/act.py",

@@ -189,7 +189,7 @@ SCHEDULE_RULES = (
         _FACTS,
         "if known is not None and (passed or known.cause == planned.cause):",
         "if known is not None:",
-        "tests/decide/test_foretold.py",
+        _FORECASTS,
     ),
     Mutant(
         0,

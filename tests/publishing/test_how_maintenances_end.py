@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.errors import Forbidden
 from reconciler.model.event import Kind
+from reconciler.model.holds import HoldCode
 from reconciler.model.lifecycle import MISSED
 from reconciler.model.maintenance import Maintenance, Stage
 from reconciler.publishing.node_maintenances import NodeMaintenances
@@ -75,6 +76,36 @@ def test_an_object_ends_as_what_happened(
     assert last.finished is not None
     assert last.state == expected
     assert (MISSED in {one.type for one in last.conditions}) is (expected is Stage.MISSED)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        pytest.param(held, Kind.REBOOT, id="in the record"),
+        pytest.param(blocked, Kind.REBOOT, id="in mid-drain"),
+        pytest.param(free, Kind.FREEZE, id="ignored, so in no record"),
+    ],
+)
+def test_the_objects_of_a_node_that_can_not_be_judged_stay_as_they_are(
+    make: Callable[[], History], kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = make()
+    say(scene, announced(kind))
+    for _ in range(2):
+        look(scene)
+    before = the_object(scene)
+
+    def broken(*_: object, **__: object) -> None:
+        raise OverflowError("date value out of range")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("reconciler.decide.seen.judge", broken)
+        plan = look(scene)
+        assert {hold.code for hold in plan.holds} == {HoldCode.INTERNAL}
+        assert the_object(scene) == before
+    look(scene)
+
+    assert the_object(scene) == before
 
 
 def test_a_miss_is_shown_as_soon_as_it_is_known() -> None:
