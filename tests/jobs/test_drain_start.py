@@ -31,7 +31,7 @@ def api() -> Iterator[Stub]:
 
     def answer(asked: Asked) -> Answer:
         if asked.query.get("watch") == "true":
-            return Answer(hang=True)
+            return Answer(quiet=True)
         if asked.path in KINDS:
             return json_answer({"kind": KINDS[asked.path], "metadata": {"resourceVersion": "1"}, "items": []})
         if asked.path != "/api/v1/nodes/n":

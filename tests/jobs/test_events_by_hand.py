@@ -52,7 +52,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
     def answer(asked: Asked) -> Answer:
         if asked.query.get("watch") == "true":
-            return Answer(hang=True)
+            return Answer(quiet=True)
         if asked.path == EVENTS:
             if made.refused:
                 made.refused += 1

@@ -29,7 +29,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is sent. `cut`: more is promised than comes. `hang`: nothing comes until the stub is closed."""
+    """What is sent. `cut`: more is promised than comes. `hang`: nothing comes until the stub is closed.
+
+    `quiet`: a watch without events. Its headers come at once, as the API server sends them, and no more.
+    """
 
     body: bytes = b"{}"
     status: int = 200
@@ -37,6 +40,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
     hang: bool = False
+    quiet: bool = False
 
 
 def json_answer(document: object, status: int = 200, **headers: str) -> Answer:
@@ -87,10 +91,15 @@ class Stub:
                     return
                 self.send_response(said.status)
                 self.send_header("Content-Type", said.content_type)
-                self.send_header("Content-Length", str(len(said.body) + (1000 if said.cut else 0)))
+                if not said.quiet:
+                    self.send_header("Content-Length", str(len(said.body) + (1000 if said.cut else 0)))
                 for name, value in said.headers.items():
                     self.send_header(name, value)
                 self.end_headers()
+                if said.quiet:
+                    stub.closed.wait()
+                    self.close_connection = True
+                    return
                 # The client may have read enough, and gone.
                 with contextlib.suppress(ConnectionError):
                     self.wfile.write(said.body)
