@@ -75,7 +75,8 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     if plan.after is State.IN_MAINTENANCE:
         # Until then the node may come back first.
         waits += [shifted(start, -NEAR) for start in starts]
-    waits += [plan.schedule.planned_start, plan.schedule.ends] if plan.schedule is not None else []
+    if plan.schedule is not None:
+        waits += [plan.schedule.planned_start, plan.schedule.ends, plan.schedule.forecast_until]
     return tuple(
         moment
         for moment in (*found, *(one for one in waits if one is not None and one > now))

@@ -9,6 +9,7 @@ from functools import partial
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.decide.context import PassContext
+from reconciler.decide.drift import forecast_until
 from reconciler.decide.schedule_words import Reasons
 from reconciler.decide.seen import Seen, untouchable
 from reconciler.engine import case as cases
@@ -62,7 +63,9 @@ def schedules(
     limits = _limits(seen, waiting, places, ledger, context)
     placed = Scheduler(limits, context.now).run(waiting.values())
     reasons = Reasons(limits, placed, context.now)
-    return {**found, **{name: reasons.schedule(one) for name, one in placed.items()}}
+    until = forecast_until(limits, placed, context.now)
+    planned = {name: replace(reasons.schedule(one), forecast_until=until) for name, one in placed.items()}
+    return {**found, **planned}
 
 
 def _without_start(one: Seen, context: PassContext) -> CaseSchedule | None:

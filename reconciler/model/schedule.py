@@ -34,7 +34,8 @@ class CaseSchedule:
     it says why, and what would help. `ends` is when the node is expected back, None if that is unknown.
     `plan_from` and `plan_until` are the days of a plan that names no moment: such a plan starts nothing.
     `cause` is what a miss comes from, the same text as long as the reason is the same. `started`: the drain
-    has begun, and `planned_start` is when it did.
+    has begun, and `planned_start` is when it did. `forecast_until` is when a forecast may change although
+    nothing happens, because a case that is planned for now is held, or a window ends; None if it is not.
     """
 
     planned_start: datetime | None = None
@@ -47,3 +48,4 @@ class CaseSchedule:
     plan_until: datetime | None = None
     cause: str = ""
     started: bool = False
+    forecast_until: datetime | None = None

@@ -11,6 +11,10 @@ _EARLY = "tests/laws/test_law_15_no_start_is_early.py"
 _LATEST = f"{_EARLY}::test_the_latest_start_is_the_last_moment_that_the_calendar_allows"
 _MISSES, _ONE = "tests/schedule/test_misses.py", "tests/schedule/test_one_start.py"
 _FORECASTS = "tests/decide/test_forecasts.py"
+_HELD = (
+    "tests/laws/test_law_08_a_converged_pass_writes_nothing.py"
+    "::test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when_the_plan_says"
+)
 
 SCHEDULE_RULES = (
     Mutant(
@@ -190,6 +194,38 @@ SCHEDULE_RULES = (
         "if known is not None and (passed or known.cause == planned.cause):",
         "if known is not None:",
         _FORECASTS,
+    ),
+    Mutant(
+        8,
+        "a forecast that moves with the clock has an end",
+        "reconciler/decide/reporting.py",
+        "plan.schedule.ends, plan.schedule.forecast_until]",
+        "plan.schedule.ends]",
+        _HELD,
+    ),
+    Mutant(
+        8,
+        "what waits for a start that moves moves, too",
+        "reconciler/decide/drift.py",
+        "            reached += follows\n",
+        "",
+        "tests/decide/test_drift.py",
+    ),
+    Mutant(
+        8,
+        "the reason of a miss changes with the calendar",
+        "reconciler/decide/drift.py",
+        "for case, at in (*starts, *missed)",
+        "for case, at in starts",
+        "tests/decide/test_drift.py",
+    ),
+    Mutant(
+        8,
+        "a start that moves meets the end of a window",
+        "reconciler/decide/drift.py",
+        "for case, at in (*starts, *missed)",
+        "for case, at in missed",
+        "tests/decide/test_drift.py",
     ),
     Mutant(
         0,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.model.node import AUTOSCALER_TAINT, Taint
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
+from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
 from tests.support.searching import examples
@@ -93,6 +96,65 @@ def test_over_any_history_a_kubernetes_event_comes_with_a_change_of_the_record(
             of_a_fact = {"MaintenanceDrainTimedOut", "MaintenanceDeadlinePassed", "MaintenanceMissed"}
             late = any(notice.reason in of_a_fact for notice in node.todo.notices)
             assert not node.todo.notices or node.transitions or ended or late
+
+
+HELD = Hits()
+EARLY = (
+    "budget: {maxUnavailable: 1}\nevents: {Reboot: {start: Early}, Redeploy: {start: Early}}",
+    "budget: {maxUnavailable: 2, reserve: 1}\nevents: {Reboot: {start: Early}}",
+)
+
+
+@HELD.at_least(60)
+@settings(max_examples=examples(30))
+@given(
+    st.lists(announced, min_size=2, max_size=6),
+    st.sampled_from((*TEXTS, *EARLY)),
+    st.sets(st.integers(0, 5), min_size=1, max_size=4),
+    st.lists(st.floats(0, 1, exclude_max=True), min_size=15, max_size=15),
+)
+def test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when_the_plan_says(
+    events: list[Announced], text: str, held: set[int], parts: list[float]
+) -> None:
+    history = begin([replace(one, requested=True) for one in events], builders.settings(text))
+    for name in [f"n{number}" for number in held if number < len(events)]:
+        node = history.cluster.nodes[name]
+        history.cluster.put_node(replace(node, taints=(Taint(AUTOSCALER_TAINT, "", "NoSchedule"),)))
+    for part in parts:
+        plan = history.until_still(most=20)
+        planned = [one.schedule for one in plan.nodes if one.schedule is not None]
+        HELD.count(any(one.forecast_until is not None for one in planned))
+        until = plan.next_change or history.now + timedelta(days=1)
+        history.wait(min((until - history.now) * part, until - history.now - timedelta.resolution))
+        writes = history.api.writes
+        history.look()
+
+        assert history.api.writes == writes
+        history.wait(until - history.now)
+
+
+def test_a_start_that_is_held_is_looked_at_again_when_it_is_too_late() -> None:
+    taints = (Taint(AUTOSCALER_TAINT, "", "NoSchedule"),)
+    asked = {REQUEST: f'{{"kind":"Reboot","notBefore":"{NOW + minutes(20):%Y-%m-%dT%H:%M:%SZ}"}}'}
+    history = History(
+        world_of([replace(builders.node("a", annotations=asked), taints=taints)]), builders.settings()
+    )
+    history.until_still()
+    history.wait(minutes(7))
+    # The latest start is 15 minutes before the date, and 5 minutes later is still in time.
+    assert history.until_still().next_change == NOW + minutes(10) + timedelta.resolution
+    history.wait(minutes(4))
+    history.look()
+
+    assert "MaintenanceWillBeMissed" in [one.notice.reason for one in history.cluster.events]
+
+
+def test_a_plan_without_a_start_for_now_needs_no_pass_of_its_own() -> None:
+    asked = {REQUEST: f'{{"kind":"Reboot","notBefore":"{NOW + minutes(360):%Y-%m-%dT%H:%M:%SZ}"}}'}
+    history = History(world_of([builders.node("a", annotations=asked)]), builders.settings())
+
+    # An hour before the latest start.
+    assert history.until_still().next_change == NOW + minutes(285)
 
 
 def test_the_time_out_of_a_stuck_drain_is_a_moment_of_change() -> None:
