@@ -83,6 +83,10 @@ def play(history: History) -> Sum:
         made.run()
     except Broken as error:
         found.broken.append((history, str(error)))
+    except BaseException as error:
+        # A fault of the exploration itself; without its seed nobody could repeat it.
+        error.add_note(f"history of seed {history.seed}")
+        raise
     found.lasted += made.counts.lasted
     found.passes += made.counts.passes
     found.writes += made.counts.writes

@@ -106,6 +106,8 @@ class Faults:
             self._off = self._laws.by_hand = False
 
     def _before_write(self, call: Call) -> None:
+        # The write before may have been refused, so that its fault is not due any more.
+        self._after = ""
         if self._off:
             return
         self._laws.asked(call)
