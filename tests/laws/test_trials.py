@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.laws.forking import Ended
 from tests.laws.mutants import MUTANTS
-from tests.laws.trials import ROOT, Verdict, baselines, files_of, judged
+from tests.laws.trials import ROOT, Verdict, baselines, copy_tree, files_of, judged
 
 
 @pytest.mark.parametrize(
@@ -33,13 +35,27 @@ def test_each_file_runs_once_with_nothing_removed_and_as_a_whole_where_a_rule_ne
     assert baselines(asked) == (("a.py::x", "a.py::y"), ("b.py",), ("c.py", "d.py"))
 
 
+def test_a_copy_has_what_tests_read_and_nothing_that_was_built(tmp_path: Path) -> None:
+    """A test that does not find its page fails with nothing removed, and proves nothing."""
+    read = {"README.md", ".dockerignore", "docs/output.md", "jobs/cli.py", "tests/support/build/recipes.py"}
+    built = {".git", ".venv/bin/python", "build/hostile.jsonl", "dist/a.whl", "jobs/__pycache__/cli.pyc"}
+    for name in (*read, *built):
+        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / name).touch()
+    copy_tree(tmp_path / "root", copy := tmp_path / "copy")
+
+    assert {file.relative_to(copy).as_posix() for file in copy.rglob("*") if file.is_file()} == read
+
+
 def test_each_rule_stands_in_the_code_once_and_has_tests() -> None:
     texts = {one.file: (ROOT / one.file).read_text(encoding="utf-8") for one in MUTANTS}
 
     assert [one.rule for one in MUTANTS if texts[one.file].count(one.old) != 1] == []
     assert [one.rule for one in MUTANTS if not files_of(one)] == []
-    files = {file.partition("::")[0] for one in MUTANTS for file in files_of(one)}
-    assert [file for file in sorted(files) if not (ROOT / file).is_file()] == []
+    named = sorted({name.partition("::") for one in MUTANTS for name in files_of(one)})
+    assert [file for file, _, _ in named if not (ROOT / file).is_file()] == []
+    tests = {file: (ROOT / file).read_text(encoding="utf-8") for file, _, test in named if test}
+    assert [test for file, _, test in named if test and f"\ndef {test}(" not in tests[file]] == []
 
 
 def test_no_two_rules_of_a_file_have_one_name() -> None:

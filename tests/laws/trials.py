@@ -24,6 +24,9 @@ from tests.laws.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
 
+_BUILT = frozenset({"build", "dist", ".git"})
+"""What lies in the root and is not the program: what was built, and the file that makes it a work tree."""
+
 
 class Verdict(StrEnum):
     """What became of a mutant, or of its tests before anything was removed."""
@@ -101,15 +104,26 @@ def judged(ended: Ended, *, removed: bool) -> tuple[Verdict, str]:
     return (Verdict.KILLED if removed else Verdict.BROKEN), ended.failed.rpartition("::")[2]
 
 
+def copy_tree(root: Path, where: Path) -> None:
+    """Copy a work tree into a new folder: all that tests read, also the docs and the files of the root.
+
+    Hidden folders, bytecode and what was built stay behind.
+    """
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        built = _BUILT if Path(folder) == root else frozenset()
+        hidden = {name for name in names if name.startswith(".") and Path(folder, name).is_dir()}
+        return hidden | built | {"__pycache__"}
+
+    shutil.copytree(root, where, ignore=left_out)
+
+
 class _Tree:
     """A copy of the program and the process that runs its tests. It keeps its bytecode from run to run."""
 
     def __init__(self, where: Path) -> None:
         self._where = where
-        skipped = shutil.ignore_patterns("__pycache__", ".*")
-        for folder in ("reconciler", "jobs", "tests", "k8s", "image"):
-            shutil.copytree(ROOT / folder, where / folder, ignore=skipped)
-        shutil.copy(ROOT / "pyproject.toml", where)
+        copy_tree(ROOT, where)
         surroundings = {**os.environ, "LAWS_PROFILE": "mutants", "PYTHONPATH": str(where)}
         surroundings.pop("PYTHONDONTWRITEBYTECODE", None)
         self._process = subprocess.Popen(
