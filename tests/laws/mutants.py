@@ -36,6 +36,10 @@ __all__ = ["MUTANTS", "ROOT", "main"]
 
 DEFAULT = "reconciler/engine/profiles/default.yaml"
 
+# For rules that one direct test of the law shows: the properties of these files take long.
+_LAW_8 = "tests/laws/test_law_08_a_converged_pass_writes_nothing.py"
+_LAW_12 = "tests/laws/test_law_12_an_event_is_acknowledged_only_when_all_is_drained.py"
+
 
 MUTANTS = (
     Mutant(
@@ -44,6 +48,7 @@ MUTANTS = (
         DEFAULT,
         "- check: drainDue && startsAllowed && clockTrusted && leftToUs && windowOpen &&",
         "- check: drainDue && startsAllowed && clockTrusted && leftToUs &&",
+        "tests/decide/test_closed_nodes.py",
     ),
     Mutant(
         4,
@@ -121,6 +126,7 @@ MUTANTS = (
         DEFAULT,
         "  - check: uncordonedByOthers\n    trigger: leaveSurge && dismiss\n    next: operational\n",
         "",
+        "tests/decide/test_life_of_a_case.py",
     ),
     Mutant(
         2,
@@ -342,7 +348,14 @@ MUTANTS = (
         "switched_on = lambda source: True  # noqa: E731",
     ),
     Mutant(5, "no agent is one line", "reconciler/assess.py", "if not reading.installed:", "if False:"),
-    Mutant(6, "Started is not gone", "reconciler/checks/events_gone.py", "if case.present:", "if False:"),
+    Mutant(
+        6,
+        "Started is not gone",
+        "reconciler/checks/events_gone.py",
+        "if case.present:",
+        "if False:",
+        "tests/checks/test_events_gone.py",
+    ),
     Mutant(
         6,
         "the event settles",
@@ -413,6 +426,7 @@ MUTANTS = (
         "reconciler/engine/case.py",
         "quiet = (record.quiet_since or now",
         "quiet = (now",
+        f"{_LAW_8}::test_a_node_that_settles_keeps_the_moment_at_which_its_events_were_gone",
     ),
     Mutant(
         8,
@@ -420,6 +434,7 @@ MUTANTS = (
         "reconciler/decide/reporting.py",
         "drain.since + drain.timeout if drain is not None and drain.timeout is not None else None",
         "None",
+        f"{_LAW_8}::test_the_time_out_of_a_stuck_drain_is_a_moment_of_change",
     ),
     Mutant(
         8,
@@ -427,6 +442,7 @@ MUTANTS = (
         "reconciler/decide/__init__.py",
         "*expiries(seen)",
         "*()",
+        f"{_LAW_8}::test_the_moment_at_which_a_heartbeat_is_too_old_is_a_moment_of_change",
     ),
     Mutant(
         8,
@@ -434,6 +450,15 @@ MUTANTS = (
         "reconciler/checks/budget_left.py",
         "(situation.places.eases_at, exempt_from(situation))",
         "(exempt_from(situation),)",
+        "tests/checks/test_budget_left.py",
+    ),
+    Mutant(
+        8,
+        "the moment from which a node needs no place is a moment of change",
+        "reconciler/checks/budget_left.py",
+        "(situation.places.eases_at, exempt_from(situation))",
+        "(situation.places.eases_at,)",
+        "tests/checks/test_budget_left.py",
     ),
     Mutant(
         9,
@@ -484,6 +509,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "    if len(names) > 1:\n",
         "    if False:\n",
+        f"{_LAW_12}::test_it_is_removed_from_every_node_by_the_next_pass",
     ),
     Mutant(
         12,
@@ -491,6 +517,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "if not all(signal.resources for _, signal in pairs):",
         "if False:",
+        f"{_LAW_12}::test_an_event_that_does_not_say_which_vms_it_is_about_is_not_acknowledged",
     ),
     Mutant(
         12,
@@ -498,6 +525,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "for _, signal in pairs for name in signal.resources",
         "for _, signal in pairs[:1] for name in signal.resources",
+        f"{_LAW_12}::test_it_is_removed_from_every_node_by_the_next_pass",
     ),
     Mutant(
         12,
@@ -512,6 +540,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "    if signal.status is not Status.SCHEDULED:\n",
         "    if False:\n",
+        f"{_LAW_12}::test_it_is_removed_from_every_node_by_the_next_pass",
     ),
     Mutant(
         12,
@@ -519,6 +548,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "        and record.drain is not None\n        and record.drain.done is not None\n",
         "",
+        f"{_LAW_12}::test_a_node_that_is_not_empty_yet_keeps_the_others_waiting",
     ),
     Mutant(
         12,
@@ -526,6 +556,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "        and one.node.unschedulable\n",
         "",
+        f"{_LAW_12}::test_it_is_removed_from_every_node_by_the_next_pass",
     ),
     Mutant(
         12,
@@ -533,6 +564,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "        and any(signal.id in known.ids for known in record.events)\n",
         "",
+        "tests/decide/test_acknowledging.py",
     ),
     Mutant(
         12,
@@ -540,6 +572,7 @@ MUTANTS = (
         "reconciler/decide/acknowledging.py",
         "        and not cases.newly_asking(record, cases.not_dismissed(record, one.judged))\n",
         "",
+        f"{_LAW_12}::test_it_is_removed_from_every_node_by_the_next_pass",
     ),
     Mutant(
         12,
@@ -561,6 +594,7 @@ MUTANTS = (
         "reconciler/sources/imds.py",
         "        if signal.status is Status.SCHEDULED and signal.id and signal",
         "        if signal.id and signal",
+        f"{_LAW_12}::test_what_has_started_is_not_posted",
     ),
     Mutant(
         12,
@@ -568,6 +602,7 @@ MUTANTS = (
         "reconciler/sources/imds.py",
         "        if vm.casefold() in (name.strip().casefold() for name in signal.resources)\n",
         "",
+        f"{_LAW_12}::test_an_event_that_does_not_say_whose_it_is_is_not_posted",
     ),
     Mutant(
         12,
@@ -579,6 +614,7 @@ MUTANTS = (
         "            now = self._node\n        except ClusterError as error:\n"
         "            self._api_failed(LogEvent.CANNOT_READ_NODE, error)\n"
         "            return\n        if now.uid",
+        f"{_LAW_12}::test_what_is_removed_before_it_is_posted_is_not_posted",
     ),
     Mutant(
         12,
@@ -586,6 +622,7 @@ MUTANTS = (
         "jobs/agent/program.py",
         "        if not self._imds_failures:\n            self._ack",
         "        if True:\n            self._ack",
+        f"{_LAW_12}::test_while_imds_is_silent_nothing_is_posted",
     ),
     Mutant(
         12,
@@ -593,6 +630,7 @@ MUTANTS = (
         "jobs/agent/program.py",
         "            self._acknowledged.add(event_id)\n",
         "",
+        f"{_LAW_12}::test_an_acknowledgement_is_posted_once_even_if_imds_still_shows_the_event_as_scheduled",
     ),
     Mutant(
         13,

@@ -7,6 +7,7 @@ from tests.laws.mutant import Mutant
 _ONE, _CORE = "reconciler/drainer/one.py", "reconciler/drainer/core.py"
 _JUDGING = "reconciler/engine/judging.py"
 _DRAINING = "reconciler/decide/draining.py"
+_LAW_8 = "tests/laws/test_law_08_a_converged_pass_writes_nothing.py"
 _LAW = "tests/laws/test_law_17_slots_are_given_on.py"
 _SLOTS = "tests/drainer/test_slots.py"
 _DECIDED = "tests/decide/test_slots.py"
@@ -123,6 +124,7 @@ SLOT_RULES = (
         "reconciler/decide/__init__.py",
         "                *_turns(progress),\n",
         "",
+        f"{_LAW_8}::test_the_moment_at_which_a_lost_node_that_waits_needs_a_place_of_its_own_is_a_moment_of_change",
     ),
     Mutant(
         8,

@@ -8,6 +8,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.model.event import Status
 from reconciler.model.node import AUTOSCALER_TAINT, Taint
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -165,6 +166,26 @@ def test_the_time_out_of_a_stuck_drain_is_a_moment_of_change() -> None:
     )
 
     assert history.until_still().next_change == NOW + minutes(30)
+
+
+def test_a_node_that_settles_keeps_the_moment_at_which_its_events_were_gone() -> None:
+    settling = builders.held_node(builders.record(quiet_since=NOW - minutes(1)))
+    plan = builders.planned(builders.snapshot(settling, builders.node("b")))
+
+    assert builders.plan_of(plan).todo.write is None
+    # The settle time of two minutes does not begin again.
+    assert plan.next_change == NOW + minutes(1)
+
+
+def test_the_moment_at_which_a_heartbeat_is_too_old_is_a_moment_of_change() -> None:
+    detector = "condition:VMEventScheduled"
+    held = builders.held_node(builders.record(events=(builders.known(sources=(detector,)),)))
+    going_on = builders.signal(source=detector, status=Status.STARTED)
+    readings = {"a": (builders.reading(going_on, as_of=NOW - minutes(4)),)}
+    plan = builders.planned(builders.snapshot(held, builders.node("b"), readings=readings))
+
+    # A heartbeat of exactly 15 minutes ago still counts.
+    assert plan.next_change == NOW + minutes(11) + timedelta.resolution
 
 
 def test_the_moment_at_which_a_lost_node_gives_its_place_back_is_a_moment_of_change() -> None:
