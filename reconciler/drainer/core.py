@@ -26,6 +26,7 @@ from reconciler.drainer.messages import (
 )
 from reconciler.drainer.one import NodeDrain
 from reconciler.drainer.pdb_tracker import PdbTracker, backoff
+from reconciler.drainer.refusals import throttles
 from reconciler.errors import TooManyRequests
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.problems import internal
@@ -223,11 +224,7 @@ class DrainCore:
             if full:
                 self._dirty.update(node for node, one in self._drains.items() if one.starved)
             self._dirty.add(write.node)
-            if (
-                isinstance(event.error, TooManyRequests)
-                and event.error.retry_after
-                and not event.error.causes
-            ):
+            if isinstance(event.error, TooManyRequests) and throttles(event.error):
                 self._quiet_until = now + self._limits.asked_wait(event.error.retry_after)
         self._dirty_waiting(released)
 

@@ -22,6 +22,8 @@ class Limits:
     - `check_idle`: how often the node is read otherwise.
     - `backoff_first`: the first pause before a retry. It doubles up to `backoff_last`.
     - `slow`: the pause for errors that only a person can fix.
+    - `denied_first`: the first pause after a webhook denied an eviction. It doubles up to `denied_last`,
+      which also limits the pause that the webhook asks for.
     - `attachments`: the longest wait for volumes after the last pod, read every `attachments_every`.
     - `budgets_from`: from this number of queued pods on, the budgets are watched.
     - `longest_wait`: the longest pause that an answer may ask for with Retry-After.
@@ -39,6 +41,8 @@ class Limits:
     backoff_first: timedelta = timedelta(seconds=1)
     backoff_last: timedelta = timedelta(seconds=15)
     slow: timedelta = timedelta(seconds=30)
+    denied_first: timedelta = timedelta(seconds=5)
+    denied_last: timedelta = timedelta(seconds=30)
     attachments: timedelta = timedelta(seconds=60)
     attachments_every: timedelta = timedelta(seconds=2)
     budgets_from: int = 5

@@ -21,7 +21,13 @@ from reconciler.drainer.messages import (
     WriteDone,
 )
 from reconciler.drainer.pdb_tracker import PdbTracker, backoff
-from reconciler.drainer.refusals import RefusalMeaning, read_refusal, two_budgets, waits_for
+from reconciler.drainer.refusals import (
+    EvictionRefusal,
+    RefusalMeaning,
+    read_refusal,
+    two_budgets,
+    waits_for,
+)
 from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
 from reconciler.eviction.budgets import asks
 from reconciler.eviction.filters import Action, PodDeleteStatus, judge
@@ -29,7 +35,7 @@ from reconciler.eviction.order import Tier
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import NO_KEY, QueueKey, queue_key, summarise
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
-from reconciler.model.moments import shifted
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod, grace_seconds
 from reconciler.model.ports import Listed, PodChange, PodGone
@@ -56,7 +62,8 @@ class Tracked:
     """One pod of the node, and the results of its requests.
 
     `looks_before` is how many reads of the node were sent before the pod appeared. It is 0 for the pods that
-    were there at the start of the drain.
+    were there at the start of the drain. `denied_by` names a webhook while its denial is the last answer, and
+    `denied_since` is when the first denial came (UTC).
     """
 
     judged: PodDeleteStatus
@@ -65,6 +72,8 @@ class Tracked:
     failures: int = 0
     because: str = ""
     budget: str = ""
+    denied_by: str = ""
+    denied_since: datetime | None = None
     asked_at: datetime | None = None
     no_restart: str = ""
     hastened: bool = False
@@ -254,6 +263,7 @@ class NodeDrain:
         if error is not None:
             return self._refused(tracked, answer.write, error, pdbs, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
+        tracked.denied_by = ""
         tracked.asked_at = self._progress_at = now
         if restarted:
             tracked.stage = Stage.RESTARTED
@@ -293,6 +303,7 @@ class NodeDrain:
         for tracked in self._pods.values():
             tracked.retry_at = _not_after(now, tracked.retry_at)
             tracked.asked_at = _not_after(now, tracked.asked_at)
+            tracked.denied_since = _not_after(now, tracked.denied_since)
         self._cordoned_at = None
         self._read_at = _not_after(now, self._read_at)
         self._retry_at = _not_after(now, self._retry_at)
@@ -370,15 +381,22 @@ class NodeDrain:
     def _late_at(self, remaining: list[Tracked]) -> datetime | None:
         """Return when the last pod that is on its way is late (UTC), None if there is none.
 
-        A pod that is late may never leave.
+        A pod that is late may never leave. A pod whose eviction a webhook denies is moved by its controller.
         """
         moments = [self._gone_at(tracked) for tracked in remaining]
+        moments += [self._denied_until(tracked) for tracked in remaining]
         moments += [
             tracked.asked_at + _RESTARTED_WITHIN
             for tracked in remaining
             if tracked.stage is Stage.RESTARTED and tracked.asked_at is not None
         ]
         return max((at for at in moments if at is not None), default=None)
+
+    def _denied_until(self, tracked: Tracked) -> datetime | None:
+        """Return from when a pod counts as blocked that a webhook keeps (UTC), None if no webhook does."""
+        if not tracked.denied_by or tracked.denied_since is None:
+            return None
+        return shifted(tracked.denied_since, self.order.may_be_denied)
 
     def _may_evict(self) -> bool:
         """Return whether it needs no slot or holds one; take one if one is free."""
@@ -470,8 +488,7 @@ class NodeDrain:
             return shifted(pod.deleting_until, self.limits.overdue)
         if tracked.stage is not Stage.LEAVING or tracked.asked_at is None:
             return None
-        grace = self._grace(pod)
-        seconds = grace_seconds(pod.grace if grace is None else grace)
+        seconds = self._grace_seconds(pod)
         return shifted(tracked.asked_at, timedelta(seconds=seconds) + self.limits.overdue)
 
     def _list(self, now: datetime) -> ListPods:
@@ -517,6 +534,10 @@ class NodeDrain:
         if self.order.options.use_delete:
             return Delete(node, number, pod, self._grace(pod), own) if self._may_evict() else None
         budgets = pdbs.covering(pod)
+        if tracked.denied_by:
+            # Webhooks are asked before budgets. Such an eviction must not keep others of its budget waiting,
+            # and a webhook may act on it although the budget allows none.
+            return Evict(node, number, pod, self._grace(pod), own) if self._may_evict() else None
         if len(budgets) == 1:
             closed = pdbs.closed_until(budgets[0], pod, now, self.limits.backoff_last)
             if closed is not None:
@@ -557,8 +578,7 @@ class NodeDrain:
                         pod, left, "has a shorter grace period now, to be gone by the deadline"
                     )
             elif tracked.judged.goes and tracked.stage in (Stage.QUEUED, Stage.RESTARTED):
-                grace = self._grace(pod)
-                grace = grace_seconds(pod.grace if grace is None else grace)
+                grace = self._grace_seconds(pod)
                 if self._due(shifted(steps.deadline, -timedelta(seconds=grace)), now):
                     tracked.hastened = True
                     instead = "is deleted instead of evicted, to be gone by the deadline"
@@ -587,11 +607,12 @@ class NodeDrain:
         refusal = read_refusal(error, pod, pdbs.covering(pod))
         restarting = isinstance(write, Restart)
         tracked.stage = Stage.QUEUED
-        if restarting and isinstance(error, NotFound | Forbidden | Rejected):
+        if restarting and (refusal.denied_by or isinstance(error, NotFound | Forbidden | Rejected)):
             # The pod is evicted like any other, and the reason against a restart is reported.
             tracked.no_restart = str(error) or type(error).__name__
             return ""
         tracked.because, tracked.budget = refusal.because, refusal.budget
+        tracked.denied_by = refusal.denied_by
         pause = backoff(tracked.failures, limits.backoff_first, limits.backoff_last)
         match refusal.meaning:
             case RefusalMeaning.GONE if restarting:
@@ -612,6 +633,9 @@ class NodeDrain:
                     # The tracker of the budget decides when to retry, for all its pods.
                     tracked.retry_at = None
                     return ""
+            case RefusalMeaning.DENIED:
+                self._deny(tracked, refusal, now)
+                return ""
             case RefusalMeaning.DYING | RefusalMeaning.SLOWLY:
                 pause = backoff(tracked.failures, limits.slow, limits.slow * 4)
             case RefusalMeaning.LATER:
@@ -620,6 +644,20 @@ class NodeDrain:
         tracked.hastened = tracked.forced = False
         tracked.retry_at = now + max(pause, limits.asked_wait(refusal.wait))
         return ""
+
+    def _deny(self, tracked: Tracked, refusal: EvictionRefusal, now: datetime) -> None:
+        """Note that a webhook denied the write, and when the pod is asked for again."""
+        limits, steps = self.limits, self.order.escalation
+        tracked.denied_since = tracked.denied_since or now
+        pause = backoff(tracked.failures, limits.denied_first, limits.denied_last)
+        pause = max(pause, min(limits.asked_wait(refusal.wait), limits.denied_last))
+        tracked.failures += 1
+        tracked.hastened = tracked.forced = False
+        tracked.retry_at = now + pause
+        if steps.delete_before_deadline and steps.deadline is not None:
+            # The pause must not put off the deletion.
+            deletes = shifted(steps.deadline, -timedelta(seconds=self._grace_seconds(tracked.pod)))
+            tracked.retry_at = min(tracked.retry_at, deletes) if deletes > now else tracked.retry_at
 
     def _take_back(self, writes: list[Write], pdbs: PdbTracker) -> None:
         for write in writes:
@@ -644,6 +682,9 @@ class NodeDrain:
         if tracked is None:
             tracked = self._pods[pod.uid] = Tracked(judged, looks_before=0 if self._at_start else self._looks)
         else:
+            if pod.deleting_until is not None and tracked.pod.deleting_until is None:
+                # Whatever refused its eviction, the pod leaves now.
+                tracked.because = tracked.budget = tracked.denied_by = ""
             tracked.judged = judged
         if tracked.remains:
             self._had.add(pod.uid)
@@ -696,6 +737,11 @@ class NodeDrain:
             return int(options.max_grace.total_seconds())
         return None
 
+    def _grace_seconds(self, pod: Pod) -> int:
+        """Return the seconds that the pod gets to end, from its request or its own grace period."""
+        grace = self._grace(pod)
+        return grace_seconds(pod.grace if grace is None else grace)
+
     def _due(self, at: datetime, now: datetime) -> bool:
         """Return whether `at` has come. If not, set a wake-up for it."""
         if at <= now:
@@ -719,6 +765,8 @@ class NodeDrain:
                 because = tracked.because
                 if tracked.no_restart and tracked.no_restart != because:
                     because = f"{because}; it can't be restarted instead: {tracked.no_restart}"
+                if (until := self._denied_until(tracked)) is not None:
+                    because = f"{because}; it counts as blocked from {to_text(until)} on"
                 yield Blocker(pod.key, because, tracked.budget)
             elif pod.deleting_until is not None and pod.deleting_until < now:
                 late = int((now - pod.deleting_until).total_seconds())

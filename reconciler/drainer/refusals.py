@@ -1,7 +1,7 @@
 """What the answer to an eviction means: the pod is gone, or when to retry, with a text for reports.
 
 Sources: kubernetes pkg/registry/core/pod/storage/eviction.go (the answers), and kubectl
-pkg/drain/drain.go (how it reacts to them).
+pkg/drain/drain.go (how it reacts to them). A webhook may deny with any status, so its text counts first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from reconciler.errors import (
+    ClusterError,
     Conflict,
     Forbidden,
     LockLost,
@@ -21,6 +22,7 @@ from reconciler.errors import (
     TooManyRequests,
     Unreachable,
 )
+from reconciler.eviction.webhooks import read_denial
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
 _NEEDS = re.compile(r"disruption budget (\S+) needs (\d+) healthy pods and has (\d+)")
@@ -31,6 +33,7 @@ class RefusalMeaning(Enum):
 
     GONE = auto()
     BUDGET = auto()
+    DENIED = auto()
     LATER = auto()
     SLOWLY = auto()
     DYING = auto()
@@ -39,16 +42,23 @@ class RefusalMeaning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EvictionRefusal:
-    """One refusal. `budget` is the `namespace/name` from the answer, `wait` its Retry-After in seconds."""
+    """One refusal.
+
+    `budget` is the `namespace/name` from the answer, `wait` its Retry-After in seconds. `denied_by` names the
+    webhook or the policy that denied the request, empty if none did.
+    """
 
     meaning: RefusalMeaning
     because: str
     budget: str = ""
     wait: float | None = None
+    denied_by: str = ""
 
 
 def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> EvictionRefusal:
     """Return what an error means for a pod that these budgets select."""
+    if isinstance(error, ClusterError) and (denied := _denied(error)) is not None:
+        return denied
     match error:
         case NotFound() | Conflict():
             # 409 is the UID precondition: another pod has the name now, so ours is gone.
@@ -82,6 +92,24 @@ def two_budgets(budgets: Iterable[PodDisruptionBudget]) -> str:
     """Return why a pod with two budgets can't be evicted."""
     names = ", ".join(sorted(budget.key for budget in budgets))
     return f"is selected by several PDBs ({names}); the API server does not evict such a pod"
+
+
+def throttles(error: ReconcilerError) -> bool:
+    """Whether the API server itself asks for a pause, for all requests: no budget and no webhook does."""
+    if not isinstance(error, TooManyRequests) or error.causes:
+        return False
+    return bool(error.retry_after) and read_denial(str(error)) is None
+
+
+def _denied(error: ClusterError) -> EvictionRefusal | None:
+    denial = read_denial(str(error))
+    if denial is None:
+        return None
+    if not denial.reached:
+        because = f"{denial.by} can't be called: {denial.words}"
+        return EvictionRefusal(RefusalMeaning.LATER, because, wait=error.retry_after)
+    because = f"denied by {denial.by}: {denial.words}"
+    return EvictionRefusal(RefusalMeaning.DENIED, because, wait=error.retry_after, denied_by=denial.by)
 
 
 def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudget, ...]) -> EvictionRefusal:

@@ -136,6 +136,7 @@ def drain_order(
         node_ready=node.ready,
         own_pod=snapshot.own_pod,
         namespaces=snapshot.namespaces,
+        may_be_denied=settings.drain.webhooks_may_deny,
     )
 
 

@@ -38,7 +38,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         "leftByRemediator": "AKS: its remediator removes the taint",
         # Holds without a check.
         HoldCode.DISMISSED: "a person: reconciler drain {node}{prefix} drains it by hand",
-        HoldCode.DRAIN: "the owner of the pod, or of the budget that refuses its eviction",
+        HoldCode.DRAIN: "the owner of the pod, or of the budget or webhook that refuses its eviction",
         HoldCode.DRAIN_SLOT: f"{_NOBODY} when another drain ends; or {_SETTINGS}: `drain.maxConcurrentNodes`",
         HoldCode.END_REPORTED: "whoever knows that the maintenance is over: {release}",
         HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with reconciler request "

@@ -15,6 +15,10 @@ MOST_NAMES = 5
 """Pods that stay on a node, by name: in a record, and in the sentence about them."""
 
 
+MAY_BE_DENIED = timedelta(minutes=10)
+"""How long a webhook may deny the eviction of a pod, by default: a live migration takes minutes."""
+
+
 class Behavior(StrEnum):
     """The behavior of a pod rule, with the names of Cluster API (MachineDrainRule)."""
 
@@ -122,7 +126,8 @@ class DrainOrder:
     `since` is the start of this attempt (UTC); `timeout` counts from it (None: no timeout). `own_pod` is
     the `namespace/name` of the pod in which we run, which is evicted last. `namespaces` are the labels of
     each namespace, for rules that select by them. `slots` is how many drains with such a limit may make
-    progress at once. A drain without one (None) needs no slot and takes none from others.
+    progress at once. A drain without one (None) needs no slot and takes none from others. `may_be_denied` is
+    how long a webhook may deny the eviction of a pod before the pod counts as blocked.
     """
 
     node: str
@@ -136,6 +141,7 @@ class DrainOrder:
     own_pod: str | None = None
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     slots: int | None = None
+    may_be_denied: timedelta = MAY_BE_DENIED
 
 
 class Phase(StrEnum):

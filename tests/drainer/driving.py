@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from reconciler.drainer import DrainCore, Limits
 from reconciler.drainer.messages import Command, Event
 from reconciler.errors import ReconcilerError, Rejected, Unreachable
-from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation
+from reconciler.model.drains import MAY_BE_DENIED, DrainOptions, DrainOrder, DrainProgress, Escalation
 from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector
@@ -225,6 +225,7 @@ class Drive:
         restart_singletons: bool = False,
         node_ready: bool = True,
         slots: int | None = None,
+        may_be_denied: timedelta = MAY_BE_DENIED,
     ) -> None:
         """Start a node's drain now; `since` is when the attempt began."""
         order = order_for(node, since=since, timeout=timeout, options=options)
@@ -236,6 +237,7 @@ class Drive:
                 restart_singletons=restart_singletons,
                 node_ready=node_ready,
                 slots=slots,
+                may_be_denied=may_be_denied,
             )
         )
 

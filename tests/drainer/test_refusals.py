@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.drainer.refusals import EvictionRefusal, RefusalMeaning, read_refusal
-from reconciler.errors import TooManyRequests
+from reconciler.drainer.refusals import EvictionRefusal, RefusalMeaning, read_refusal, throttles
+from reconciler.errors import ClusterError, TooManyRequests, error_for
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.selector import EVERYTHING
 
@@ -70,3 +70,61 @@ def test_a_429_is_read_with_and_without_the_name_of_a_budget(
     error: TooManyRequests, budgets: tuple[PodDisruptionBudget, ...], means: EvictionRefusal
 ) -> None:
     assert read_refusal(error, POD, budgets) == means
+
+
+HOOK = 'admission webhook "guard.example.com" denied the request: '
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 422, 429, 500, 503])
+@pytest.mark.parametrize(
+    ("text", "because", "by"),
+    [
+        pytest.param(
+            f"{HOOK}it is moved",
+            "denied by webhook guard.example.com: it is moved",
+            "guard.example.com",
+            id="a",
+        ),
+        pytest.param(
+            f"{HOOK}disruption budget web needs 9 healthy pods and has 9",
+            "denied by webhook guard.example.com: disruption budget web needs 9 healthy pods and has 9",
+            "guard.example.com",
+            id="one that speaks of a budget",
+        ),
+        pytest.param(
+            "it is forbidden: ValidatingAdmissionPolicy 'calm' with binding 'all' denied request: no",
+            "denied by ValidatingAdmissionPolicy calm: no",
+            "calm",
+            id="a policy",
+        ),
+    ],
+)
+def test_a_denial_is_known_by_its_text_whatever_its_status(
+    status: int, text: str, because: str, by: str
+) -> None:
+    error: ClusterError = error_for(status)(text, status=status, retry_after=7.0)
+    found = read_refusal(error, POD, (WEB,))
+
+    assert (found.meaning, found.because, found.wait) == (RefusalMeaning.DENIED, because, 7.0)
+    assert found.denied_by.endswith(by)
+    assert not throttles(error)
+
+
+def test_a_webhook_that_cannot_be_called_denies_nothing() -> None:
+    text = 'Internal error occurred: failed calling webhook "guard.example.com": connection refused'
+    found = read_refusal(error_for(500)(text, status=500), POD, ())
+
+    assert (found.meaning, found.denied_by) == (RefusalMeaning.LATER, "")
+    assert found.because == "webhook guard.example.com can't be called: connection refused"
+
+
+def test_a_long_denial_is_cut() -> None:
+    found = read_refusal(error_for(403)(f"{HOOK}{'x' * 9000}", status=403), POD, ())
+
+    assert len(found.because) < 400
+
+
+def test_only_the_server_itself_asks_for_a_pause_of_all_requests() -> None:
+    assert throttles(_refused("too many requests", wait=1.0))
+    assert not throttles(_refused("too many requests"))
+    assert not throttles(_refused(VIOLATES, "web", wait=1.0))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from tests.laws.ahead_rules import AHEAD_RULES
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.cloud_rules import CLOUD_RULES
+from tests.laws.denial_rules import DENIAL_RULES
 from tests.laws.drain_rules import DRAIN_RULES
 from tests.laws.history_rules import HISTORY_RULES
 from tests.laws.limit_rules import LIMIT_RULES
@@ -1074,6 +1075,7 @@ MUTANTS = (
     *SCHEDULE_RULES,
     *SERVING_RULES,
     *SLOT_RULES,
+    *DENIAL_RULES,
     *WAITING_RULES,
     *OUTCOME_RULES,
     *HISTORY_RULES,

@@ -6,7 +6,6 @@ budget means that no webhook refused.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.eviction import eviction, place_of
 from reconciler.errors import ClusterError, Forbidden, Unauthorized, Unreachable
-from reconciler.model import limits
+from reconciler.eviction.webhooks import read_denial
 from reconciler.model.pod import Pod
 from reconciler.model.readiness import WebhookAnswers, WebhookRefusal
 
@@ -29,17 +28,6 @@ ONE = 31.0
 
 SILENT = 3
 """Evictions without an answer after which no more are rehearsed."""
-
-_LONGEST = 300
-_NAME = limits.NAME
-# The texts of k8s.io/apiserver: pkg/admission/plugin/webhook, and pkg/admission/plugin/policy/validating.
-_DENIES = re.compile(
-    r"admission webhook \"([^\"]+)\" denied the request(?:: (.*)| without explanation)", re.DOTALL
-)
-_FAILS = re.compile(r"failed calling webhook \"([^\"]+)\":? ?(.*)", re.DOTALL)
-_POLICY = re.compile(
-    r"ValidatingAdmissionPolicy '([^']+)'(?: with binding '[^']*')? denied request:? ?(.*)", re.DOTALL
-)
 
 
 @dataclass(slots=True)
@@ -125,17 +113,7 @@ def _rehearse(connection: Connection, pod: Pod, seconds: float) -> None:
 
 def _refusal(pod: Pod, error: ClusterError) -> WebhookRefusal | None:
     """Return which webhook or policy refused, None if the answer is another one."""
-    message = str(error)
-    for pattern, what, reached in (
-        (_DENIES, "webhook", True),
-        (_POLICY, "ValidatingAdmissionPolicy", True),
-        (_FAILS, "webhook", False),
-    ):
-        found = pattern.search(message)
-        if found is not None:
-            words = " ".join((found[2] or "no reason is given").split())
-            name = limits.text(found[1], _NAME)
-            return WebhookRefusal(
-                pod.namespace, pod.name, f"{what} {name}", limits.text(words, _LONGEST), reached
-            )
-    return None
+    denial = read_denial(str(error))
+    if denial is None:
+        return None
+    return WebhookRefusal(pod.namespace, pod.name, denial.by, denial.words, denial.reached)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from reconciler.model.drains import Behavior
+from reconciler.model.drains import MAY_BE_DENIED, Behavior
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.sections.fields import Count, Duration, Flag, Namespaces, Selector, Text, Whole
 from reconciler.settings.sections.section import Section
@@ -97,6 +97,13 @@ class Drain(Section):
         "(`wait-completed`), counted from the start of the maintenance of the node. If an event has a date, "
         "the wait ends earlier, so that the grace period of the pod ends before that date. Then the pod is "
         "evicted. Rules have no such limit. 0s: the drain does not wait.",
+    )
+    webhooks_may_deny: Duration = Field(
+        default=MAY_BE_DENIED,
+        description="How long an admission webhook or policy may deny the eviction of a pod before the pod "
+        "counts as blocked. Meanwhile the drain keeps its place in `maxConcurrentNodes` and tries again. "
+        "Some webhooks deny an eviction and then let a controller move the pod. 0s: the pod counts as "
+        "blocked at once.",
     )
     skip_pods: tuple[PodSelector, ...] | None = Field(
         default=None, description="Pods that stay on the node, as a list of selectors. Default: none."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import ssl
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +17,14 @@ from reconciler.clients.kubernetes.eviction import Evictions
 from reconciler.drainer import Drainer
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Escalation, Phase, WaitLimit
 from tests.support.controlplane.audit import AuditEntry
+from tests.support.controlplane.certificates import make_certificates
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.webhooks import Guard, webhook
 from tests.support.controlplane.workloads import budget, daemon_set, deployment, pod
 from tests.support.fakes.clock import SystemClock
+from tests.support.stub import Answer, Asked, Stub, json_answer
 
 _POOL = Pool("np")
 _PATIENCE = 120.0
@@ -351,3 +357,40 @@ def test_a_pod_that_terminates_for_thousands_of_years_is_named(bench: Bench, gra
 
     assert progress.phase is Phase.TIMED_OUT
     assert [blocker.pod for blocker in progress.blockers] == ["default/evil"]
+
+
+def test_a_webhook_that_denies_evictions_and_moves_the_pod_is_waited_for(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """As Strimzi's drain cleaner does it: 500, and an operator that deletes the pod a while later."""
+    bench.run_app("kafka", 1)
+    (before,) = bench.pods("kafka")
+    certificates = make_certificates(tmp_path)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(certificates.serving, certificates.serving_key)
+    stub = Stub(_denied_like_strimzi, serving)
+    try:
+        guard = Guard("cleaner", f"{stub.url}/", certificates.authority.read_bytes())
+        with webhook(bench.api, guard, "kafka", "will be rolled"):
+            bench.cordon()
+            bench.start()
+            denied = bench.until("a denial", lambda one: bool(one.blockers))
+            bench.api.delete("pods", before["metadata"]["name"], "default")
+            progress = bench.finish()
+    finally:
+        stub.close()
+
+    (blocker,) = denied.blockers
+    assert blocker.because.startswith(
+        "denied by webhook cleaner.example.com: The pod will be rolled by the Strimzi Cluster Operator; "
+    )
+    assert denied.blocked_since is None
+    assert (progress.phase, progress.evicted) == (Phase.DRAINED, 0)
+    bench.wait_ready("kafka", 1)
+
+
+def _denied_like_strimzi(asked: Asked) -> Answer:
+    request = json.loads(asked.body)["request"]
+    status = {"code": 500, "message": "The pod will be rolled by the Strimzi Cluster Operator"}
+    says = {"uid": request["uid"], "allowed": False, "status": status}
+    return json_answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": says})

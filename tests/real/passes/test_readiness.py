@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import ssl
 from collections.abc import Iterator
@@ -15,19 +14,11 @@ from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_drains import cover
 from tests.real.passes.test_writing_nothing import MUTATING
-from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.certificates import make_certificates
 from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.webhooks import EVICTIONS, PLACE, Guard, rehearsed, webhook
 from tests.support.controlplane.workloads import budget, pod
 from tests.support.stub import Answer, Asked, Stub, json_answer
-
-PLACE = "apis/admissionregistration.k8s.io/v1"
-EVICTIONS = {
-    "apiGroups": [""],
-    "apiVersions": ["v1"],
-    "operations": ["CREATE"],
-    "resources": ["pods/eviction"],
-}
 
 
 def volume(scene: Scene, zone: str) -> list[dict[str, Any]]:
@@ -124,7 +115,7 @@ def test_webhooks_and_policies_that_refuse_are_found_and_nothing_is_evicted(
     with refusing(scene, "held"):
         refused = readiness(programs, "--ask-webhooks", "--strict", "--output", "json")
     # Port 9 of loopback: the connection is refused at once.
-    with webhook(scene, "https://127.0.0.1:9/", b"", "failed calling webhook"):
+    with webhook(scene.api, Guard("guard", "https://127.0.0.1:9/", b""), "held", "failed calling webhook"):
         silent = readiness(programs, "--ask-webhooks", "--strict", "--output", "json")
 
     assert (refused.code, silent.code) == (1, 1)
@@ -158,7 +149,8 @@ def test_a_webhook_is_asked_by_dry_runs_and_its_answer_is_shown(
     stub = Stub(review, serving)
     try:
         authority = certificates.authority.read_bytes()
-        with webhook(scene, f"{stub.url}/", authority, "ask the owners first"):
+        guard = Guard("guard", f"{stub.url}/", authority)
+        with webhook(scene.api, guard, "held", "ask the owners first"):
             first = len(stub.asked)
             done = readiness(programs, "--ask-webhooks", "--output", "json")
             seen = [json.loads(one.body)["request"] for one in stub.asked[first:]]
@@ -194,33 +186,12 @@ def refusing(scene: Scene, app: str) -> Iterator[None]:
     try:
         scene.api.request("POST", f"{PLACE}/validatingadmissionpolicies", policy)
         scene.api.request("POST", f"{PLACE}/validatingadmissionpolicybindings", binding)
-        wait_for("the policy in force", lambda: "not during the sale" in rehearsed(scene, app))
+        wait_for("the policy in force", lambda: "not during the sale" in rehearsed(scene.api, app))
         yield
     finally:
         for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
             scene.api.request("DELETE", f"{PLACE}/{kind}/calm")
-        wait_for("evictions without the policy", lambda: rehearsed(scene, app) == "")
-
-
-@contextmanager
-def webhook(scene: Scene, url: str, authority: bytes, expected: str) -> Iterator[None]:
-    """A webhook for evictions at this address; `expected` is in the server's answer once it is in force."""
-    guard = {
-        "name": "guard.example.com",
-        "clientConfig": {"url": url, "caBundle": base64.b64encode(authority).decode()},
-        "rules": [EVICTIONS],
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        "failurePolicy": "Fail",
-    }
-    made = {"metadata": {"name": "guard"}, "webhooks": [guard]}
-    try:
-        scene.api.request("POST", f"{PLACE}/validatingwebhookconfigurations", made)
-        wait_for("the webhook in force", lambda: expected in rehearsed(scene, "held"))
-        yield
-    finally:
-        scene.api.request("DELETE", f"{PLACE}/validatingwebhookconfigurations/guard")
-        wait_for("evictions without the webhook", lambda: rehearsed(scene, "held") == "")
+        wait_for("evictions without the policy", lambda: rehearsed(scene.api, app) == "")
 
 
 def review(asked: Asked) -> Answer:
@@ -229,20 +200,3 @@ def review(asked: Asked) -> Answer:
     allowed = not request["name"].startswith("held-")
     says = {"uid": request["uid"], "allowed": allowed, "status": {"message": "ask the owners first"}}
     return json_answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": says})
-
-
-def rehearsed(scene: Scene, app: str) -> str:
-    """The answer of the server to a dry-run eviction of an app's pod, empty for a yes."""
-    name = next(one["metadata"]["name"] for one in scene.api.list("pods", labels=f"app={app}"))
-    body = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": name, "namespace": "default"},
-        "deleteOptions": {"dryRun": ["All"]},
-    }
-    place = f"api/v1/namespaces/default/pods/{name}/eviction"
-    try:
-        scene.api.request("POST", place, body, query={"dryRun": "All"})
-    except ApiError as error:
-        return str(error)
-    return ""

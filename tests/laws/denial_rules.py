@@ -1,0 +1,87 @@
+"""The rules of evictions that a webhook denies."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_ONE, _CORE, _REFUSALS = (
+    "reconciler/drainer/one.py",
+    "reconciler/drainer/core.py",
+    "reconciler/drainer/refusals.py",
+)
+_DENIALS = "tests/drainer/test_denials.py"
+
+DENIAL_RULES = (
+    Mutant(
+        0,
+        "a denial is known whatever its status",
+        _REFUSALS,
+        "if isinstance(error, ClusterError) and (denied := _denied(error)) is not None:",
+        "if isinstance(error, Rejected) and (denied := _denied(error)) is not None:",
+        "tests/drainer/test_refusals.py",
+    ),
+    Mutant(
+        16,
+        "a webhook pauses no other eviction",
+        _REFUSALS,
+        "return bool(error.retry_after) and read_denial(str(error)) is None",
+        "return bool(error.retry_after)",
+        _DENIALS,
+    ),
+    Mutant(
+        16,
+        "a denied pod keeps no other of its budget waiting",
+        _ONE,
+        "        if tracked.denied_by:\n            # Webhooks",
+        "        if False:\n            # Webhooks",
+        _DENIALS,
+    ),
+    Mutant(
+        17,
+        "a pod that a webhook keeps counts as blocked after a time",
+        _ONE,
+        "return shifted(tracked.denied_since, self.order.may_be_denied)",
+        "return shifted(tracked.denied_since, timedelta(days=1))",
+        _DENIALS,
+    ),
+    Mutant(
+        0,
+        "a pod that a webhook keeps counts as leaving at first",
+        _ONE,
+        "        moments += [self._denied_until(tracked) for tracked in remaining]\n",
+        "",
+        _DENIALS,
+    ),
+    Mutant(
+        17,
+        "the time of the denials begins once",
+        _ONE,
+        "tracked.denied_since = tracked.denied_since or now",
+        "tracked.denied_since = now",
+        _DENIALS,
+    ),
+    Mutant(
+        17,
+        "a webhook does not choose the pause",
+        _ONE,
+        "pause = max(pause, min(limits.asked_wait(refusal.wait), limits.denied_last))",
+        "pause = max(pause, limits.asked_wait(refusal.wait))",
+        _DENIALS,
+    ),
+    Mutant(
+        0,
+        "a denial does not put off the deletion before the deadline",
+        _ONE,
+        "tracked.retry_at = min(tracked.retry_at, deletes) if deletes > now else tracked.retry_at",
+        "pass",
+        _DENIALS,
+    ),
+    Mutant(
+        0,
+        "a budget that refuses in the end is waited for",
+        _ONE,
+        "tracked.denied_by = refusal.denied_by",
+        "tracked.denied_by = tracked.denied_by or refusal.denied_by",
+        _DENIALS,
+    ),
+)
