@@ -1,0 +1,41 @@
+"""The workflows of a node: the profiles that the settings define, in the form of maintenance-controller.
+
+Terms: an *instance* is a check, trigger or notification type with a name and a configuration. A *profile*
+names instances in the transitions between its three states. A node runs the profiles that its label
+`<keys.prefix>/maintenance-profile` names, joined by `--`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reconciler.model.record import State
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileData:
+    """One profile of one node, as the annotation `<keys.prefix>/maintenance-data` holds it.
+
+    `transition` is when `current` was entered (UTC). `previous` differs from `current` until a pass has run
+    the `enter` chain of `current` to its end.
+    """
+
+    transition: datetime
+    current: State = State.OPERATIONAL
+    previous: State = State.OPERATIONAL
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowData:
+    """The annotation of one node: its profiles, and when each notification instance was last sent (UTC)."""
+
+    profiles: Mapping[str, ProfileData] = field(default_factory=dict)
+    notifications: Mapping[str, datetime] = field(default_factory=dict)
+
+    @property
+    def worst(self) -> State:
+        """The worst state of all profiles, operational without any."""
+        order = list(State)
+        return max((one.current for one in self.profiles.values()), key=order.index, default=State.OPERATIONAL)
