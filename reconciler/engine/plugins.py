@@ -35,9 +35,12 @@ class CheckResult:
     holds: bool = True
 
 
-def passed(reason: str = "", *, holds: bool = True) -> CheckResult:
-    """Return a passed result; `holds` False means that a failure would be no reason to wait."""
-    return CheckResult(Verdict.PASSED, reason, holds=holds)
+def passed(reason: str = "", until: datetime | None = None, *, holds: bool = True) -> CheckResult:
+    """Return a passed result and, if known, the moment at which it changes (UTC).
+
+    `holds` False means that a failure would be no reason to wait.
+    """
+    return CheckResult(Verdict.PASSED, reason, until, holds)
 
 
 def failed(reason: str, until: datetime | None = None, *, holds: bool = True) -> CheckResult:
@@ -45,9 +48,9 @@ def failed(reason: str, until: datetime | None = None, *, holds: bool = True) ->
     return CheckResult(Verdict.FAILED, reason, until, holds)
 
 
-def unknown(reason: str, *, holds: bool = True) -> CheckResult:
-    """Return an unknown result with its reason."""
-    return CheckResult(Verdict.UNKNOWN, reason, holds=holds)
+def unknown(reason: str, until: datetime | None = None, *, holds: bool = True) -> CheckResult:
+    """Return an unknown result with its reason and, if known, the moment at which it changes (UTC)."""
+    return CheckResult(Verdict.UNKNOWN, reason, until, holds)
 
 
 @dataclass(frozen=True, slots=True)

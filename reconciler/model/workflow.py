@@ -38,4 +38,6 @@ class WorkflowData:
     def worst(self) -> State:
         """The worst state of all profiles, operational without any."""
         order = list(State)
-        return max((one.current for one in self.profiles.values()), key=order.index, default=State.OPERATIONAL)
+        return max(
+            (one.current for one in self.profiles.values()), key=order.index, default=State.OPERATIONAL
+        )

@@ -11,22 +11,29 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from reconciler.engine.plugins import CheckResult
+from reconciler.model.check_reads import LeaseTake, Needs
 from reconciler.settings.sections.section import Section
-from reconciler.workflows.input import CheckInput, Needs
+from reconciler.workflows.input import CheckInput
 
 _Config = TypeVar("_Config", bound=Section)
 
 Ask = Callable[[_Config, CheckInput], CheckResult]
+Takes = Callable[[_Config, CheckInput], LeaseTake | None]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckType:
-    """A type of check: how it answers, and what it needs beyond the nodes."""
+    """A type of check: how it answers, and what it needs beyond the nodes.
+
+    `takes` returns the Lease that the node takes when a transition with this check really happens, None if it
+    takes none. The engine asks it for every check of the transition, with the input of the check's answer.
+    """
 
     name: str
     config: type[Section]
     ask: Ask[Any]
     needs: Callable[[Any], Needs]
+    takes: Takes[Any]
 
 
 _check_types: dict[str, CheckType] = {}
@@ -38,7 +45,10 @@ def check_types() -> Mapping[str, CheckType]:
 
 
 def check_type(
-    name: str, config: type[_Config], needs: Callable[[_Config], Needs] | None = None
+    name: str,
+    config: type[_Config],
+    needs: Callable[[_Config], Needs] | None = None,
+    takes: Takes[_Config] | None = None,
 ) -> Callable[[Ask[_Config]], Ask[_Config]]:
     """Register a function as the check type `name`; raises ValueError if the name is taken.
 
@@ -49,7 +59,9 @@ def check_type(
     def register(ask: Ask[_Config]) -> Ask[_Config]:
         if name in _check_types:
             raise ValueError(f"{name}: two check types have this name")
-        _check_types[name] = CheckType(name, config, ask, needs or (lambda _: Needs()))
+        _check_types[name] = CheckType(
+            name, config, ask, needs or (lambda _: Needs()), takes or (lambda _config, _input: None)
+        )
         return ask
 
     return register

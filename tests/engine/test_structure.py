@@ -30,6 +30,7 @@ STAGES = (
     "checks",
     "triggers",
     "drainer",
+    "workflows",
 )
 MOST = 6
 FIELDS = 19

@@ -1,0 +1,129 @@
+"""What checks of workflows need beyond the nodes, and what a pass has read for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.moments import shifted
+from reconciler.model.pod import Pod
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LeaseRef:
+    """A Lease by its place."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSeen:
+    """A Lease as it was read: its holder, its last renewal (UTC, None if it has none), and its duration.
+
+    `uid` and `resource_version` are those of the object, empty for one that this pass takes itself.
+    """
+
+    holder: str
+    renewed: datetime | None
+    duration: timedelta
+    resource_version: str = ""
+    uid: str = ""
+
+    @property
+    def until(self) -> datetime | None:
+        """When it expires (UTC), None if nobody has ever taken it."""
+        return shifted(self.renewed, self.duration) if self.renewed is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTake:
+    """A Lease that a node takes with its transition; `seen` None means that it has to be created.
+
+    `at` is the moment of the pass (UTC), and `duration` is for how long other nodes wait.
+    """
+
+    ref: LeaseRef
+    holder: str
+    at: datetime
+    duration: timedelta
+    seen: LeaseSeen | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PrometheusQuery:
+    """An instant query of one server; `url` has no `/api/v1/query`."""
+
+    url: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample that a query returned. Its `value` may be no number or infinite."""
+
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusAnswer:
+    """The samples that a query returned, or the `problem` because of which there is no answer."""
+
+    samples: tuple[Sample, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a configured check needs beyond the names of the nodes; a pass reads each of them once.
+
+    `labels`, `annotations` and `conditions` are the keys and types that it reads on nodes.
+    """
+
+    leases: frozenset[LeaseRef] = frozenset()
+    queries: frozenset[PrometheusQuery] = frozenset()
+    all_pods: bool = False
+    labels: frozenset[str] = frozenset()
+    annotations: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
+
+    def __or__(self, other: Needs) -> Needs:
+        """Return what both need."""
+        return Needs(
+            self.leases | other.leases,
+            self.queries | other.queries,
+            self.all_pods or other.all_pods,
+            self.labels | other.labels,
+            self.annotations | other.annotations,
+            self.conditions | other.conditions,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadForChecks:
+    """What was read for the needs of all checks of a pass.
+
+    A Lease that does not exist is None; `unread_leases` says why others could not be read. `pods` are all
+    pods, by the name of their node (empty: not scheduled). `unread_pods` says why they could not be read.
+    """
+
+    leases: Mapping[LeaseRef, LeaseSeen | None] = field(default_factory=dict)
+    answers: Mapping[PrometheusQuery, PrometheusAnswer] = field(default_factory=dict)
+    pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
+    unread_leases: Mapping[LeaseRef, str] = field(default_factory=dict)
+    unread_pods: str = "no check has asked for them"
+
+    def answer(self, query: PrometheusQuery) -> PrometheusAnswer:
+        """Return the answer to a query."""
+        return self.answers.get(query, PrometheusAnswer(problem="it was not asked"))
+
+    def taken(self, take: LeaseTake) -> ReadForChecks:
+        """Return the same with a Lease that a node takes in this pass, so that no other node takes it too."""
+        held = LeaseSeen(take.holder, take.at, take.duration)
+        return replace(self, leases={**self.leases, take.ref: held})

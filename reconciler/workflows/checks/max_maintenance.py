@@ -1,0 +1,65 @@
+"""maxMaintenance: whether fewer nodes than a limit are in maintenance."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from reconciler.engine.plugins import CheckResult, failed, passed
+from reconciler.model.check_reads import Needs
+from reconciler.model.moments import shifted
+from reconciler.settings.sections.check_types import MaxMaintenanceCheck
+from reconciler.workflows.input import CheckInput, Member
+from reconciler.workflows.plugins import check_type
+
+_NAMED_AT_MOST = 3
+
+
+def _needs(config: MaxMaintenanceCheck) -> Needs:
+    return Needs(labels=frozenset(config.labels))
+
+
+@check_type("maxMaintenance", MaxMaintenanceCheck, _needs)
+def max_maintenance(config: MaxMaintenanceCheck, given: CheckInput) -> CheckResult:
+    """Pass while fewer than `max` nodes are in maintenance, of those that count.
+
+    A node counts whatever profile it is in maintenance for. With `profile` it has to have that profile, with
+    `groupBy` the labels of this node. With `skipAfter` it stops counting that long after its last transition.
+    """
+    group = {key: value for key in config.labels if (value := given.node.labels.get(key))}
+    counted = {
+        member.node.name: ends
+        for member in given.members
+        if _belongs(member, config, group) and ((ends := _ends(member, config)) is None or given.now < ends)
+    }
+    scope = f" with {', '.join(f'{key}={value}' for key, value in group.items())}" if group else ""
+    if config.profile:
+        scope += f" with the profile {config.profile}"
+    names = f" ({_named(sorted(counted))})" if counted else ""
+    said = f"{len(counted)} nodes{scope} are in maintenance{names}, the limit is {config.max}"
+    if len(counted) < config.max:
+        return passed(said)
+    # As many have to stop counting as there are too many.
+    stops = sorted(ends for ends in counted.values() if ends is not None)
+    many = len(counted) - config.max
+    return failed(said, stops[many] if config.max and many < len(stops) else None)
+
+
+def _belongs(member: Member, config: MaxMaintenanceCheck, group: dict[str, str]) -> bool:
+    if not member.in_maintenance or (config.profile and config.profile not in member.profiles):
+        return False
+    return all(member.node.labels.get(key) == value for key, value in group.items())
+
+
+def _ends(member: Member, config: MaxMaintenanceCheck) -> datetime | None:
+    """Return when the node stops counting (UTC), None if it never does, or that is not known."""
+    profiles = member.data.profiles
+    chosen = [profiles[config.profile]] if config.profile in profiles else []
+    moments = [one.transition for one in (chosen if config.profile else profiles.values())]
+    if not config.skip_after or not moments:
+        return None
+    return shifted(max(moments), config.skip_after)
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
+    return f"{', '.join(names[:_NAMED_AT_MOST])}{more}"

@@ -1,0 +1,68 @@
+"""prometheusInstant: an expression over the value of a query."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from reconciler.model.check_reads import PrometheusAnswer, PrometheusQuery, ReadForChecks, Sample
+from reconciler.model.plan import Verdict
+from reconciler.workflows.checks import CHECK_TYPES
+from tests.workflows.checks.scene import ask, config, given
+
+KEYS = {"url": "http://prometheus:9090", "query": "sum(up)", "expr": "value <= 1"}
+QUERY = PrometheusQuery("http://prometheus:9090", "sum(up)")
+
+
+def answered(*values: float, problem: str = "") -> ReadForChecks:
+    """These samples."""
+    samples = tuple(Sample(value) for value in values)
+    return ReadForChecks(answers={QUERY: PrometheusAnswer(samples, problem)})
+
+
+@pytest.mark.parametrize(
+    ("read", "verdict", "reason"),
+    [
+        pytest.param(answered(1), Verdict.PASSED, "the value is 1, and value <= 1 is true", id="true"),
+        pytest.param(answered(2), Verdict.FAILED, "the value is 2, and value <= 1 is false", id="false"),
+        pytest.param(answered(), Verdict.UNKNOWN, "returns 0 samples", id="none"),
+        pytest.param(answered(1, 1), Verdict.UNKNOWN, "returns 2 samples", id="two"),
+        pytest.param(answered(-math.inf), Verdict.PASSED, "the value is -inf", id="infinite"),
+        pytest.param(answered(math.nan), Verdict.UNKNOWN, "the value is NaN", id="no number"),
+        pytest.param(answered(problem="no answer: refused"), Verdict.UNKNOWN, "refused", id="no answer"),
+        pytest.param(ReadForChecks(), Verdict.UNKNOWN, "it was not asked", id="not asked"),
+    ],
+)
+def test_the_expression_decides_about_the_only_sample(
+    read: ReadForChecks, verdict: Verdict, reason: str
+) -> None:
+    answer = ask("prometheusInstant", given(read=read), **KEYS)
+
+    assert answer.verdict is verdict
+    assert reason in answer.reason
+
+
+def test_an_expression_without_an_answer_is_unknown() -> None:
+    keys = {**KEYS, "expr": "value + (value == 1) > 1"}
+
+    assert ask("prometheusInstant", given(read=answered(1)), **keys).verdict is Verdict.UNKNOWN
+
+
+def test_it_needs_its_query() -> None:
+    assert CHECK_TYPES["prometheusInstant"].needs(config("prometheusInstant", **KEYS)).queries == {QUERY}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"url": "prometheus:9090"}, "is not a URL"),
+        ({"url": "file:///etc/passwd"}, "is not a URL"),
+        ({"query": ""}, "is empty"),
+        ({"expr": "value <"}, "it ends where a number"),
+        ({"expr": "__import__('os')"}, "can't stand in this expression"),
+    ],
+)
+def test_a_mistake_is_found_when_the_file_is_read(wrong: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        config("prometheusInstant", **{**KEYS, **wrong})
