@@ -119,7 +119,9 @@ def drain_order(
     """
     escalation = settings.drain.escalation or EscalationSettings()
     deadline = min((one.not_before for one in events if one.not_before), default=None)
-    own_wait = WaitLimit(begun or since, settings.drain.pods_may_wait, deadline)
+    own_wait = WaitLimit(
+        begun or since, settings.drain.pods_may_wait, _lost_from(events, begun or since, settings)
+    )
     return DrainOrder(
         node=node.name,
         uid=node.uid,
@@ -138,6 +140,16 @@ def drain_order(
         namespaces=snapshot.namespaces,
         may_be_denied=settings.drain.webhooks_may_deny,
     )
+
+
+def _lost_from(events: Iterable[KnownEvent], begun: datetime, settings: Settings) -> datetime | None:
+    """Return when the platform takes the node at the earliest (UTC), None if no event has a date.
+
+    Without a date, an event of `budget.exempt` takes the node at any moment, so no pod may wait.
+    """
+    dates = [one.not_before for one in events if one.not_before is not None]
+    undated = any(one.not_before is None and one.kind in settings.budget.exempt for one in events)
+    return min([*dates, *([begun] if undated else [])], default=None)
 
 
 def _warn_after(escalation: EscalationSettings, since: datetime, deadline: datetime | None) -> timedelta:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.eviction.order import Tier, tier_of
-from reconciler.eviction.rules import own_word, rule_for
+from reconciler.eviction.rules import others_word, own_word, rule_for
 from reconciler.model.drains import Behavior, DrainOptions, Refusals
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import PodVerdict
@@ -210,6 +210,11 @@ def _own_word(pod: Pod, around: _Circumstances) -> _Word:
         limit = around.options.own_wait
         spares = limit is None or around.now < limit.ends(_grace(pod, around.options))
         return _Word(final=Action.SKIP, because=f"{who} says to skip it", spares=spares)
+    return _wish(pod, who, around)
+
+
+def _wish(pod: Pod, who: str, around: _Circumstances) -> _Word:
+    """Return the answer about a pod that asks to complete first: the drain waits for a limited time."""
     if pod.finished:
         return _FINE
     wish = f"{who} says to wait until it has completed"
@@ -240,6 +245,16 @@ def _rule(pod: Pod, around: _Circumstances) -> _Word:
     return _FINE
 
 
+def _others_word(pod: Pod, around: _Circumstances) -> _Word:
+    """Follow what the pod asks of an autoscaler, unless its own label or a rule says what a drain does."""
+    who = others_word(pod)
+    if not who or own_word(pod, around.options.prefix) is not None:
+        return _FINE
+    if rule_for(pod, around.options.rules, around.namespaces) is not None:
+        return _FINE
+    return _wish(pod, who, around)
+
+
 def _empty_dir(pod: Pod, around: _Circumstances) -> _Word:
     if not pod.empty_dir or pod.finished:
         return _FINE
@@ -264,6 +279,7 @@ _FILTERS: tuple[_Filter, ...] = (
     _mirror,
     _own_word,
     _rule,
+    _others_word,
     _empty_dir,
     _unmanaged,
 )

@@ -1,7 +1,13 @@
-"""Rules for pods, like Cluster API's MachineDrainRule, and drain labels of the pod itself.
+"""Rules for pods, like Cluster API's MachineDrainRule, and what a pod itself asks for.
 
 Source: cluster-api, core/reconcilers/machine/drain and the MachineDrainRule proposal. If several rules
-select a pod, the first one by name applies. A label on the pod wins over all rules.
+select a pod, the first one by name applies. A drain label on the pod wins over all rules.
+
+What a pod tells an autoscaler is weaker than a rule. Karpenter does not evict a pod whose annotation
+`karpenter.sh/do-not-disrupt` is `true`, and waits for it (karpenter, pkg/utils/pod/scheduling.go, IsEvictable
+and IsDrainable). The cluster autoscaler waits for a pod whose annotation
+`cluster-autoscaler.kubernetes.io/safe-to-evict` is `on-completion`; `false` only keeps it from scaling down
+(autoscaler, cluster-autoscaler/simulator/drainability/rules).
 """
 
 from __future__ import annotations
@@ -10,10 +16,12 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.model.drains import Behavior, PodRule
 from reconciler.model.keys import OwnKeys
-from reconciler.model.pod import Pod
+from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
 
 CAPI_LABEL = "cluster.x-k8s.io/drain"
 _SAYS = {"skip": Behavior.SKIP, "wait-completed": Behavior.WAIT_COMPLETED}
+_WAITS = {"true": Behavior.WAIT_COMPLETED}
+_ASKS_OTHERS = ((DO_NOT_DISRUPT, "true"), (SAFE_TO_EVICT, ON_COMPLETION))
 
 
 def rule_for(
@@ -26,16 +34,27 @@ def rule_for(
 
 def own_word(pod: Pod, prefix: str) -> tuple[Behavior, str] | None:
     """Return the behavior that the pod's label asks for, and the label. Our keys win over Cluster API's."""
-    ours = OwnKeys(prefix).drain
-    for kind, key, value in (
-        ("label", ours, pod.labels.get(ours)),
-        ("annotation", ours, pod.annotations.get(ours)),
-        ("label", CAPI_LABEL, pod.labels.get(CAPI_LABEL)),
+    keys = OwnKeys(prefix)
+    ours, wait = keys.drain, keys.wait_completed
+    for kind, key, value, says in (
+        ("label", ours, pod.labels.get(ours), _SAYS),
+        ("annotation", ours, pod.annotations.get(ours), _SAYS),
+        ("label", wait, pod.labels.get(wait), _WAITS),
+        ("annotation", wait, pod.annotations.get(wait), _WAITS),
+        ("label", CAPI_LABEL, pod.labels.get(CAPI_LABEL), _SAYS),
     ):
-        behavior = _SAYS.get((value or "").lower())
+        behavior = says.get((value or "").lower())
         if behavior is not None:
             return behavior, f"its {kind} {key}={value}"
     return None
+
+
+def others_word(pod: Pod) -> str:
+    """Return the annotation by which a pod asks an autoscaler to let it finish, empty if there is none."""
+    for key, value in _ASKS_OTHERS:
+        if pod.annotations.get(key) == value:
+            return f"its annotation {key}={value}"
+    return ""
 
 
 def _selects(rule: PodRule, pod: Pod, namespaces: Mapping[str, Mapping[str, str]]) -> bool:

@@ -61,6 +61,11 @@ class OwnKeys:
         return f"{self.prefix}/drain"
 
     @property
+    def wait_completed(self) -> str:
+        """The label or annotation by which a pod asks to finish first, if its value is `true`."""
+        return f"{self.prefix}/wait-completed"
+
+    @property
     def restart(self) -> str:
         """The label that allows a restart of the pod's workload if it has a single replica."""
         return f"{self.prefix}/restart"

@@ -15,6 +15,15 @@ DEFAULT_GRACE = 30
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 """The annotation of a pod that Karpenter never evicts, if its value is `true`."""
 
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""The annotation of a pod that the cluster autoscaler reads."""
+
+ON_COMPLETION = "on-completion"
+"""Its value for a pod that the autoscaler does not evict: it waits until the pod has completed.
+
+Source: kubernetes/autoscaler, cluster-autoscaler/simulator/drainability/rules/oncompletion (from 1.36 on).
+"""
+
 LONGEST_GRACE = 365 * 24 * 3600
 """Seconds: a longer grace period of a pod counts as this. The API has any int64."""
 

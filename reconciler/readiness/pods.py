@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reconciler.eviction import Action, PodDeleteStatus
 from reconciler.eviction.budgets import asks_none, never_allows, would_refuse
-from reconciler.eviction.rules import own_word
+from reconciler.eviction.rules import others_word, own_word
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.workloads import serves, workload_of
 from reconciler.model.drains import DrainOrder, Refusals
@@ -78,13 +78,14 @@ def _skipped(judged: PodDeleteStatus, policy: Policy) -> Found:
 
 def _waits(judged: PodDeleteStatus, policy: Policy) -> Found:
     word = own_word(judged.pod, policy.order.options.prefix)
-    if word is None:
+    who = word[1] if word is not None else others_word(judged.pod)
+    if not any(who and reason.startswith(who) for reason in judged.reasons):
         because = "; ".join(judged.reasons)
         remedy = "Change the rule in drain.rules if the pod never completes by itself."
         return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, judged.reasons)
-    because = f"{word[1]} says to wait until it has completed, for as long as drain.podsMayWait at most"
+    because = f"{who} says to wait until it has completed, for as long as drain.podsMayWait at most"
     remedy = "Remove this from the pod if it never completes by itself."
-    return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, (word[1],))
+    return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, (who,))
 
 
 def leaving(

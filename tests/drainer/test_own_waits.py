@@ -39,10 +39,21 @@ def _drain(scene: Scene, options: DrainOptions, *, timeout: timedelta = 3 * HOUR
 
 
 @pytest.mark.parametrize(
-    "marks", [WAIT, {"cluster.x-k8s.io/drain": "wait-completed"}], ids=["our label", "Cluster API's"]
+    ("marks", "asks"),
+    [
+        pytest.param(WAIT, {}, id="our label"),
+        pytest.param({"cluster.x-k8s.io/drain": "wait-completed"}, {}, id="Cluster API's"),
+        pytest.param({"node-maintenance.dev/wait-completed": "true"}, {}, id="our other label"),
+        pytest.param({}, {"node-maintenance.dev/wait-completed": "true"}, id="our other annotation"),
+        pytest.param({}, {"karpenter.sh/do-not-disrupt": "true"}, id="Karpenter's"),
+        pytest.param(
+            {}, {"cluster-autoscaler.kubernetes.io/safe-to-evict": "on-completion"}, id="the autoscaler's"
+        ),
+    ],
 )
-def test_without_a_deadline_the_limit_ends_the_wait(marks: dict[str, str]) -> None:
+def test_without_a_deadline_the_limit_ends_the_wait(marks: dict[str, str], asks: dict[str, str]) -> None:
     scene, pod = _scene(marks=marks)
+    scene.change_pod(replace(pod, annotations=asks))
     progress = _drain(scene, _options()).run(4 * 3600)["a"]
 
     (eviction,) = scene.requests

@@ -138,3 +138,24 @@ def test_the_named_setting_lets_the_pod_go(kind: Kind, field: str) -> None:
     changed = drain_options([known(kind)], settings(f"{section}: {{{name}: {{{key}: {value}}}}}"), {})
 
     assert changed.evict_empty_dir if field == "emptyDir" else changed.evict_unmanaged
+
+
+@pytest.mark.parametrize(
+    ("dates", "ends"),
+    [
+        pytest.param([(Kind.PREEMPT, None)], minutes(0), id="lost at any moment"),
+        pytest.param(
+            [(Kind.PREEMPT, None), (Kind.REBOOT, minutes(20))], minutes(0), id="beside another event"
+        ),
+        pytest.param([(Kind.PREEMPT, minutes(20))], minutes(20), id="with a date"),
+        pytest.param([(Kind.REBOOT, None)], minutes(60), id="a kind that waits"),
+    ],
+)
+def test_a_pod_may_not_wait_on_a_node_that_is_lost_at_any_moment(
+    dates: list[tuple[Kind, timedelta | None]], ends: timedelta
+) -> None:
+    events = tuple(known(kind, not_before=None if left is None else NOW + left) for kind, left in dates)
+    order = drain_order(node(), events, NOW, settings(""), snapshot(node()))
+
+    assert order.options.own_wait is not None
+    assert order.options.own_wait.ends(timedelta()) == NOW + ends

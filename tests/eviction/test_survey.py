@@ -18,7 +18,7 @@ from reconciler.eviction.filters import (
     UNMANAGED_REFUSED,
 )
 from reconciler.model.drains import Behavior, DrainOptions, PodRule
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Pod
 from reconciler.model.selector import LabelSelector, Requirement
 from tests.drainer.driving import START
 
@@ -72,6 +72,36 @@ def test_a_pod_speaks_for_itself_and_beats_the_rules(
     pod = replace(WEB, **marks)  # type: ignore[arg-type]  # the marks are fields
 
     assert action == judge(pod, options, now=START).action
+
+
+@pytest.mark.parametrize(
+    ("asks", "action"),
+    [
+        pytest.param({DO_NOT_DISRUPT: "true"}, "wait", id="Karpenter's"),
+        pytest.param({DO_NOT_DISRUPT: "false"}, "evict", id="it may be disrupted"),
+        pytest.param({SAFE_TO_EVICT: "on-completion"}, "wait", id="the autoscaler's"),
+        pytest.param({SAFE_TO_EVICT: "false"}, "evict", id="only no scaling down"),
+        pytest.param({SAFE_TO_EVICT: "true"}, "evict", id="it may be evicted"),
+        pytest.param({"node-maintenance.dev/wait-completed": "false"}, "evict", id="ours without the value"),
+    ],
+)
+def test_a_pod_that_asks_an_autoscaler_to_finish_is_waited_for_unless_a_rule_selects_it(
+    asks: dict[str, str], action: str
+) -> None:
+    pod = replace(WEB, annotations=asks)
+    ruled = DrainOptions(rules=(PodRule("web", pods=LabelSelector.of({"app": "web"})),))
+    elsewhere = DrainOptions(rules=(PodRule("web", pods=LabelSelector.of({"app": "db"})),))
+
+    assert judge(pod, DrainOptions(), now=START).action == action
+    assert judge(pod, elsewhere, now=START).action == action
+    assert judge(pod, ruled, now=START).action == "evict"
+    assert judge(replace(pod, phase="Succeeded"), DrainOptions(), now=START).action == "evict"
+
+
+def test_the_drain_label_of_a_pod_wins_over_what_it_asks_an_autoscaler() -> None:
+    pod = replace(WEB, labels={"node-maintenance.dev/drain": "skip"}, annotations={DO_NOT_DISRUPT: "true"})
+
+    assert judge(pod, DrainOptions(), now=START).action == "skip"
 
 
 def test_a_pod_that_waits_for_its_end_goes_when_it_has_ended() -> None:

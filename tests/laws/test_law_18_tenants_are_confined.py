@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodeWrite
-from reconciler.model.pod import Owner, Placement, Pod, Toleration
+from reconciler.model.pod import DO_NOT_DISRUPT, SAFE_TO_EVICT, Owner, Placement, Pod, Toleration
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
@@ -38,8 +38,21 @@ drain:
 ENDS = timedelta(minutes=35)
 """When the drain of a node has ended at the latest: podsMayWait, and a little for the passes."""
 
-_words = st.sampled_from(("skip", "wait-completed", "WAIT-COMPLETED", "never", "x" * 250_000))
-_keys = st.sampled_from((f"{PREFIX}/drain", f"{PREFIX}/restart", "cluster.x-k8s.io/drain", "app", "any"))
+_words = st.sampled_from(
+    ("skip", "wait-completed", "WAIT-COMPLETED", "on-completion", "never", "x" * 250_000)
+)
+_keys = st.sampled_from(
+    (
+        f"{PREFIX}/drain",
+        f"{PREFIX}/restart",
+        f"{PREFIX}/wait-completed",
+        "cluster.x-k8s.io/drain",
+        DO_NOT_DISRUPT,
+        SAFE_TO_EVICT,
+        "app",
+        "any",
+    )
+)
 _marks = st.dictionaries(_keys, st.one_of(_words, st.just("true"), st.just("web")), max_size=3)
 _owners = st.one_of(
     st.none(),

@@ -93,4 +93,28 @@ WAITING_RULES = (
         "(self._pdbs.known or self._budgets_due <= now)",
         "self._pdbs.known",
     ),
+    Mutant(
+        0,
+        "a rule is stronger than a word to an autoscaler",
+        "reconciler/eviction/filters.py",
+        "    if rule_for(pod, around.options.rules, around.namespaces) is not None:\n        return _FINE\n",
+        "",
+        "tests/eviction/test_survey.py",
+    ),
+    Mutant(
+        0,
+        "a pod that asks an autoscaler to finish is waited for",
+        "reconciler/eviction/filters.py",
+        "    _others_word,\n",
+        "",
+        "tests/eviction/test_survey.py",
+    ),
+    Mutant(
+        17,
+        "no pod waits on a node that is lost at any moment",
+        "reconciler/engine/orders.py",
+        "*([begun] if undated else [])",
+        "*([])",
+        "tests/engine/test_orders.py",
+    ),
 )

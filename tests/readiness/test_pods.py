@@ -146,6 +146,14 @@ def test_a_pod_whose_own_label_asks_to_wait_is_a_notice_with_the_limit() -> None
     assert "drain.podsMayWait" in only(found).because
 
 
+def test_a_pod_that_asks_an_autoscaler_to_finish_is_a_notice_with_the_limit() -> None:
+    found = judged([replace(one, annotations={"karpenter.sh/do-not-disrupt": "true"}) for one in TWO])
+
+    assert codes(found) == [("waits", "notice")]
+    assert only(found).because.startswith("its annotation karpenter.sh/do-not-disrupt=true says")
+    assert "drain.podsMayWait" in only(found).because
+
+
 def test_a_pod_that_is_terminating_is_no_finding() -> None:
     leaving = [replace(one, deleting_until=shifted(NOW, minutes(1))) for one in TWO]
 

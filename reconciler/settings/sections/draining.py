@@ -93,10 +93,12 @@ class Drain(Section):
     )
     pods_may_wait: Duration = Field(
         default=timedelta(hours=1),
-        description="How long the drain waits for pods whose own label or annotation asks for it "
-        "(`wait-completed`), counted from the start of the maintenance of the node. If an event has a date, "
-        "the wait ends earlier, so that the grace period of the pod ends before that date. Then the pod is "
-        "evicted. Rules have no such limit. 0s: the drain does not wait.",
+        description="How long the drain waits for pods that ask to finish first by a label or annotation "
+        "of their own (`wait-completed`, `karpenter.sh/do-not-disrupt`, `safe-to-evict: on-completion`), "
+        "counted from the start of the maintenance of the node. If an event has a date, the wait ends "
+        "earlier, so that the grace period of the pod ends before that date. Then the pod is evicted. There "
+        "is no wait for an event of `budget.exempt` without a date. Rules have no such limit. 0s: the drain "
+        "does not wait.",
     )
     webhooks_may_deny: Duration = Field(
         default=MAY_BE_DENIED,

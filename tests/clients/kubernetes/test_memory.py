@@ -153,6 +153,9 @@ def pod(document: dict[str, Any]) -> Pod:
 def test_what_is_read_of_a_pod_is_kept() -> None:
     annotations = {
         "node-maintenance.dev/drain": "skip",
+        "node-maintenance.dev/wait-completed": "true",
+        "karpenter.sh/do-not-disrupt": "true",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "on-completion",
         "kubernetes.io/config.mirror": "hash",
         "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z",
     }
@@ -163,7 +166,11 @@ def test_what_is_read_of_a_pod_is_kept() -> None:
 
 
 def test_of_very_many_labels_those_that_ask_something_are_kept() -> None:
-    asked = {"cluster.x-k8s.io/drain": "skip", "node-maintenance.dev/restart": "true"}
+    asked = {
+        "cluster.x-k8s.io/drain": "skip",
+        "node-maintenance.dev/restart": "true",
+        "node-maintenance.dev/wait-completed": "true",
+    }
     many = {f"a{number}": "x" for number in range(LABELS * 3)}
     found = pod({"metadata": {"labels": {**many, **asked}}})
 

@@ -19,6 +19,7 @@ from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
 from reconciler.model.pod import (
     DO_NOT_DISRUPT,
+    SAFE_TO_EVICT,
     Owner,
     Placement,
     Pod,
@@ -28,7 +29,12 @@ from reconciler.model.pod import (
 )
 from reconciler.model.selector import EVERYTHING, LabelSelector, Requirement
 
-READ_OF_PODS = ("kubernetes.io/config.mirror", "kubectl.kubernetes.io/restartedAt", DO_NOT_DISRUPT)
+READ_OF_PODS = (
+    "kubernetes.io/config.mirror",
+    "kubectl.kubernetes.io/restartedAt",
+    DO_NOT_DISRUPT,
+    SAFE_TO_EVICT,
+)
 """The annotations of a pod that are read, besides ours."""
 
 DRAIN_WORDS = 8
@@ -43,7 +49,8 @@ CLAIMS = 256
 SELECTOR = 16 << 10
 """Characters of a PodDisruptionBudget's selector that are kept."""
 
-_OURS = "/drain"
+_OURS = ("/drain", "/wait-completed")
+_OUR_KEY = limits.NAME + max(map(len, _OURS))
 _WORD = 128
 _REFERENCE = limits.NAME + 1
 
@@ -240,11 +247,11 @@ def _quantities(quantities: Mapping[str, Any] | None, leaves: Leaves) -> dict[st
 def _annotations_of_pod(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return the few annotations of a pod that are read; their author decides about all the others.
 
-    The prefix of our keys is a setting, so every key that ends with `/drain` may be ours. What it says is a
-    word: a longer text says nothing.
+    The prefix of our keys is a setting, so every key that ends with `/drain` or `/wait-completed` may be
+    ours. What it says is a word: a longer text says nothing.
     """
     kept = {key: limits.text(annotations[key][:_WORD]) for key in READ_OF_PODS if key in annotations}
-    ours = [key for key in dict(annotations) if key.endswith(_OURS) and len(key) <= limits.NAME + len(_OURS)]
+    ours = [key for key in dict(annotations) if key.endswith(_OURS) and len(key) <= _OUR_KEY]
     return kept | {key: limits.text(annotations[key][:_WORD]) for key in sorted(ours)[:DRAIN_WORDS]}
 
 
@@ -255,7 +262,7 @@ def _labels_of_pod(labels: Mapping[str, str]) -> dict[str, str]:
     """
     found = dict(labels)
     if len(found) > LABELS:
-        asked = [key for key in sorted(found) if key.endswith((_OURS, "/restart"))]
+        asked = [key for key in sorted(found) if key.endswith((*_OURS, "/restart"))]
         chosen = dict.fromkeys([*asked[:DRAIN_WORDS], *sorted(found)])
         found = {key: found[key] for key in [*chosen][:LABELS]}
     return interned(found)
