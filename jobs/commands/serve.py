@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -95,7 +96,7 @@ def _serve(
     history: CaseHistory,
 ) -> int:
     # First, so that mistakes in the settings are reported also if there are no credentials.
-    load_settings(config)
+    load_settings(config, environment=os.environ)
     connection = Connection(target.kubeconfig, target.context)
     ending = Ending()
     with ExitStack() as open_things:

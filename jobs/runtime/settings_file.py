@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class SettingsFile:
         Raises SettingsError: without a last good one there is nothing to apply.
         """
         self._path, self._now, self._monotonic = path, now, monotonic
-        self.settings: Settings = load_settings(path, now())
+        self.settings: Settings = load_settings(path, now(), os.environ)
         self.rejection: Rejection | None = None
         self._judged = self._in_force = self._digest()[0]
         self._doubtful_since: float | None = None
@@ -68,7 +69,7 @@ class SettingsFile:
         self._judged, self._doubtful_since = digest, None
         now = self._now()
         try:
-            settings = load_settings(self._path, now) if content is None else self._parsed(content, now)
+            settings = self._loaded(now) if content is None else self._parsed(content, now)
         except Exception as error:  # noqa: BLE001 - whatever is in the file, the previous settings apply
             known = isinstance(error, SettingsError)
             because = str(error) if known else f"{type(error).__name__}: {error}"
@@ -94,8 +95,11 @@ class SettingsFile:
         in_force = f"those of hash {version.hash} still apply" if version else "the previous ones still apply"
         return f"settings rejected at {to_text(rejection.since)}, {in_force}: {rejection.because}"
 
+    def _loaded(self, now: datetime) -> Settings:
+        return load_settings(self._path, now, os.environ)
+
     def _parsed(self, content: bytes, now: datetime) -> Settings:
-        return parse_content(content, str(self._path), now)
+        return parse_content(content, str(self._path), now, os.environ)
 
     def _digest(self) -> tuple[bytes, bytes | None]:
         """Return a digest of the content, and the content; an empty digest and None if it can't be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def settings_from(source: SettingsSource, target: Target, now: datetime) -> Sett
     the API server does not answer or refuses us.
     """
     if isinstance(source, Path):
-        return load_settings(source, now)
+        return load_settings(source, now, os.environ)
     from reconciler.clients.kubernetes.config_maps import read_settings
     from reconciler.clients.kubernetes.connection import Connection
 
@@ -29,4 +30,4 @@ def settings_from(source: SettingsSource, target: Target, now: datetime) -> Sett
         name, content = read_settings(connection, source)
     finally:
         connection.close()
-    return parse_content(content, name, now)
+    return parse_content(content, name, now, os.environ)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from reconciler.engine.expression import Expression, ExpressionError, names, parse
 from reconciler.errors import SettingsError
+from reconciler.model.expression import Expression, ExpressionError, names, parse
 from reconciler.model.record import State
 from reconciler.settings.yaml import read_yaml
 

@@ -44,6 +44,26 @@ class OwnKeys:
         return f"{self.prefix}/request"
 
     @property
+    def workflows(self) -> str:
+        """The label by which a person selects the workflows of the node, joined by `--`."""
+        return f"{self.prefix}/maintenance-profile"
+
+    @property
+    def workflow_state(self) -> str:
+        """The label with the worst state of all workflows, on every managed node if there are any."""
+        return f"{self.prefix}/maintenance-state"
+
+    @property
+    def workflow_data(self) -> str:
+        """The annotation with the data of workflows, in the form of maintenance-controller."""
+        return f"{self.prefix}/maintenance-data"
+
+    @property
+    def log_details(self) -> str:
+        """The label by which a person asks for the answers of all checks in the log."""
+        return f"{self.prefix}/maintenance-log-details"
+
+    @property
     def imds(self) -> str:
         """The annotation in which the node agent publishes the scheduled events of IMDS."""
         return f"{self.prefix}/imds"

@@ -41,6 +41,12 @@ LEDGER = 1 << 20
 EVENTS = 100
 """Events of one node, and of one annotation."""
 
+ENTRIES = 100
+"""Profiles of one node, and notifications of one node."""
+
+INSTANCES = 1000
+"""Instances of one kind in the settings, and profiles."""
+
 COUNT = 1_000_000
 """Attempts, machines and the like."""
 

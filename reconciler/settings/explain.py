@@ -35,6 +35,12 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
     yield f"{nodes} are managed, except those with the label {OwnKeys(settings.keys.prefix).ignore}=true."
     yield f"Times are in {settings.time_zone.key}."
+    if settings.profiles.on:
+        yield ""
+        yield "Workflows"
+        yield from _workflows(settings)
+    if settings.only_workflows:
+        return
     yield ""
     yield "Events"
     yield from _events(settings, {})
@@ -62,6 +68,17 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     yield ""
     yield "Budget"
     yield from _budget(settings)
+
+
+def _workflows(settings: Settings) -> Iterator[str]:
+    found, key = settings.profiles, OwnKeys(settings.keys.prefix).workflows
+    names = ", ".join(profile.name for profile in found.profiles)
+    yield f"  The label {key} of a node selects some of these, joined by --: {names}."
+    if found.intervals.requeue is not None:
+        seconds = found.intervals.requeue.total_seconds()
+        yield f"  reconciler serve examines the nodes every {seconds:g}s at least."
+    if settings.only_workflows:
+        yield "  The file was written for maintenance-controller, so nothing else happens."
 
 
 def _labels_for(selector: LabelSelector) -> dict[str, str] | None:

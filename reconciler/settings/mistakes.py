@@ -7,6 +7,17 @@ from dataclasses import dataclass
 Path = tuple[str | int, ...]
 
 
+def spelt(path: Path) -> str:
+    """Return a path as Kubernetes writes it: `windows[1].start`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """What is wrong, as a text, and the path of keys to it. Numbers are list indexes, from 0."""

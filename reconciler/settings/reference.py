@@ -20,10 +20,12 @@ from pydantic import BaseModel
 
 from reconciler.calendar.values import Limit, TimeOfDay, format_duration
 from reconciler.model.event import Kind
+from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.meanings import ConditionMeaning, EventMeaning
+from reconciler.settings.sections.workflows import Chain
 from reconciler.settings.tree import Key, keys
 
 MARKER = "<!-- Generated from reconciler/settings: run `nox -s docs`, do not edit below this line. -->"
@@ -39,6 +41,8 @@ _TYPES: dict[object, str] = {
     Limit: "limit",
     LabelSelector: "selector",
     frozenset[int]: "days",
+    Chain: "names joined by `&&`",
+    dict[str, Any]: "mapping",
 }
 
 _COLUMNS = ("drain", "minDuration", "leadTime", "outsideWindow", "emptyDir", "unmanagedPods")
@@ -63,6 +67,8 @@ def _blocks() -> Iterator[str]:
         yield f"{'#' * min(name.count('.') + 2, 3)} `{name}`"
         if name == "events.<Kind>":
             yield f"The settings of one kind of event: {_listed(Kind)}. Keys left out have their defaults."
+        elif name == "profiles.profiles[].<state>":
+            yield f"What happens in one state: {_listed(State)}."
         else:
             yield described
         if kind := _type(key.field.annotation):
@@ -76,6 +82,7 @@ def _heading(name: str) -> str | None:
     if re.match(r"overrides\[\]\.(events|conditions)\.", name):
         return None
     name = re.sub(rf"^events\.({'|'.join(Kind)})\b", "events.<Kind>", name)
+    name = re.sub(rf"^(profiles\.profiles\[\])\.({'|'.join(State)})\b", r"\1.<state>", name)
     return name.replace("conditions.*", "conditions.<Type>")
 
 
@@ -85,6 +92,8 @@ def _description(key: Key) -> tuple[str, str]:
     described = re.sub(r"\bdocs/([a-z]+\.md)(#[\w-]+)?", r"[\1](\1\2)", described)
     if key.path[:2] == ("conditions", "*") and len(key.path) > 2:
         default = f"`{_of_policy(CONDITION_DEFAULT, key.path[2])}`"
+    if key.field.is_required():
+        default = "none, the key is required"
     return described, default.removesuffix(".") or f"`{_value(key.field.default)}`"
 
 

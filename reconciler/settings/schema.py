@@ -30,6 +30,7 @@ from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.section import Section
 from reconciler.settings.sections.sources import Sources
 from reconciler.settings.sections.times import NotAllowedSettings, WindowSettings
+from reconciler.settings.sections.workflows import WorkflowSettings
 from reconciler.settings.times import ends_before_it_starts, times_of
 
 
@@ -146,6 +147,12 @@ class Settings(Section):
     coexist: Coexist = Field(
         default=Coexist(), description="How the reconciler works together with other tools that drain nodes."
     )
+    profiles: WorkflowSettings = Field(
+        default=WorkflowSettings(),
+        description="Workflows of your own, in the form of maintenance-controller, beside the workflow for "
+        "the maintenance of the platform. `${NAME}` in a value is an environment variable. See "
+        "docs/workflows.md. Default: none.",
+    )
     keys: Keys = Field(
         default=Keys(), description="The names of the labels and annotations of the reconciler."
     )
@@ -155,6 +162,7 @@ class Settings(Section):
     )
 
     _version: SettingsVersion | None = PrivateAttr(default=None)
+    _only_workflows: bool = PrivateAttr(default=False)
 
     @model_validator(mode="after")
     def _conditions_not_our_own(self) -> Settings:
@@ -201,6 +209,17 @@ class Settings(Section):
     def version(self) -> SettingsVersion | None:
         """Which file these settings are from, None for settings that were not loaded from a file."""
         return self._version
+
+    @property
+    def only_workflows(self) -> bool:
+        """Whether the file is one of maintenance-controller's, which brings nothing but its workflows."""
+        return self._only_workflows
+
+    def of_maintenance_controller(self) -> Settings:
+        """Return the same settings, as those of a file that was written for maintenance-controller."""
+        copy = self.model_copy()
+        copy._only_workflows = True
+        return copy
 
     def with_version(self, version: SettingsVersion) -> Settings:
         """Return the same settings, as loaded from this version of their file."""

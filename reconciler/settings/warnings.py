@@ -12,8 +12,10 @@ from reconciler.calendar.occurrences import HORIZON
 from reconciler.calendar.values import Limit, format_duration
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
+from reconciler.settings.mistakes import Path, spelt
 from reconciler.settings.policies import DEFAULTS, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Settings
+from reconciler.settings.sections.loose_section import ignored_keys
 
 _FEW_NODES = 5
 """A percentage that gives one place to groups of so many nodes drains them one by one."""
@@ -41,7 +43,7 @@ def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
     Only what the file says is warned of, not the defaults.
     """
     found = (*_calendar(settings, now), *_budget(settings), *_events(settings), *_drain(settings))
-    return (*found, *_sources(settings))
+    return (*found, *_sources(settings), *_workflows(settings))
 
 
 def _policies(settings: Settings) -> Iterator[tuple[str, Kind, EventPolicy]]:
@@ -199,7 +201,15 @@ def _drain(settings: Settings) -> Iterator[Warned]:
 
 
 def _sources(settings: Settings) -> Iterator[Warned]:
+    if settings.only_workflows:
+        return
     sources = settings.sources
     names = [name for name in type(sources).model_fields if getattr(sources, name).enabled]
     if not names and not settings.conditions:
         yield Warned("sources", "none is enabled: no maintenance is ever seen", "enable one of them")
+
+
+def _workflows(settings: Settings) -> Iterator[Warned]:
+    outer: Path = () if settings.only_workflows else ("profiles",)
+    for path in ignored_keys(settings.profiles, outer):
+        yield Warned(spelt(path), "is ignored: there is no such key", "remove it, or correct its name")

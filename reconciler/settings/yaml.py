@@ -137,10 +137,10 @@ class _Reader:
                 (_place(event), Mistake(path, f"tags like {event.tag} are not supported"))
             )
             return text
-        return text if event.tag or event.style not in (None, "") else _plain(text)
+        return text if event.tag or event.style not in (None, "") else plain(text)
 
 
-def _plain(text: str) -> object:
+def plain(text: str) -> object:
     """Return the value of a scalar without quotes, by the core schema of YAML 1.2."""
     if _NULL.fullmatch(text):
         return None

@@ -11,18 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.engine.expression import (
-    All,
-    AnyOf,
-    Expression,
-    ExpressionError,
-    Name,
-    Not,
-    blockers,
-    evaluate,
-    names,
-    parse,
-)
+from reconciler.engine.expression import blockers, evaluate
+from reconciler.model.expression import All, AnyOf, Expression, ExpressionError, Name, Not, names, parse
 from reconciler.model.plan import CheckAnswer, Verdict
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "sapcc.json").read_text("utf-8"))["cases"]

@@ -29,6 +29,7 @@ STAGES = (
     "sources",
     "checks",
     "triggers",
+    "workflows",
     "drainer",
     "workflows",
 )

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.checks import CHECKS
-from reconciler.engine.expression import evaluate, names, parse, supporters
+from reconciler.engine.expression import evaluate, supporters
 from reconciler.engine.plugins import RegisteredCheck, failed, passed
 from reconciler.engine.profile import builtin, parse_profile
 from reconciler.engine.state_machine import walk
+from reconciler.model.expression import names, parse
 from reconciler.model.holds import WaitsFor
 from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State

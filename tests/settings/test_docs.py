@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.event import Kind
+from reconciler.model.record import State
 from reconciler.settings import reference
 from reconciler.settings.load import parse_settings
 from reconciler.settings.policies import CONDITION_DEFAULT
@@ -26,6 +27,7 @@ def documented(name: str) -> str | None:
     if re.match(r"overrides\[\]\.(events|conditions)\.", name):
         return None
     name = re.sub(rf"^events\.({'|'.join(Kind)})\b", "events.<Kind>", name)
+    name = re.sub(rf"^(profiles\.profiles\[\])\.({'|'.join(State)})\b", r"\1.<state>", name)
     return name.replace("conditions.*", "conditions.<Type>")
 
 
@@ -65,7 +67,7 @@ def test_the_table_of_kinds_has_the_defaults() -> None:
         assert f"| {policy.outside_window} | {policy.empty_dir} | {policy.unmanaged_pods} |" in row
 
 
-@pytest.mark.parametrize("page", ["settings.md", "windows.md"])
+@pytest.mark.parametrize("page", ["settings.md", "windows.md", "workflows.md"])
 def test_the_examples_are_right(page: str) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 

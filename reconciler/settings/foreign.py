@@ -1,0 +1,28 @@
+"""Files that were written for maintenance-controller, as settings of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.settings.sections.sources import Sources
+
+PREFIX = "cloud.sap"
+"""The prefix of maintenance-controller's labels and annotations."""
+
+_OURS = ("apiVersion", "kind", "mode")
+
+
+def is_of_maintenance_controller(value: Mapping[str, object]) -> bool:
+    """Whether a file has the top-level keys of maintenance-controller's configuration."""
+    if any(key in value for key in _OURS):
+        return False
+    return "intervals" in value or "instances" in value or isinstance(value.get("profiles"), list)
+
+
+def around(value: Mapping[str, object]) -> dict[str, object]:
+    """Return settings of ours with this file as their workflows, and nothing else.
+
+    It acts and keeps its labels, as maintenance-controller does, and reads no maintenance of the platform.
+    """
+    off = {str(field.alias): {"enabled": False} for field in Sources.model_fields.values()}
+    return {"mode": "Enforce", "keys": {"prefix": PREFIX}, "sources": off, "profiles": dict(value)}

@@ -1,0 +1,85 @@
+"""The notification instances of workflows, as maintenance-controller names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from types import MappingProxyType
+
+from pydantic import Field
+
+from reconciler.settings.sections.loose_fields import (
+    ClockTime,
+    GoDuration,
+    LooseDays,
+    LooseFlag,
+    LooseText,
+    LooseTexts,
+    RequiredText,
+)
+from reconciler.settings.sections.loose_section import LooseSection
+
+
+class Mail(LooseSection):
+    """mail: sends an e-mail."""
+
+    address: RequiredText = Field(description="The SMTP server, with its port.")
+    from_: RequiredText = Field(alias="from", description="The address of the sender.")
+    to: LooseTexts = Field(description="The addresses of the recipients.")
+    subject: LooseText = Field(default="", description="The subject.")
+    message: RequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
+    auth: LooseFlag = Field(default=False, description="Whether to log in to the server.")
+    identity: LooseText = Field(default="", description="The identity for the login.")
+    user: LooseText = Field(default="", description="The user for the login.")
+    password: LooseText = Field(default="", repr=False, description="The password for the login.")
+
+
+class Slack(LooseSection):
+    """slack: sends a message to a webhook of Slack."""
+
+    hook: RequiredText = Field(repr=False, description="The URL of the webhook.")
+    channel: RequiredText = Field(description="The channel.")
+    message: RequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
+
+
+class SlackThread(LooseSection):
+    """slackThread: sends messages to Slack, and groups them in threads."""
+
+    token: RequiredText = Field(repr=False, description="The token of Slack's API.")
+    channel: RequiredText = Field(description="The channel.")
+    title: RequiredText = Field(description="The first message of a thread.")
+    message: RequiredText = Field(description="The replies in the thread.")
+    lease_name: RequiredText = Field(description="The name of the Lease that keeps the thread.")
+    lease_namespace: RequiredText = Field(description="The namespace of the Lease.")
+    period: GoDuration = Field(description="After which time a new thread starts.")
+
+
+NOTIFY_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(
+    {"mail": Mail, "slack": Slack, "slackThread": SlackThread}
+)
+"""The section of each type's configuration, by the name of the type."""
+
+
+class Periodic(LooseSection):
+    """periodic: after a change of the state, and again after each interval unless the node is operational."""
+
+    interval: GoDuration = Field(default=timedelta(hours=1), description="The time between two messages.")
+
+
+class Scheduled(LooseSection):
+    """scheduled: at a time of day on some weekdays."""
+
+    instant: ClockTime = Field(description="The time of day, `hh:mm`, UTC.")
+    weekdays: LooseDays = Field(description="The weekdays.")
+
+
+class Oneshot(LooseSection):
+    """oneshot: once after a change of the state."""
+
+    delay: GoDuration = Field(default=timedelta(minutes=1), description="How long after the change.")
+
+
+SCHEDULE_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(
+    {"periodic": Periodic, "scheduled": Scheduled, "oneshot": Oneshot}
+)
+"""The section of each schedule's configuration, by the name of its type."""

@@ -1,0 +1,376 @@
+"""`profiles`: workflows in the form of maintenance-controller's configuration file.
+
+A file that was written for maintenance-controller loads as it is. So unknown keys are ignored, with a warning
+of `reconciler check-config`, and the older forms of instances and profiles are read, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    BaseModel,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+
+from reconciler.calendar.values import literal, near
+from reconciler.model import limits
+from reconciler.model.expression import ExpressionError, names, parse
+from reconciler.model.record import State
+from reconciler.settings.messages import mistakes_of
+from reconciler.settings.mistakes import Mistake, Mistakes, Path
+from reconciler.settings.sections import check_types as checks
+from reconciler.settings.sections.loose_fields import GoDuration, LooseText, RequiredText
+from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES, Periodic
+from reconciler.settings.sections.trigger_types import TRIGGER_TYPES
+
+DEFAULT_PROFILE = "default"
+"""The profile of nodes without the label that selects one. It has no transitions unless the file has it."""
+
+SEPARATOR = "--"
+"""Joins the names of profiles in the label of a node."""
+
+
+class UnsupportedCheck(checks.CheckConfig):
+    """A check of maintenance-controller about hypervisors and Kubernikus, which never passes here."""
+
+
+CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
+    {
+        "affinity": checks.AffinityCheck,
+        "anyLabel": checks.LabelCheck,
+        "budget": checks.BudgetCheck,
+        "checkHypervisor": UnsupportedCheck,
+        "clusterHealthy": checks.ClusterHealthyCheck,
+        "clusterSemver": checks.ClusterSemverCheck,
+        "condition": checks.ConditionCheck,
+        "deadline": checks.DeadlineCheck,
+        "hasAnnotation": checks.AnnotationCheck,
+        "hasLabel": checks.LabelCheck,
+        "hypervisorCondition": UnsupportedCheck,
+        "kubernikusCount": UnsupportedCheck,
+        "maxMaintenance": checks.MaxMaintenanceCheck,
+        "nodeCount": checks.NodeCountCheck,
+        "notAllowed": checks.NotAllowedCheck,
+        "prometheusInstant": checks.PrometheusInstantCheck,
+        "scheduledEvent": checks.ScheduledEventCheck,
+        "stagger": checks.StaggerCheck,
+        "timeWindow": checks.TimeWindowCheck,
+        "wait": checks.WaitCheck,
+        "waitExclude": checks.WaitExcludeCheck,
+        "window": checks.WindowCheck,
+    }
+)
+"""The section of each check type's configuration, by the name of the type."""
+
+
+class Chain(tuple[str, ...]):
+    """The names of a chain of triggers or notifications, in order."""
+
+    __slots__ = ()
+
+
+def _chain(value: object) -> Chain:
+    if isinstance(value, Chain):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"{literal(value)} is not a chain of names, like `first && second`")
+    parts = tuple(part.strip() for part in value.split("&&")) if value.strip() else ()
+    if not all(parts):
+        raise ValueError(f"{literal(value)}: a name is missing beside &&")
+    return Chain(parts)
+
+
+ChainText = Annotated[Chain, PlainValidator(_chain), WithJsonSchema({"type": "string"})]
+
+
+def _profile_name(value: object) -> str:
+    # It is a part of a label's value.
+    text = value.strip() if isinstance(value, str) else ""
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", text) or SEPARATOR in text:
+        raise ValueError(f"{literal(value)} is not a name that the label of a node can have, without `--`")
+    return text
+
+
+ProfileName = Annotated[str, PlainValidator(_profile_name), WithJsonSchema({"type": "string"})]
+
+
+def _configured(
+    types: Mapping[str, type[LooseSection]] | Mapping[str, type[checks.CheckConfig]],
+    kind: str,
+    config: object,
+    path: Path,
+) -> BaseModel:
+    """Return a configuration as the section of its type; `path` is that of the type. Raises Mistakes."""
+    section = types.get(kind)
+    if section is None:
+        known = sorted(types)
+        hint = near(kind, known) or f"; the types are {', '.join(known)}"
+        raise Mistakes((Mistake((*path, "type"), f"there is no type {literal(kind)} here{hint}"),))
+    try:
+        return section.model_validate(config, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise Mistakes(
+            tuple(
+                Mistake((*path, "config", *mistake.path), mistake.message)
+                for details in error.errors(include_url=False)
+                for mistake in mistakes_of(details, lambda _: [])
+            )
+        ) from error
+
+
+class Instance(LooseSection):
+    """One plugin with its configuration, under a name that chains use."""
+
+    types: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    name: RequiredText = Field(description="The name by which chains call the instance.")
+    type: RequiredText = Field(description="The type. docs/workflows.md has them.")
+    config: dict[str, Any] = Field(
+        default={}, repr=False, description="The keys of the type. Default: those of the type."
+    )
+    _config: BaseModel = PrivateAttr(default_factory=LooseSection)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_form(cls, data: Any) -> Any:
+        """Read `{hasLabel: {name, config}}`, as older versions of maintenance-controller do."""
+        if isinstance(data, dict) and len(data) == 1:
+            ((kind, below),) = data.items()
+            if isinstance(below, dict) and "name" in below and "type" not in below:
+                return {"type": kind, **below}
+        return data
+
+    @model_validator(mode="after")
+    def _of_its_type(self) -> Instance:
+        self._config = _configured(self.types, self.type, self.config, ())
+        return self
+
+    @property
+    def settings(self) -> Any:
+        """The configuration, as the section of its type."""
+        return self._config
+
+
+class CheckInstance(Instance):
+    """A check with its configuration."""
+
+    types = CHECK_CONFIGS
+
+
+class TriggerInstance(Instance):
+    """A trigger with its configuration."""
+
+    types = TRIGGER_TYPES
+
+
+class Schedule(LooseSection):
+    """When a notification is sent."""
+
+    type: RequiredText = Field(default="periodic", description="`periodic`, `scheduled` or `oneshot`.")
+    config: dict[str, Any] = Field(
+        default={}, description="The keys of the type. Default: those of the type."
+    )
+    _config: BaseModel = PrivateAttr(default_factory=Periodic)
+
+    @model_validator(mode="after")
+    def _of_its_type(self) -> Schedule:
+        self._config = _configured(SCHEDULE_TYPES, self.type, self.config, ())
+        return self
+
+    @property
+    def settings(self) -> Any:
+        """The configuration, as the section of its type."""
+        return self._config
+
+
+class NotifyInstance(Instance):
+    """A notification with its configuration."""
+
+    types = NOTIFY_TYPES
+
+    schedule: Schedule = Field(default=Schedule(), description="When it is sent. Default: `periodic`.")
+
+
+class Instances(LooseSection):
+    """The plugins that profiles use."""
+
+    check: tuple[CheckInstance, ...] = Field(
+        default=(), description="Checks. Names have letters, digits and `_`. Default: none."
+    )
+    trigger: tuple[TriggerInstance, ...] = Field(default=(), description="Triggers. Default: none.")
+    notify: tuple[NotifyInstance, ...] = Field(default=(), description="Notifications. Default: none.")
+
+
+class TransitionSettings(LooseSection):
+    """One step from a state to another one."""
+
+    check: LooseText = Field(
+        default="",
+        description="Names of checks, joined by `&&`, `||`, `!` and brackets. The step is taken when it "
+        "passes. An empty text always passes.",
+    )
+    trigger: ChainText = Field(
+        default=Chain(), description="Names of triggers, joined by `&&`. They run in order. Default: none."
+    )
+    next: State = Field(description="The state after the step.")
+
+
+class StateSettings(LooseSection):
+    """What happens in one state."""
+
+    enter: ChainText = Field(
+        default=Chain(),
+        description="Names of triggers, joined by `&&`, that run once after the state is entered. Default: "
+        "none.",
+    )
+    notify: ChainText = Field(
+        default=Chain(), description="Names of notifications, joined by `&&`. Default: none."
+    )
+    transitions: tuple[TransitionSettings, ...] = Field(
+        default=(), description="The steps out of the state. The first that passes is taken. Default: none."
+    )
+
+
+_AFTER = {
+    "operational": State.REQUIRED.value,
+    "maintenance-required": State.IN_MAINTENANCE.value,
+    "in-maintenance": State.OPERATIONAL.value,
+}
+
+
+def _with_transitions(rules: Any, after: str) -> Any:
+    """Return a state of the older form `{check, trigger}` with its one transition."""
+    if not isinstance(rules, dict) or "transitions" in rules or "check" not in rules:
+        return rules
+    step = {key: rules[key] for key in ("check", "trigger") if rules.get(key) is not None}
+    rest = {key: value for key, value in rules.items() if key not in ("check", "trigger")}
+    return {**rest, "transitions": [{**step, "next": after}]}
+
+
+class ProfileSettings(LooseSection):
+    """A workflow: three states, and the steps between them."""
+
+    name: ProfileName = Field(description="The name that the label of a node selects.")
+    operational: StateSettings = Field(default=StateSettings(), description="The node is in service.")
+    required: StateSettings = Field(
+        default=StateSettings(), alias="maintenance-required", description="The node waits for maintenance."
+    )
+    in_maintenance: StateSettings = Field(
+        default=StateSettings(), alias="in-maintenance", description="Maintenance takes place."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_form(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {
+            key: _with_transitions(rules, _AFTER[key]) if key in _AFTER else rules
+            for key, rules in data.items()
+        }
+
+    def rules(self, state: State) -> StateSettings:
+        """Return what happens in a state."""
+        found = {State.OPERATIONAL: self.operational, State.REQUIRED: self.required}
+        return found.get(state, self.in_maintenance)
+
+
+class Intervals(LooseSection):
+    """How often nodes are examined."""
+
+    requeue: GoDuration | None = Field(
+        default=None,
+        description="The longest time between two passes of `reconciler serve`, such as `200ms` or `1m`. "
+        "Default: that of `--every`.",
+    )
+
+    @model_validator(mode="after")
+    def _takes_time(self) -> Intervals:
+        if self.requeue is not None and self.requeue <= timedelta():
+            raise Mistakes((Mistake(("requeue",), "is 0; write a longer time, like 1m"),))
+        return self
+
+
+class WorkflowSettings(LooseSection):
+    """Workflows in the form of maintenance-controller's configuration file."""
+
+    intervals: Intervals = Field(default=Intervals(), description="How often nodes are examined.")
+    instances: Instances = Field(default=Instances(), description="The plugins that the profiles use.")
+    profiles: tuple[ProfileSettings, ...] = Field(
+        default=(),
+        description="The workflows. The label `<keys.prefix>/maintenance-profile` of a node selects one, or "
+        "several joined by `--`. A node without the label has the profile `default`. Default: none.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_form(cls, data: Any) -> Any:
+        """Read profiles as a mapping by their names, as older versions of maintenance-controller do."""
+        profiles = data.get("profiles") if isinstance(data, dict) else None
+        if not isinstance(profiles, dict):
+            return data
+        return {**data, "profiles": [{"name": name, **(rules or {})} for name, rules in profiles.items()]}
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> WorkflowSettings:
+        found = (*self._doubled(), *self._unknown())
+        if found:
+            raise Mistakes(found)
+        return self
+
+    @property
+    def on(self) -> bool:
+        """Whether the settings have any workflow."""
+        return bool(self.profiles)
+
+    def _doubled(self) -> Iterator[Mistake]:
+        lists: tuple[tuple[Path, tuple[str, ...]], ...] = (
+            (("instances", "check"), tuple(one.name for one in self.instances.check)),
+            (("instances", "trigger"), tuple(one.name for one in self.instances.trigger)),
+            (("instances", "notify"), tuple(one.name for one in self.instances.notify)),
+            (("profiles",), tuple(one.name for one in self.profiles)),
+        )
+        for path, given in lists:
+            if len(given) > limits.INSTANCES:
+                yield Mistake(path, f"has {len(given)} entries; the limit is {limits.INSTANCES}")
+            for place, name in enumerate(given):
+                if name in given[:place]:
+                    first = given.index(name)
+                    message = f"{literal(name)} is also the name of entry {first + 1}; names are unique"
+                    yield Mistake((*path, place, "name"), message)
+
+    def _unknown(self) -> Iterator[Mistake]:
+        known = [one.name for one in self.instances.check]
+        triggers = [one.name for one in self.instances.trigger]
+        notes = [one.name for one in self.instances.notify]
+        for place, profile in enumerate(self.profiles):
+            for state in State:
+                rules, path = profile.rules(state), ("profiles", place, state.value)
+                yield from _not_among(rules.enter, triggers, (*path, "enter"), "trigger")
+                yield from _not_among(rules.notify, notes, (*path, "notify"), "notify")
+                for number, step in enumerate(rules.transitions):
+                    there = (*path, "transitions", number)
+                    yield from _not_among(step.trigger, triggers, (*there, "trigger"), "trigger")
+                    try:
+                        asked = names(parse(step.check))
+                    except ExpressionError as error:
+                        yield Mistake((*there, "check"), str(error))
+                        continue
+                    yield from _not_among(asked, known, (*there, "check"), "check")
+
+
+def _not_among(given: tuple[str, ...], known: list[str], path: Path, kind: str) -> Iterator[Mistake]:
+    for name in given:
+        if name not in known:
+            yield Mistake(path, f"instances.{kind} has no {literal(name)}{near(name, known)}")

@@ -1,0 +1,218 @@
+"""Workflows in the settings: files of maintenance-controller load, and each mistake has its place."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.model.record import State
+from reconciler.settings.explain import explain_settings
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.warnings import warnings
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+THEIRS = """\
+intervals:
+  requeue: 200ms
+  notify: 500ms
+instances:
+  notify: null
+  check:
+  - type: hasLabel
+    name: transition
+    config: {key: transition, value: true, colour: red}
+  trigger:
+  - type: alterLabel
+    name: alter-it
+    config: {key: alter, value: "true", remove: false}
+profiles:
+- name: test
+  operational:
+    transitions:
+    - check: transition && !(transition)
+      trigger: alter-it && alter-it
+      next: maintenance-required
+  maintenance-required:
+    notify: null
+    transitions: null
+dashboard:
+  labelFilter: [zone]
+"""
+
+OLDER = """\
+intervals: {requeue: 10s}
+instances:
+  check:
+  - hasAnnotation:
+      name: needed
+      config: {key: example.com/needed, value: "true"}
+  trigger: null
+profiles:
+  linux:
+    operational: {check: needed}
+    maintenance-required: {check: "!needed", trigger: null}
+"""
+
+
+def mistakes(text: str, **environment: str) -> list[str]:
+    with pytest.raises(SettingsError) as raised:
+        parse_settings(text, "their.yaml", environment)
+    return list(raised.value.mistakes)
+
+
+def test_a_file_of_maintenance_controller_acts_and_brings_only_its_workflows() -> None:
+    found = parse_settings(THEIRS, "their.yaml")
+
+    assert found.only_workflows
+    assert (found.mode, found.keys.prefix) == (Mode.ENFORCE, "cloud.sap")
+    assert not any(getattr(found.sources, name).enabled for name in type(found.sources).model_fields)
+    assert found.profiles.intervals.requeue == timedelta(milliseconds=200)
+    (profile,) = found.profiles.profiles
+    (step,) = profile.operational.transitions
+    assert (step.trigger, step.next) == (("alter-it", "alter-it"), State.REQUIRED)
+    assert found.profiles.instances.check[0].settings.value == "true"
+
+
+def test_check_config_warns_of_each_key_that_is_ignored() -> None:
+    found = [one.key for one in warnings(parse_settings(THEIRS, "their.yaml"), NOW)]
+
+    assert found == ["dashboard", "intervals.notify", "instances.check[0].config.colour"]
+
+
+def test_the_older_form_has_the_next_states_that_it_implies() -> None:
+    (profile,) = parse_settings(OLDER, "older.yaml").profiles.profiles
+
+    assert profile.name == "linux"
+    assert [(step.check, step.next) for step in profile.operational.transitions] == [
+        ("needed", State.REQUIRED)
+    ]
+    assert [(step.check, step.next) for step in profile.required.transitions] == [
+        ("!needed", State.IN_MAINTENANCE)
+    ]
+
+
+def test_the_same_workflows_stand_beside_the_rest_of_our_settings() -> None:
+    below = "".join(f"  {line}\n" for line in THEIRS.splitlines())
+    found = parse_settings(f"mode: Observe\nprofiles:\n{below}", "ours.yaml")
+
+    assert not found.only_workflows
+    assert (found.mode, found.keys, found.sources) == (Mode.OBSERVE, Settings().keys, Settings().sources)
+    assert found.profiles == parse_settings(THEIRS, "their.yaml").profiles
+
+
+def test_all_mistakes_are_reported_at_once_with_their_places_in_a_foreign_file() -> None:
+    text = """\
+instances:
+  check:
+  - type: hasLable
+    name: first
+  - type: wait
+    name: second
+    config: {duration: 5 apples}
+  - {type: nodeCount, name: third}
+  trigger:
+  - {type: alterLabel, name: alter, config: {key: "no key", value: "x y"}}
+profiles:
+- name: a--b
+  in-maintenance:
+    enter: " && alter"
+    transitions:
+    - {check: first, next: nowhere}
+"""
+    known = "operational, maintenance-required, in-maintenance"
+    found = [line for line in mistakes(text) if "hasLable" not in line]
+
+    assert found == [
+        (
+            "their.yaml:7:14: instances.check[1].config.duration: '5 apples' is not a duration; "
+            "write it like 200ms, 30s, 10m, 4h or 1h30m"
+        ),
+        "their.yaml:8:5: instances.check[2].config.count: is missing",
+        (
+            "their.yaml:10:46: instances.trigger[0].config.key: 'no key' is not a key of Kubernetes, like "
+            "example.com/name"
+        ),
+        "their.yaml:10:61: instances.trigger[0].config.value: 'x y' is not a value that a label can have",
+        (
+            "their.yaml:12:3: profiles[0].name: 'a--b' is not a name that the label of a node can have, "
+            "without `--`"
+        ),
+        "their.yaml:14:5: profiles[0].in-maintenance.enter: ' && alter': a name is missing beside &&",
+        f"their.yaml:16:22: profiles[0].in-maintenance.transitions[0].next: 'nowhere' is not one of {known}",
+    ]
+    assert (
+        "instances.check[0].type: there is no type 'hasLable' here; did you mean hasLabel?"
+        in mistakes(text)[0]
+    )
+
+
+def test_names_that_no_instance_has_are_mistakes() -> None:
+    text = """\
+instances:
+  check: [{type: window, name: one}, {type: window, name: one}]
+profiles:
+- name: p
+  operational:
+    enter: gone
+    transitions: [{check: one && tow, trigger: away, next: maintenance-required}]
+    notify: nobody
+- name: q
+  operational: {transitions: [{check: "one &&", next: maintenance-required}]}
+- name: p
+"""
+    assert [line.partition(": ")[2] for line in mistakes(text)] == [
+        "instances.check[1].name: 'one' is also the name of entry 1; names are unique",
+        "profiles[0].operational.enter: instances.trigger has no 'gone'",
+        "profiles[0].operational.transitions[0].check: instances.check has no 'tow'",
+        "profiles[0].operational.transitions[0].trigger: instances.trigger has no 'away'",
+        "profiles[0].operational.notify: instances.notify has no 'nobody'",
+        "profiles[1].operational.transitions[0].check: 'one &&': it ends where a check was expected",
+        "profiles[2].name: 'p' is also the name of entry 1; names are unique",
+    ]
+
+
+def test_variables_come_from_the_environment() -> None:
+    text = """\
+instances:
+  check:
+  - {type: nodeCount, name: many, config: {count: "${COUNT}"}}
+  - {type: hasLabel, name: zone, config: {key: "${PREFIX:example.com}/zone-${ZONE}"}}
+profiles: []
+"""
+    found = parse_settings(text, "their.yaml", {"COUNT": "3", "ZONE": "7"}).profiles.instances.check
+
+    assert found[0].settings.count == 3
+    assert found[1].settings.key == "example.com/zone-7"
+    assert mistakes(text, COUNT="3") == [
+        (
+            "their.yaml:4:43: instances.check[1].config.key: the environment variable ZONE is not set; "
+            "set it, or write ${ZONE:default}"
+        )
+    ]
+
+
+def test_a_variable_is_text_of_a_value_and_no_yaml() -> None:
+    text = 'instances: {check: [{type: hasLabel, name: x, config: {key: a, value: "v${V}"}}]}'
+    found = parse_settings(text, "their.yaml", {"V": "}]}\nmode: Observe"})
+
+    assert found.profiles.instances.check[0].settings.value == "v}]}\nmode: Observe"
+
+
+def test_an_interval_of_zero_is_a_mistake() -> None:
+    assert mistakes("intervals: {requeue: 0s}") == [
+        "their.yaml:1:13: intervals.requeue: is 0; write a longer time, like 1m"
+    ]
+
+
+def test_check_config_names_the_workflows_of_a_foreign_file() -> None:
+    said = explain_settings(parse_settings(THEIRS, "their.yaml"))
+
+    assert (
+        "The label cloud.sap/maintenance-profile of a node selects some of these, joined by --: test." in said
+    )
+    assert "reconciler serve examines the nodes every 0.2s at least." in said
+    assert "Windows" not in said
