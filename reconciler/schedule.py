@@ -61,6 +61,15 @@ class Case:
     exempt_from: datetime | None = None
     has_place: bool = False
 
+    @property
+    def kept_out(self) -> bool:
+        """Whether a person gave no moment at which its drain may start."""
+        return self.times.earliest == FOREVER
+
+    def kept_too_long(self, now: datetime) -> bool:
+        """Whether a person keeps its drain from every start that would be in time."""
+        return bool(self.times.kept) and self.times.earliest > max(self.in_time_until or now, now)
+
     def end(self, start: datetime) -> datetime:
         """Return when the node is expected back if its drain starts then."""
         last = shifted(start, self.lasts)
@@ -157,7 +166,9 @@ class Scheduler:
         rest: list[Case] = []
         for case in sorted(cases, key=_order):
             last = case.in_time_until
-            if case.exempt_from is not None and case.exempt_from <= self._now:
+            if case.kept_out:
+                self._keep_out(case)
+            elif case.exempt_from is not None and case.exempt_from <= self._now:
                 self._place(case, self._exempt(case), exempt=True)
             elif case.short:
                 self._at_once(case)
@@ -168,7 +179,7 @@ class Scheduler:
             else:
                 self._in_time(case, last)
         self._prefer_what_is_lost()
-        missed = [one.case for one in self._placed.values() if one.missed]
+        missed = [one.case for one in self._placed.values() if one.missed and not one.case.kept_out]
         for case in sorted((*missed, *rest), key=_late_order):
             self._place_late(case)
         return self._placed
@@ -178,6 +189,13 @@ class Scheduler:
         start = self._find(case, None)
         if start is not None and (start.at <= self._now or (case.date is not None and start.at < case.date)):
             self._place(case, start)
+        else:
+            self._miss(case)
+
+    def _keep_out(self, case: Case) -> None:
+        """Note that a case has no start: it is missed, if it has a date."""
+        if case.times.deadline is None and not case.short:
+            self._place(case, None)
         else:
             self._miss(case)
 
@@ -269,7 +287,12 @@ class Scheduler:
             limit.book(Booking(case.node, case.taken_down, case.end(case.taken_down)))
 
     def _full_limit(self, case: Case) -> str:
-        """Return the first limit without a place at the latest start of a case, empty if each has one."""
+        """Return the first limit without a place at the latest start of a case, empty if each has one.
+
+        Empty also if a person keeps the case from a start: then it does not wait for a place.
+        """
+        if case.kept_too_long(self._now):
+            return ""
         at = max(case.times.latest or case.times.deadline or self._now, self._now)
         full = (limit.name for limit in self._limits.of(case) if limit.free_from(at, at, case.end) is None)
         return next(full, "")
@@ -290,7 +313,7 @@ class Scheduler:
 
     def _prefer_what_is_lost(self) -> None:
         """Serve the kinds that lose the machine first, where another case can be missed in their place."""
-        missed = [one.case for one in self._placed.values() if one.missed]
+        missed = [one.case for one in self._placed.values() if one.missed and not one.case.kept_out]
         for case in sorted(missed, key=lambda one: -one.kind.severity):
             last = case.in_time_until
             for other in self._candidates(case, case.times.deadline or self._now):

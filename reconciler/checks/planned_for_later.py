@@ -27,6 +27,8 @@ def planned_for_later(situation: Situation) -> CheckResult:
 
 
 def _later(one: JudgedEvent) -> str:
+    if one.times is not None and one.times.kept:
+        return one.times.kept
     if one.asks and one.times is not None:
         return f"a drain for {one.event.kind} starts from {to_text(one.times.earliest)} on"
     return one.because

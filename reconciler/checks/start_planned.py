@@ -13,9 +13,10 @@ from reconciler.model.moments import to_text
 def start_planned(situation: Situation) -> CheckResult:
     """Pass from the planned start on, and for an exempt event that is due.
 
-    While no window is open or no place is free, the checks of these say so, and this one holds nothing.
+    While no window is open, no place is free or a person keeps the drain waiting, the checks of these say so,
+    and this one holds nothing.
     """
-    if is_exempt(situation) or not any(one.open for one in situation.undrained):
+    if is_exempt(situation) or not any(one.open and not one.kept.waits for one in situation.undrained):
         return passed()
     early = [one.times.earliest for one in situation.undrained if one.times is not None and one.open]
     first = min(early, default=situation.now)

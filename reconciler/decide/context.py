@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from reconciler.model.instructions import Instructions, instructions_of
 from reconciler.model.keys import OwnKeys
+from reconciler.model.node import Node
 from reconciler.model.own_times import OwnTimes, own_times
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
@@ -37,6 +39,10 @@ class PassContext:
     def times(self) -> OwnTimes:
         """Which of our own times to believe."""
         return own_times(self.now, self.snapshot.skew)
+
+    def instructions(self, node: Node) -> Instructions:
+        """Return what people say about a node."""
+        return instructions_of(node, self.settings.keys.prefix, self.now)
 
     @property
     def keys(self) -> OwnKeys:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.checks.left_to_us import AUTOSCALER_DELETES, left_to_us
+from reconciler.checks.not_stopped import not_stopped
 from reconciler.checks.others_first import first_lost_from, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
@@ -235,6 +236,9 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
     A drain without a limit for slots waits neither for a slot nor for other nodes.
     """
     node, drained = begun.node, begun.progress
+    hold = context.instructions(node).hold
+    if hold is not None and hold.stops:
+        return replace(not_stopped.hold(node.name, hold.words(node.name)), until=hold.word.until)
     if node.has_taint(AUTOSCALER_TAINT):
         return left_to_us.hold(node.name, AUTOSCALER_DELETES)
     if node.name == context.snapshot.own_node and progress.undrained:

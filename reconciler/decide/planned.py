@@ -45,8 +45,7 @@ def node_plan(
         checks=walked.answers if walked else (),
         transitions=walked.transitions if walked else (),
         holds=_holds(one, walked, after, todo),
-        unknowns=tuple(f"{reading.source}: {reading.because}" for reading in silent),
-        silent=tuple(reading.source for reading in silent),
+        unread=tuple((reading.source, reading.because) for reading in silent),
         unschedulable=node.unschedulable,
         record=after.record,
         todo=todo,
@@ -54,6 +53,7 @@ def node_plan(
         urgency=one.urgency,
         ended=after.ended,
         uid=node.uid,
+        instructions=one.instructions,
     )
 
 
@@ -119,6 +119,9 @@ def node_patch(
     text = None if record.empty else recorded if record == one.written else to_annotation(record)
     if text != recorded:
         annotations[keys.record] = text
+    if keys.approved in node.annotations and one.case.open and not case.open:
+        # It was for the case that has ended.
+        annotations[keys.approved] = None
     unschedulable = walked.effects.unschedulable
     if unschedulable == node.unschedulable:
         unschedulable = None

@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
+from reconciler.calendar.occurrences import FOREVER
 from reconciler.decide.draining import running
 from reconciler.decide.seen import Seen
 from reconciler.engine.start_times import NEAR
 from reconciler.model.event import Answer
+from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import shifted
 from reconciler.model.node import REMEDIATOR_TAINT, Node
@@ -33,7 +35,8 @@ def is_reported(plan: NodePlan) -> bool:
         plan.events
         or plan.holds
         or plan.transitions
-        or plan.unknowns
+        or plan.unread
+        or plan.instructions != Instructions()
         or plan.acts
         or plan.todo.write is not None
         or plan.todo.publications
@@ -70,7 +73,9 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     waits = [one.lost_from for one in plan.events if one.asks]
-    starts = [one.times.earliest for one in plan.events if one.times is not None]
+    starts = [
+        one.times.earliest for one in plan.events if one.times is not None and one.times.earliest < FOREVER
+    ]
     waits += starts
     if plan.after is State.IN_MAINTENANCE:
         # Until then the node may come back first.

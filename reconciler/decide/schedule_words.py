@@ -57,10 +57,12 @@ class Reasons:
             missed=placed.missed,
             because=self._missed(placed) if placed.missed else self._planned(case, start),
             ends=case.end(start.at) if start is not None else None,
-            cause=_cause(placed),
+            cause=_cause(placed, self._now),
         )
 
     def _planned(self, case: Case, start: Start | None) -> str:
+        if case.times.kept and (start is None or start.at == case.times.earliest):
+            return case.times.kept
         if start is None:
             return "windows, freezes or the budget allow no start within 400 days"
         latest = case.times.latest
@@ -81,6 +83,9 @@ class Reasons:
     def _missed(self, placed: Placed) -> str:
         case = placed.case
         late = ""
+        if case.kept_too_long(self._now):
+            starts = f"; it starts late, at {to_text(placed.start.at)}" if placed.start is not None else ""
+            return f"{case.times.kept}{starts}"
         if placed.start is not None:
             late = f"; it starts late, at {to_text(placed.start.at)}"
         found = self._shortages.get(case.node)
@@ -111,12 +116,13 @@ class Reasons:
         return next(limit.places for limit in self._limits.all if limit.name == name)
 
 
-def _cause(placed: Placed) -> str:
+def _cause(placed: Placed, now: datetime) -> str:
     """Return what a miss comes from, the same text as long as the reason is the same."""
     if not placed.missed:
         return ""
     case = placed.case
-    what = placed.limit or ("calendar" if case.times.never else "late")
+    what = "person" if case.kept_too_long(now) else placed.limit
+    what = what or ("calendar" if case.times.never else "late")
     return f"{what} {to_text(case.times.deadline)}" if case.times.deadline is not None else what
 
 

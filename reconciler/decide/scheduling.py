@@ -100,7 +100,8 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
         return None
     judged, times = min(waiting, key=lambda pair: _first(*pair))
     settings, node, now = context.settings, one.node, context.now
-    times = replace(times, earliest=min(each.earliest for _, each in waiting))
+    first = min((each for _, each in waiting), key=lambda each: each.earliest)
+    times = replace(times, earliest=first.earliest, kept=first.kept)
     if times.deadline is None and judged.event.started:
         times = replace(times, deadline=_recorded_deadline(one, judged, context))
     seen_since = one.case.facts.announced or (one.case.since if one.case.open else None) or now
@@ -173,7 +174,7 @@ def _outside_from(
     found: list[datetime] = []
     for judged, times in waiting:
         policy = context.settings.policy(judged.event.kind, judged.event.condition, node.labels)
-        if policy is None or policy.outside_window is OutsideWindow.NEVER:
+        if policy is None or policy.outside_window is OutsideWindow.NEVER or times.earliest == FOREVER:
             continue
         if policy.outside_window is OutsideWindow.IMMEDIATELY:
             found.append(times.earliest)

@@ -8,11 +8,13 @@ from datetime import datetime
 from reconciler.checks.cordon_adopted import is_adoptable
 from reconciler.decide.context import PassContext
 from reconciler.engine import case as cases
+from reconciler.engine.instructed import instructed
 from reconciler.engine.judging import judge
 from reconciler.engine.urgency import urgency_of
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
+from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.own_times import OwnTimes
@@ -48,6 +50,7 @@ class Seen:
     problem: str = ""
     urgency: Urgency | None = None
     times: OwnTimes | None = None
+    instructions: Instructions = Instructions()
     written: Record | None = field(init=False)
     case: CaseRecord = field(init=False)
     """The profile's data about the node, and its claims."""
@@ -108,12 +111,14 @@ def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> boo
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
     signed = bears_signs(node, keys.prefix)
+    instructed_by = any(key in node.annotations for key in (keys.hold, keys.defer, keys.approved))
     return bool(
         assessment.events
         or keys.record in node.annotations
         or unknown
         or marked
         or signed
+        or instructed_by
         or is_adoptable(node, settings)
     )
 
@@ -135,7 +140,9 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
     if isinstance(record, Unreadable):
         return Seen(node, assessment, judged, unreadable=record.because)
     seen = Seen(node, assessment, judged, record, times=context.times)
-    return replace(seen, record=record, urgency=_urgency(seen, context))
+    said = context.instructions(node)
+    judged = tuple(instructed(one, said, seen.case, node, settings, context.now) for one in judged)
+    return replace(seen, record=record, judged=judged, instructions=said, urgency=_urgency(seen, context))
 
 
 def why_out_of_service(record: Record | None) -> str:

@@ -35,6 +35,7 @@ from reconciler.eviction.order import Tier
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import NO_KEY, QueueKey, queue_key, summarise
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
+from reconciler.model.instructions import stopping_hold
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod, grace_seconds
@@ -193,6 +194,8 @@ class NodeDrain:
             self.end(Phase.NODE_GONE, now, "another node has this name now")
         elif not found.unschedulable:
             self.end(Phase.STOPPED, now, "the node is no longer cordoned")
+        elif held := stopping_hold(found, self.order.options.prefix, now):
+            self.end(Phase.STOPPED, now, held)
         else:
             # The node was cordoned when the request was sent; it may have changed before the answer.
             self._cordoned_at = asked or now

@@ -10,6 +10,7 @@ from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.case import CaseView, covers, waits
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.drains import Blocker
+from reconciler.model.instructions import Instructions, instructions_of
 from reconciler.model.machine import Machine, Remove, ScaleUp
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import CheckAnswer, JudgedEvent, Notice
@@ -107,6 +108,11 @@ class Situation:
             return tuple(one for one in found if not waits(self.record, one.event))
         starting = any(one.may_start for one in self.asking)
         return tuple(one for one in found if one.may_start or not starting)
+
+    @property
+    def instructions(self) -> Instructions:
+        """What people say about the node."""
+        return instructions_of(self.node, self.settings.keys.prefix, self.now)
 
     @property
     def asking(self) -> tuple[JudgedEvent, ...]:

@@ -21,6 +21,10 @@ WHO: Mapping[str, str] = MappingProxyType(
         "leftToUs": f"{_NOBODY} when the other tool is done with the node",
         "windowOpen": f"{_NOBODY} when a window opens; or {_SETTINGS}: `windows`, `notAllowed`",
         "startPlanned": f"{_NOBODY} at the planned start; or {_SETTINGS}: `start` and `ahead` of the kind",
+        "notHeld": "whoever holds it: reconciler resume {node}{config} ends the hold",
+        "notStopped": "whoever holds it: reconciler resume {node}{config} ends the hold",
+        "notDeferred": f"{_NOBODY} at that moment; or a person: reconciler resume {{node}}{{config}} ends it",
+        "approved": "whoever may approve it: reconciler approve {node} --config FILE",
         "othersFirst": f"{_NOBODY} when the other nodes are drained",
         "spacingKept": f"{_NOBODY} after the spacing; or {_SETTINGS}: `budget.spacing`",
         "budgetLeft": "whoever can bring these nodes back into service; or "

@@ -64,6 +64,21 @@ class OwnKeys:
         return f"{self.prefix}/maintenance-log-details"
 
     @property
+    def hold(self) -> str:
+        """The annotation by which a person holds the node."""
+        return f"{self.prefix}/hold"
+
+    @property
+    def defer(self) -> str:
+        """The annotation by which a person defers the drain of the node."""
+        return f"{self.prefix}/defer"
+
+    @property
+    def approved(self) -> str:
+        """The annotation by which a person approves the drain of the node."""
+        return f"{self.prefix}/approved"
+
+    @property
     def imds(self) -> str:
         """The annotation in which the node agent publishes the scheduled events of IMDS."""
         return f"{self.prefix}/imds"

@@ -14,6 +14,7 @@ from reconciler.model.case_outcome import CaseOutcome, outcome_of
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
+from reconciler.model.instructions import Instructions, Kept
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import Condition
@@ -170,7 +171,7 @@ class JudgedEvent:
     which can't be read, or that has no date and is of an exempt kind. None: not known. `far`: its earliest
     start is more than an hour away. `waits_for_notice`: it is a plan that names days, and another source
     reports its moment minutes before. `acknowledges` and `replaces`: what the settings want once the node is
-    drained.
+    drained. `kept` is what the instructions of people, or a missing approval, keep its drain waiting for.
     """
 
     event: MaintenanceEvent
@@ -190,6 +191,7 @@ class JudgedEvent:
     times: StartTimes | None = None
     far: bool = False
     waits_for_notice: bool = False
+    kept: Kept = Kept()
 
     def cannot_wait(self, now: datetime) -> bool:
         """Whether the event requires a drain, and the node may be lost from `now` (aware) on.
@@ -265,8 +267,9 @@ class NodePlan:
 
     `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
     is the node's, empty in the plan of a node that no longer exists. `urgency` is its place in the order of
-    the nodes, None if no event requires a drain. `unknowns` says which sources can't be read, and why;
-    `silent` are their names. `schedule` is when its drain is planned to start, None if it has no case.
+    the nodes, None if no event requires a drain. `unread` are the sources that can't be read, each with the
+    reason. `schedule` is when its drain is planned to start, None if it has no case.
+    `instructions` are those of people that apply to it.
     """
 
     node: str
@@ -278,8 +281,7 @@ class NodePlan:
     checks: tuple[CheckAnswer, ...] = ()
     transitions: tuple[Transition, ...] = ()
     holds: tuple[Hold, ...] = ()
-    unknowns: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
     unschedulable: bool = False
     record: CaseRecord | None = None
     todo: Actions = Actions()
@@ -288,6 +290,17 @@ class NodePlan:
     ended: CaseRecord | None = None
     uid: str = ""
     schedule: CaseSchedule | None = None
+    instructions: Instructions = Instructions()
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """Which sources can't be read, and why, a sentence each."""
+        return tuple(f"{source}: {because}" for source, because in self.unread)
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The names of the sources that can't be read."""
+        return tuple(source for source, _ in self.unread)
 
     @property
     def outcome(self) -> CaseOutcome | None:

@@ -156,11 +156,11 @@ def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
     if kept.since:
         out["since"] = to_text(kept.since)
     if kept.events:
-        out["events"] = [_event_out(event) for event in kept.events]
+        out["events"] = [event_out(event) for event in kept.events]
     if kept.quiet_since:
         out["quietSince"] = to_text(kept.quiet_since)
     if kept.dismissed:
-        out["dismissed"] = [_event_out(event) for event in kept.dismissed]
+        out["dismissed"] = [event_out(event) for event in kept.dismissed]
     if kept.self_service:
         # A program that does not know this key waits for event, node and settle time, which is still correct.
         out["selfService"] = {
@@ -250,7 +250,7 @@ def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
 
 
 def _start_out(start: PlatformStart) -> dict[str, Any]:
-    out: dict[str, Any] = {"event": _event_out(start.event), "at": to_text(start.at)}
+    out: dict[str, Any] = {"event": event_out(start.event), "at": to_text(start.at)}
     if start.pods is not None:
         out["pods"] = start.pods
     return out
@@ -259,7 +259,7 @@ def _start_out(start: PlatformStart) -> dict[str, Any]:
 def _start_in(document: Mapping[str, Any]) -> PlatformStart:
     pods = document.get("pods")
     return PlatformStart(
-        _event_in(document["event"]),
+        event_in(document["event"]),
         from_text(document["at"]),
         None if pods is None else limits.count(pods),
     )
@@ -314,7 +314,8 @@ def _replacement_in(document: Mapping[str, Any]) -> Replacement:
     )
 
 
-def _event_out(event: KnownEvent) -> dict[str, Any]:
+def event_out(event: KnownEvent) -> dict[str, Any]:
+    """Return an event as annotations have it."""
     out: dict[str, Any] = {
         "kind": event.kind.value,
         "ids": list(event.ids),
@@ -331,13 +332,14 @@ def _event_out(event: KnownEvent) -> dict[str, Any]:
 
 
 def _events_in(documents: Iterable[Mapping[str, Any]]) -> tuple[KnownEvent, ...]:
-    found = tuple(_event_in(one) for one in documents)
+    found = tuple(event_in(one) for one in documents)
     if len(found) > limits.EVENTS:
         raise ValueError(f"{len(found)} events are recorded, and {limits.EVENTS} are read")
     return found
 
 
-def _event_in(document: Mapping[str, Any]) -> KnownEvent:
+def event_in(document: Mapping[str, Any]) -> KnownEvent:
+    """Read an event of an annotation; raises what the record's reader turns into RecordUnreadable."""
     return KnownEvent(
         kind=Kind(document["kind"]),
         not_before=from_text(document["notBefore"]) if "notBefore" in document else None,

@@ -13,7 +13,8 @@ class StartTimes:
     No drain starts before `earliest`. `latest` is the last moment, not after `deadline`, at which windows and
     freezes allow a start and leave the lead time; None if the event has no date, or if there is no such
     moment. `never` says why the calendar allows no start in time, empty if it does, and `remedy` what would
-    allow one.
+    allow one. `kept` says which person keeps the drain from an earlier start, empty if nobody does. Without
+    an end of that, `earliest` is the last moment of the calendar.
     """
 
     earliest: datetime
@@ -21,6 +22,7 @@ class StartTimes:
     deadline: datetime | None = None
     never: str = ""
     remedy: str = ""
+    kept: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from reconciler.report.values import (
     check_value,
     event_value,
     hold_value,
+    instruction_values,
     moment_value,
     outcome_value,
     preview_value,
@@ -223,6 +224,10 @@ def _hold_rows(holds: list[Document], _: bool) -> Iterator[Row]:
         yield "held", f"{hold['reason']}{until}  [{hold['check']}]"
 
 
+def _said(instructions: list[Document]) -> list[str]:
+    return [one["words"] for one in instructions if one["words"]]
+
+
 def _drain_rows(drain: Document | None, _: bool) -> Iterator[Row]:
     if drain:
         yield "drain", f"{drain['phase']}: {drain['gone']} of {drain['total']} pods gone"
@@ -324,6 +329,13 @@ COLUMNS = (
         rows=_schedule_rows,
         points=_schedule_points,
         log=LogField("plannedStart", _planned_start),
+    ),
+    Column(
+        "instructions",
+        instruction_values,
+        rows=lambda said, _: (("person", text) for text in _said(said)),
+        points=lambda said: (Point(text) for text in _said(said)),
+        log=LogField("instructions", lambda plan: _said(instruction_values(plan))),
     ),
     Column(
         "transitions",

@@ -9,7 +9,7 @@ from reconciler.model.case_outcome import CaseOutcome, CaseResult
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, Preview, Transition
+from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, NodePlan, Preview, Transition
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.unseen import Unseen
@@ -73,6 +73,32 @@ def _plan(plan: PlatformPlan) -> Document:
         "offerStart": moment_value(plan.offer_start),
         "offerEnd": moment_value(plan.offer_end),
     }
+
+
+def instruction_values(plan: NodePlan) -> list[Document]:
+    """Return what people say about the node; `words` is null where a hold of the node says the same."""
+    said, held = plan.instructions, {hold.code for hold in plan.holds}
+    found = []
+    if said.hold is not None:
+        told = not held.isdisjoint({"notHeld", "notStopped"})
+        found.append(("hold", said.hold.word, "" if told else said.hold.words(plan.node)))
+    if said.deferral is not None:
+        found.append(
+            ("defer", said.deferral.word, "" if "notDeferred" in held else said.deferral.words(plan.node))
+        )
+    if said.approval is not None:
+        found.append(("approve", said.approval.word, f"its drain is approved {said.approval.word}"))
+    return [
+        {
+            "instruction": name,
+            "by": word.by or None,
+            "at": moment_value(word.at),
+            "until": moment_value(word.until),
+            "reason": word.reason,
+            "words": words or None,
+        }
+        for name, word, words in found
+    ]
 
 
 def schedule_value(schedule: CaseSchedule | None) -> Document | None:

@@ -12,7 +12,7 @@ from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector, Operator
-from reconciler.settings.policies import EventPolicy, OutsideWindow, Treatment, UserInitiated
+from reconciler.settings.policies import ApprovalMissing, EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
 
 _MODES = {
@@ -120,6 +120,9 @@ def _policy(policy: EventPolicy, *, free: bool, condition: bool = False, unread:
             f"if it lasts {format_duration(policy.min_duration)} or longer, or its duration is unknown"
         )
     parts.append("at any time, because there are no windows" if free else _when(policy, condition=condition))
+    if policy.approval:
+        proceeds = policy.approval_missing is ApprovalMissing.PROCEED
+        parts.append("after a person has approved it" + (", or at the deadline" if proceeds else ""))
     empty_dir = "evicted" if policy.empty_dir is Treatment.EVICT else "kept"
     unmanaged = "evicted" if policy.unmanaged_pods is Treatment.EVICT else "kept"
     after = "".join(

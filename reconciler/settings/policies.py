@@ -41,6 +41,16 @@ class Treatment(StrEnum):
     EVICT = "Evict"
 
 
+class ApprovalMissing(StrEnum):
+    """What happens at the deadline if nobody has approved the drain."""
+
+    HOLD = "Hold"
+    """No drain starts without an approval."""
+
+    PROCEED = "Proceed"
+    """From the deadline on, the drain starts without an approval."""
+
+
 class UserInitiated(StrEnum):
     """What to do about an event that a user of the subscription started."""
 
@@ -57,7 +67,8 @@ class EventPolicy:
     True (0 for events). `acknowledge`: ask the platform to start the event once all its VMs are drained.
     `replace`: delete the machine of the drained node, so that a new one comes. `start`: when a drain starts
     for an event with a date; None leaves it to who ends the maintenance. `ahead`: how long before its latest
-    start a late drain may start.
+    start a late drain may start. `approval`: a person has to approve the drain; `approval_missing`: what
+    happens at the deadline if nobody has.
     """
 
     drain: bool
@@ -71,6 +82,8 @@ class EventPolicy:
     replace: bool = False
     start: Start | None = None
     ahead: timedelta = timedelta(hours=1)
+    approval: bool = False
+    approval_missing: ApprovalMissing = ApprovalMissing.HOLD
 
 
 _QUARTER = timedelta(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooManyRequests
 from reconciler.model.actions import ActionName
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.notification import Notification
@@ -239,7 +239,7 @@ class SimulatedApi:
         """One node as it is now."""
         self._read("node", name)
         found = self.cluster.nodes.get(name)
-        return self._shown(found, Wanted(frozenset({"Ready"}), "")) if found else None
+        return self._shown(found, Wanted(frozenset({"Ready"}), DEFAULT_PREFIX)) if found else None
 
     def watch_pods(self, node: str) -> SimulatedWatch[PodChange]:
         """List, then watch a node's pods."""

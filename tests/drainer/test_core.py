@@ -25,6 +25,8 @@ from reconciler.errors import (
     Unreachable,
 )
 from reconciler.model.drains import Behavior, DrainOptions, DrainProgress, Escalation, Phase, PodRule
+from reconciler.model.instructions import PersonHold, Word, hold_text
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.selector import LabelSelector
@@ -82,6 +84,27 @@ def test_law_1_a_cordon_that_goes_away_in_mid_drain_stops_it() -> None:
     assert scene.requests
     slack = Limits().check_every.total_seconds()
     assert all(one.cordoned or (one.at - START).total_seconds() < 35 + slack for one in scene.requests)
+
+
+def test_no_pod_is_evicted_once_a_hold_with_now_was_seen_and_the_drain_goes_on_after_it() -> None:
+    scene = _scene(ready_after=10)
+    scene.deployment("web", "a", 20)
+    scene.add_budget("web", max_unavailable=1)
+    drive = Drive(scene)
+    drive.start("a")
+    hold = hold_text(PersonHold(Word("alice@laptop"), stops=True))
+    drive.at(35, lambda: scene.cluster.annotate("a", f"{DEFAULT_PREFIX}/hold", hold))
+    progress = drive.run()["a"]
+
+    assert progress.phase is Phase.STOPPED
+    assert "held by alice@laptop" in progress.error
+    assert scene.requests
+    slack = Limits().check_every.total_seconds()
+    assert all((one.at - START).total_seconds() < 35 + slack for one in scene.requests)
+
+    scene.cluster.annotate("a", f"{DEFAULT_PREFIX}/hold", None)
+    drive.start("a")
+    assert drive.run()["a"].phase is Phase.DRAINED
 
 
 def test_law_1_pods_that_appear_after_an_uncordon_are_not_evicted() -> None:

@@ -18,6 +18,7 @@ STAGES = (
     "claim.py",
     "release.py",
     "request.py",
+    "instruct.py",
     "explain",
     "decide",
     "engine",

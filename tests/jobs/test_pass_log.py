@@ -43,8 +43,8 @@ def logged(capsys: pytest.CaptureFixture[str]) -> Logged:
     return Logged(capsys)
 
 
-def held(*holds: Hold, unknowns: tuple[str, ...] = ()) -> Plan:
-    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=holds, unknowns=unknowns)
+def held(*holds: Hold, unread: tuple[tuple[str, str], ...] = ()) -> Plan:
+    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=holds, unread=unread)
     return Plan(NOW, "Enforce", (node,))
 
 
@@ -100,8 +100,8 @@ def test_a_hold_is_logged_when_it_changes_and_not_while_it_counts(
 
 
 def test_the_end_of_a_hold_is_logged_once(logged: Logged) -> None:
-    logged.of(held(Hold("a", "windowOpen", "closed"), unknowns=("imds: silent",)))
-    after = held(unknowns=("imds: silent",))
+    logged.of(held(Hold("a", "windowOpen", "closed"), unread=(("imds", "silent"),)))
+    after = held(unread=(("imds", "silent"),))
 
     assert [line["holds"] for line in logged.of(after)] == [[]]
     assert logged.of(after) == []

@@ -194,7 +194,7 @@ def test_a_hold_of_an_earlier_pass_that_acted_is_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     step = Transition("platform", State.OPERATIONAL, State.REQUIRED, "an event")
-    acted = replace(HELD, transitions=(step,), unknowns=("imds: silent",))
+    acted = replace(HELD, transitions=(step,), unread=(("imds", "silent"),))
     swept([plan(acted), plan()], tmp_path, monkeypatch, "--output", "json")
 
     (node,) = json.loads(capsys.readouterr().out)["nodes"]

@@ -39,6 +39,9 @@ DEFAULT = "reconciler/engine/profiles/default.yaml"
 
 # For rules that one direct test of the law shows: the properties of these files take long.
 _LAW_8 = "tests/laws/test_law_08_a_converged_pass_writes_nothing.py"
+_AFTER_THE_WINDOW = (
+    "&& notHeld && notDeferred && approved && othersFirst && spacingKept && budgetLeft && replacementReady"
+)
 _LAW_12 = "tests/laws/test_law_12_an_event_is_acknowledged_only_when_all_is_drained.py"
 
 
@@ -268,8 +271,8 @@ MUTANTS = (
         4,
         "the profile asks for the window",
         DEFAULT,
-        "&& windowOpen && startPlanned && othersFirst && spacingKept && budgetLeft && replacementReady",
-        "&& startPlanned && othersFirst && spacingKept && budgetLeft && replacementReady",
+        f"&& windowOpen && startPlanned {_AFTER_THE_WINDOW}",
+        f"&& startPlanned {_AFTER_THE_WINDOW}",
     ),
     Mutant(
         6,

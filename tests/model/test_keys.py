@@ -18,7 +18,8 @@ def test_each_key_has_the_prefix_and_a_name_of_its_own() -> None:
     ours = OwnKeys("example.com")
     found = [getattr(ours, name) for name in NAMES]
 
-    assert len(set(found)) == len(NAMES) == 8
+    assert len(NAMES) > 8
+    assert len(set(found)) == len(NAMES)
     assert all(ours.owns(key) for key in found)
     assert not ours.owns("example.com.evil/record")
 

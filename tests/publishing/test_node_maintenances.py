@@ -120,7 +120,7 @@ GOING_ON = replace(ENDED, state=Stage.DRAINED, finished=None, sources=("imds",))
 def test_an_object_ends_though_a_source_can_not_be_read_that_never_reported_its_event(
     silent: tuple[str, ...], ended: bool
 ) -> None:
-    plan = replace(_plan(), silent=silent)
+    plan = replace(_plan(), unread=tuple((source, "it does not answer") for source in silent))
     found = NodeMaintenances().changes(
         [GOING_ON], replace(FLEET, plans=(plan,), nodes={"a": builders.node()})
     )

@@ -28,6 +28,7 @@ def test_the_log_and_the_table_of_nodes_name_each_thing_once() -> None:
         "actions",
         "deadline",
         "plannedStart",
+        "instructions",
         "because",
         "holds",
         "unknown",

@@ -180,3 +180,18 @@ def test_an_opening_names_its_zone_once() -> None:
     assert shown.splitlines()[-1] == (
         "  Mon 2026-11-23 22:00 CET (Europe/Berlin) to Tue 2026-11-24 05:00: weeknights"
     )
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        ("Hold", "after a person has approved it;"),
+        ("Proceed", "after a person has approved it, or at the deadline;"),
+    ],
+)
+def test_an_approval_is_explained(missing: str, words: str) -> None:
+    text = explain_settings(
+        parse_settings(f"events: {{Reboot: {{approval: true, approvalMissing: {missing}}}}}", "policy.yaml")
+    )
+
+    assert text.count(words) == 1

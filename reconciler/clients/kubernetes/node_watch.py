@@ -22,7 +22,8 @@ READY = "Ready"
 class NodeChange:
     """A node that has changed, by name, and whether it reports an event: then seconds can count.
 
-    Urgent is a change of a condition besides Ready, or of an annotation that announces or requests events.
+    Urgent is a change of a condition besides Ready, of an annotation that announces or requests events, or of
+    one in which a person holds, defers or approves the drain.
     """
 
     name: str
@@ -91,11 +92,12 @@ def _changes(changes: Iterator[tuple[bool, Node] | None], keys: OwnKeys) -> Iter
 
 
 def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
-    """Return what the node reports about events."""
+    """Return what the node reports about events, and what people say about it."""
     conditions = {
         one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
     }
-    return conditions, node.annotations.get(keys.imds), node.annotations.get(keys.request)
+    said = (keys.imds, keys.request, keys.hold, keys.defer, keys.approved)
+    return conditions, tuple(node.annotations.get(key) for key in said)
 
 
 def _without_heartbeats(node: Node) -> Node:

@@ -8,7 +8,14 @@ from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from reconciler.model.event import Kind
-from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, Treatment, UserInitiated
+from reconciler.settings.policies import (
+    ApprovalMissing,
+    EventPolicy,
+    OutsideWindow,
+    Start,
+    Treatment,
+    UserInitiated,
+)
 from reconciler.settings.sections.fields import Duration, Flag
 from reconciler.settings.sections.section import Section
 
@@ -41,6 +48,11 @@ class Meaning(Section):
         default=None,
         description="Whether the machine is replaced once the node is drained, instead of waiting for the "
         "end of the maintenance. See docs/replacing.md. Default: `false`.",
+    )
+    approval: Flag | None = Field(
+        default=None,
+        description="Whether a person has to approve the drain with `reconciler approve` before it starts. "
+        "See docs/approvals.md. Default: `false`.",
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:
@@ -75,6 +87,11 @@ class EventMeaning(Meaning):
         description="How long before its latest start a `Late` drain may start. The latest start is the last "
         "moment, not after the deadline, at which windows and freezes allow a start and leave the "
         "`leadTime`. Default: `1h`.",
+    )
+    approval_missing: ApprovalMissing | None = Field(
+        default=None,
+        description="What happens at the deadline if `approval` is true and nobody has approved the drain. "
+        "Hold: no drain starts. Proceed: the drain starts without an approval. Default: `Hold`.",
     )
     acknowledge: Flag | None = Field(
         default=None,

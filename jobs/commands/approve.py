@@ -1,0 +1,66 @@
+"""`reconciler approve`: approves the drains that wait for it, or withdraws the approval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+
+import click
+
+from jobs import options
+from jobs.runtime import instructing
+from jobs.runtime.environment import Target
+from jobs.runtime.instructing import Chosen, Scene, carry_out
+from jobs.runtime.outside import Wiring
+from jobs.runtime.settings_source import SettingsSource
+from reconciler.instruct import Instructed, approved, unapproved
+from reconciler.model.instructions import Word
+from reconciler.model.node import Node
+from reconciler.model.plan import NodePlan
+from reconciler.run import rehearse
+
+
+@click.command("approve")
+@instructing.chosen
+@instructing.until
+@instructing.reason
+@click.option("--cancel", is_flag=True, help="Withdraw the approval.")
+@options.config_source
+@options.output
+@options.cluster
+def command(
+    chosen: Chosen,
+    until: str | None,
+    reason: str,
+    cancel: bool,
+    config: SettingsSource,
+    output: str,
+    target: Target,
+) -> int:
+    """Approve the drains for the events that are reported now, or withdraw the approval.
+
+    Kinds of events with `approval: true` wait for it. The next event of a node needs an approval of its own.
+    """
+    if cancel and (until is not None or reason):
+        raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
+
+    def instruct(scene: Scene) -> Callable[[Node], Instructed]:
+        if cancel:
+            return partial(unapproved, prefix=scene.settings.keys.prefix)
+        word = scene.word(until, reason)
+        outside = Wiring(scene.connection, target).to_read(scene.settings)
+        plans = {one.node: one for one in rehearse(outside, scene.settings, scene.now).nodes}
+        named, prefix = bool(chosen.names), scene.settings.keys.prefix
+        return partial(_approve, plans=plans, word=word, named=named, prefix=prefix, now=scene.now)
+
+    return carry_out(chosen, instruct, "MaintenanceApproved", config, target, output)
+
+
+def _approve(
+    node: Node, plans: dict[str, NodePlan], word: Word, named: bool, prefix: str, now: datetime
+) -> Instructed:
+    plan = plans.get(node.name)
+    if not named and not (plan is not None and any(one.kept.approval for one in plan.events)):
+        return Instructed("nothing waits for an approval")
+    return approved(node, plan, word, prefix, now)

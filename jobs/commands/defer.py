@@ -1,0 +1,50 @@
+"""`reconciler defer`: puts the drain of nodes off until a moment, or until their deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import click
+
+from jobs import options
+from jobs.runtime import instructing
+from jobs.runtime.environment import Target
+from jobs.runtime.instructing import Chosen, Scene, carry_out
+from jobs.runtime.settings_source import SettingsSource
+from reconciler.instruct import Instructed, deferred
+from reconciler.model.instructions import Deferral
+from reconciler.model.node import Node
+
+
+@click.command("defer")
+@instructing.chosen
+@click.option(
+    "--until",
+    required=True,
+    help="The moment before which no drain begins: +2h, a date and time in the time zone of the settings, or "
+    "RFC 3339.",
+)
+@instructing.reason
+@options.optional_config
+@options.output
+@options.cluster
+def command(
+    chosen: Chosen,
+    until: str,
+    reason: str,
+    config: SettingsSource | None,
+    output: str,
+    target: Target,
+) -> int:
+    """Put the drain of nodes off until a moment, or until a deadline that comes first.
+
+    `reconciler hold` also keeps a drain from a start at its deadline.
+    `reconciler resume` ends the deferral.
+    """
+
+    def instruct(scene: Scene) -> Callable[[Node], Instructed]:
+        deferral = Deferral(scene.word(until, reason))
+        return partial(deferred, deferral=deferral, prefix=scene.settings.keys.prefix, now=scene.now)
+
+    return carry_out(chosen, instruct, "MaintenanceDeferred", config, target, output)

@@ -1,0 +1,104 @@
+"""What the instructions of people, and a missing approval, make of a judged event.
+
+A hold and a missing approval move its earliest start: to the moment at which they end, or out of reach. The
+schedule plans with the same moments, so that its forecast comes true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from reconciler.calendar.occurrences import FOREVER
+from reconciler.engine.start_times import NEAR
+from reconciler.model.instructions import Instructions, Kept, Wait
+from reconciler.model.moments import shifted
+from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
+from reconciler.model.record import CaseRecord
+from reconciler.settings.policies import ApprovalMissing, EventPolicy
+from reconciler.settings.schema import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """A node with its instructions and its case, at `now` (UTC)."""
+
+    said: Instructions
+    case: CaseRecord
+    node: Node
+    now: datetime
+
+
+def instructed(
+    judged: JudgedEvent,
+    said: Instructions,
+    case: CaseRecord,
+    node: Node,
+    settings: Settings,
+    now: datetime,
+) -> JudgedEvent:
+    """Return the event with what it waits for, and with its later start; `now` is aware, UTC.
+
+    A hold wins over the deadline, because a person said so. A deferral does not. What the deadline does to a
+    missing approval is `approvalMissing` of the kind.
+    """
+    times = judged.times
+    policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
+    if times is None or policy is None:
+        return judged
+    # A plan that requires nothing yet has only its deadline.
+    demanded = judged.lost_from if judged.asks else judged.deadline
+    about = _About(said, case, node, now)
+    kept = Kept(_hold(about), _deferral(about, demanded), _approval(about, judged, policy, demanded))
+    if not kept.waits:
+        return judged
+    begins = max(one.until or FOREVER for one in kept.waits)
+    because = "; ".join(one.because for one in kept.waits)
+    times = replace(times, earliest=max(times.earliest, begins), kept=because)
+    return replace(
+        judged,
+        times=times,
+        may_start=judged.may_start and times.earliest <= now,
+        far=now < shifted(times.earliest, -NEAR),
+        kept=kept,
+    )
+
+
+def case_of(case: CaseRecord) -> datetime | None:
+    """Return when a pass announced the case of a node (UTC), None if the node has none."""
+    return case.facts.announced or (case.since if case.open else None)
+
+
+def _hold(about: _About) -> Wait | None:
+    hold = about.said.hold
+    return Wait(hold.words(about.node.name), hold.word.until) if hold is not None else None
+
+
+def _deferral(about: _About, demanded: datetime | None) -> Wait | None:
+    deferral = about.said.deferral
+    if deferral is None:
+        return None
+    until = min((at for at in (deferral.word.until, demanded) if at is not None), default=None)
+    ended = until is not None and until <= about.now
+    return None if ended else Wait(deferral.words(about.node.name), until)
+
+
+def _approval(
+    about: _About, judged: JudgedEvent, policy: EventPolicy, demanded: datetime | None
+) -> Wait | None:
+    if not policy.approval:
+        return None
+    approval = about.said.approval
+    if approval is not None and approval.covers(judged.event, case_of(about.case)):
+        return None
+    proceeds = demanded if policy.approval_missing is ApprovalMissing.PROCEED else None
+    if proceeds is not None and proceeds <= about.now:
+        return None
+    name = judged.event.condition or judged.event.kind
+    because = f"nobody has approved the drain for {name} yet; reconciler approve {about.node.name} does"
+    if approval is not None and approval.word.problem:
+        because = f"{because}; {approval.word.problem}"
+    elif approval is not None:
+        because = f"{because}; the approval {approval.word} is for another event"
+    return Wait(because, proceeds)

@@ -1,0 +1,272 @@
+"""Instructions: what a person says about the maintenance of a node.
+
+Each is an annotation of the node, in JSON, with who gave it and when:
+
+    <prefix>/hold      {"by": "alice@host", "at": "2026-11-21T22:00:00Z", "reason": "…", "now": true}
+    <prefix>/defer     {"by": "alice@host", "at": "…", "until": "2026-11-22T06:00:00Z"}
+    <prefix>/approved  {"by": "alice@host", "at": "…", "case": "…", "events": [{"kind": "Reboot", …}]}
+
+`until` ends each of them. A hold that can't be read is in force, and an approval that can't be read approves
+nothing: what a person wants is unknown then, and nothing starts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reconciler.model import limits
+from reconciler.model.event import MaintenanceEvent
+from reconciler.model.keys import OwnKeys
+from reconciler.model.moments import from_text, to_text
+from reconciler.model.node import Node
+from reconciler.model.record import KnownEvent
+from reconciler.model.record_text import event_in, event_out
+
+_SHOWN = 240
+"""Characters of a reason in a sentence; the annotation may have more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Who gave an instruction, when, until when it applies, and why. Moments are UTC.
+
+    `at` is None if it is not known. `until` is None for an instruction without an end. `problem` says what
+    can't be read, empty if all can.
+    """
+
+    by: str = ""
+    at: datetime | None = None
+    until: datetime | None = None
+    reason: str = ""
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the limits that a reader applies; ValueError says what to change."""
+        for name, text, most in (("name", self.by, limits.NAME), ("reason", self.reason, limits.TEXT)):
+            if len(text) > most:
+                raise ValueError(f"the {name} has {len(text)} characters; write at most {most}")
+
+    def ended(self, now: datetime) -> bool:
+        """Whether it no longer applies at `now`."""
+        return self.until is not None and self.until <= now
+
+    def __str__(self) -> str:
+        """Return it in words: `by alice@host since 2026-11-21T22:00:00Z: disk swap`."""
+        parts = [f"by {self.by}" if self.by else "by a person"]
+        parts += [f"since {to_text(self.at)}"] if self.at is not None else []
+        parts += [f"until {to_text(self.until)}"] if self.until is not None else []
+        reason = "; ".join(text for text in (limits.text(self.reason, _SHOWN), self.problem) if text)
+        return f"{' '.join(parts)}: {reason}" if reason else " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonHold:
+    """No drain begins. `stops`: a drain that runs evicts no more pods, either."""
+
+    word: Word
+    stops: bool = False
+
+    def words(self, node: str) -> str:
+        """Return in words who holds the node, and how that ends."""
+        return f"it is held {self.word}; reconciler resume {node} ends that"
+
+
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """No drain begins before `word.until`, unless the deadline of an event comes first."""
+
+    word: Word
+
+    def words(self, node: str) -> str:
+        """Return in words who deferred the drain, and how that ends."""
+        return f"its drain is deferred {self.word}; reconciler resume {node} ends that"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A drain may begin for these events, in the case that a pass announced at `case` (UTC).
+
+    `case` is None if the node had no case yet.
+    """
+
+    word: Word
+    case: datetime | None = None
+    events: tuple[KnownEvent, ...] = ()
+
+    def covers(self, event: MaintenanceEvent, case: datetime | None) -> bool:
+        """Whether the event was there when the approval was given.
+
+        An event has to share an ID or its date with one that is approved. Without these, it has to belong to
+        the same case. An event of a more disruptive kind needs an approval of its own.
+        """
+        return any(
+            known.kind.severity >= event.kind.severity
+            and known.matches(event)
+            and (_names(known, event) or (self.case is not None and self.case == case))
+            for known in self.events
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The instructions that apply to a node now; each is None if there is none."""
+
+    hold: PersonHold | None = None
+    deferral: Deferral | None = None
+    approval: Approval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a drain waits for, and when that ends by itself (UTC), None if it does not."""
+
+    because: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the instructions, or a missing approval, keep a drain for one event waiting for."""
+
+    hold: Wait | None = None
+    deferral: Wait | None = None
+    approval: Wait | None = None
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """Each of them that applies."""
+        return tuple(one for one in (self.hold, self.deferral, self.approval) if one is not None)
+
+
+def instructions_of(node: Node, prefix: str, now: datetime) -> Instructions:
+    """Return the instructions on a node that apply at `now` (aware). It raises nothing for any text."""
+    keys, found = OwnKeys(prefix), node.annotations
+    return Instructions(
+        _hold(found[keys.hold], now) if keys.hold in found else None,
+        _deferral(found[keys.defer], now) if keys.defer in found else None,
+        _approval(found[keys.approved], now) if keys.approved in found else None,
+    )
+
+
+def stopping_hold(node: Node, prefix: str, now: datetime) -> str:
+    """Return in words which hold stops a drain of the node that runs, empty if none does."""
+    hold = instructions_of(node, prefix, now).hold
+    return hold.words(node.name) if hold is not None and hold.stops else ""
+
+
+def hold_text(hold: PersonHold) -> str:
+    """Return the text of the annotation."""
+    return _text(hold.word, {"now": hold.stops})
+
+
+def deferral_text(deferral: Deferral) -> str:
+    """Return the text of the annotation."""
+    return _text(deferral.word, {})
+
+
+def approval_text(approval: Approval) -> str:
+    """Return the text of the annotation; ValueError if it would be longer than a reader takes."""
+    case = to_text(approval.case) if approval.case is not None else None
+    text = _text(approval.word, {"case": case, "events": [event_out(one) for one in approval.events]})
+    if len(text) > limits.ANNOTATION:
+        raise ValueError(f"the approval has {len(text)} characters, and {limits.ANNOTATION} are read")
+    return text
+
+
+def _text(word: Word, more: Mapping[str, object]) -> str:
+    found = {
+        "by": limits.whole(word.by),
+        "at": to_text(word.at) if word.at is not None else None,
+        "until": to_text(word.until) if word.until is not None else None,
+        "reason": limits.whole(word.reason),
+        **more,
+    }
+    return json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
+
+
+def _hold(text: str, now: datetime) -> PersonHold | None:
+    if text.strip().casefold() in ("", "false"):
+        return None
+    document, problem = _document(text)
+    if problem:
+        # A text that a person wrote with kubectl is a hold, too.
+        return PersonHold(Word(reason=limits.text(text)))
+    hold = PersonHold(_word(document), document.get("now") is True)
+    return None if hold.word.ended(now) else hold
+
+
+def _deferral(text: str, now: datetime) -> Deferral | None:
+    document, problem = _document(text)
+    if problem:
+        return Deferral(Word(problem=problem))
+    word = _word(document)
+    if word.until is None and not word.problem:
+        word = Word(word.by, word.at, None, word.reason, "it has no `until`, so it lasts until the deadline")
+    return None if word.ended(now) else Deferral(word)
+
+
+def _approval(text: str, now: datetime) -> Approval | None:
+    document, problem = _document(text)
+    if problem:
+        return Approval(Word(problem=problem))
+    word = _word(document)
+    if word.problem:
+        return Approval(word)
+    try:
+        case = from_text(str(document["case"])) if "case" in document else None
+        found = document.get("events")
+        if not isinstance(found, list) or len(found) > limits.EVENTS:
+            raise ValueError(f"`events` has to be a list of at most {limits.EVENTS} events")
+        events = tuple(event_in(one) for one in found)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        problem = limits.text(f"the approval can't be read: {error!r}; reconciler approve writes it", _SHOWN)
+        return Approval(Word(word.by, word.at, word.until, word.reason, problem))
+    return None if word.ended(now) else Approval(word, case, events)
+
+
+def _document(text: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON object, or what is wrong with the text."""
+    try:
+        document = limits.loads(text)
+    except ValueError as error:
+        return {}, limits.text(f"it is not JSON ({error})", _SHOWN)
+    if not isinstance(document, dict):
+        return {}, "it is not a JSON object"
+    return document, ""
+
+
+def _word(document: Mapping[str, Any]) -> Word:
+    problems = []
+    moments: dict[str, datetime | None] = {}
+    for key in ("at", "until"):
+        given = document.get(key)
+        try:
+            moments[key] = (
+                from_text(given if isinstance(given, str) else limits.excerpt(given)) if given else None
+            )
+        except ValueError as error:
+            moments[key] = None
+            if key == "until":
+                problems.append(limits.text(f"its `until` can't be read ({error})", _SHOWN))
+    return Word(
+        limits.text(_string(document.get("by")), limits.NAME),
+        moments["at"],
+        moments["until"],
+        limits.text(_string(document.get("reason"))),
+        "; ".join(problems),
+    )
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else limits.excerpt(value)
+
+
+def _names(known: KnownEvent, event: MaintenanceEvent) -> bool:
+    """Whether both have what distinguishes an event from the next one of its kind: an ID, or a date."""
+    ids = {text.casefold() for text in known.ids} & {text.casefold() for text in event.ids}
+    dated = known.not_before is not None and event.not_before is not None
+    return bool(ids) or dated

@@ -1,0 +1,238 @@
+"""What people say about a node decides with: no start, no eviction, and a forecast that says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.event import Kind
+from reconciler.model.instructions import (
+    Approval,
+    Deferral,
+    PersonHold,
+    Word,
+    approval_text,
+    deferral_text,
+    hold_text,
+)
+from reconciler.model.plan import NodePlan
+from reconciler.model.record import DrainRecord, KnownEvent, State
+from reconciler.settings.schema import Settings
+from tests.support import builders
+from tests.support.builders import (
+    NOW,
+    PREFIX,
+    codes,
+    held_node,
+    known,
+    minutes,
+    node,
+    plan_of,
+    planned,
+    pod,
+    record,
+    reported,
+    settings,
+    signal,
+    snapshot,
+)
+
+APPROVAL = settings("events: {Reboot: {approval: true}}")
+PROCEED = settings("events: {Reboot: {approval: true, approvalMissing: Proceed}}")
+SOON = NOW + minutes(10)
+
+
+def hold(until: datetime | None = None, *, stops: bool = False) -> dict[str, str]:
+    return {f"{PREFIX}/hold": hold_text(PersonHold(Word("alice@laptop", NOW, until, "disk copy"), stops))}
+
+
+def defer(until: datetime) -> dict[str, str]:
+    return {f"{PREFIX}/defer": deferral_text(Deferral(Word("bob@laptop", NOW, until)))}
+
+
+def approval(*events: KnownEvent, case: datetime | None = None) -> dict[str, str]:
+    return {f"{PREFIX}/approved": approval_text(Approval(Word("carol@laptop", NOW), case, events))}
+
+
+def decided(
+    annotations: dict[str, str],
+    chosen: Settings | None = None,
+    *,
+    not_before: datetime | None = SOON,
+    kind: Kind = Kind.REBOOT,
+    now: datetime = NOW,
+) -> NodePlan:
+    """The plan of a node with this event of IMDS, with the ID `E`, and these annotations."""
+    said = reported(signal(kind, not_before=not_before, event_id="E"))
+    seen = snapshot(node(annotations=annotations), readings={"a": said})
+    return plan_of(planned(seen, chosen, now))
+
+
+@pytest.mark.parametrize("kind", [Kind.REBOOT, Kind.PREEMPT])
+def test_a_held_node_is_not_drained_at_its_deadline_and_the_forecast_says_who_holds_it(kind: Kind) -> None:
+    found = decided(hold(), kind=kind)
+
+    assert found.todo.drain is None
+    assert found.after is State.REQUIRED
+    assert codes(found) == {"notHeld"}
+    assert found.schedule is not None
+    assert (found.schedule.planned_start, found.schedule.missed) == (None, True)
+    assert "held by alice@laptop" in found.schedule.because
+    assert "reconciler resume a" in found.schedule.because
+
+
+def test_a_drain_is_planned_for_the_end_of_the_hold() -> None:
+    found = decided(hold(NOW + minutes(30)), not_before=None)
+
+    assert found.schedule is not None
+    assert (found.schedule.planned_start, found.schedule.missed) == (NOW + minutes(30), False)
+    assert decided(hold(NOW + minutes(30)), not_before=None, now=NOW + minutes(30)).todo.drain is not None
+
+
+def test_a_hold_beyond_the_deadline_is_a_miss_that_starts_late() -> None:
+    found = decided(hold(NOW + minutes(32)), not_before=NOW + minutes(40))
+
+    assert found.schedule is not None
+    assert found.schedule.missed
+    assert found.schedule.planned_start == NOW + minutes(32)
+
+
+def test_a_held_node_holds_no_place_that_another_one_needs() -> None:
+    one = settings("budget: {maxUnavailable: 1}")
+    said = reported(signal(not_before=SOON, event_id="E"))
+    nodes = (node("a", annotations=hold()), node("b"))
+    plan = planned(snapshot(*nodes, readings={"a": said, "b": said}), one)
+
+    assert plan_of(plan, "a").todo.drain is None
+    assert plan_of(plan, "b").todo.drain is not None
+
+
+def test_a_hold_of_a_quiet_node_is_reported_and_changes_nothing() -> None:
+    found = plan_of(planned(snapshot(node(annotations=hold()))))
+
+    assert found.instructions.hold is not None
+    assert not found.acts
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_only_a_hold_with_now_stops_a_drain_that_runs(stops: bool) -> None:
+    case = record(
+        events=(known(not_before=SOON, ids=("E",)),),
+        drain=DrainRecord(NOW - minutes(1)),
+        since=NOW - minutes(1),
+    )
+    seen = snapshot(
+        held_node(case, annotations=hold(stops=stops)),
+        readings={"a": reported(signal(not_before=SOON, event_id="E"))},
+        pods={"a": (pod(),)},
+        drains={"a": DrainProgress("a", "uid-a", Phase.RUNNING, total=1)},
+    )
+    found = plan_of(planned(seen))
+
+    assert found.after is State.IN_MAINTENANCE
+    assert found.todo.stop_drain is stops
+    assert (found.todo.drain is None) is stops
+    assert ("notStopped" in codes(found)) is stops
+
+
+def test_a_held_node_is_uncordoned_when_its_maintenance_is_over() -> None:
+    case = record(quiet_since=NOW - minutes(10))
+    found = plan_of(planned(snapshot(held_node(case, annotations=hold(stops=True)))))
+
+    assert found.todo.write is not None
+    assert found.todo.write.unschedulable is False
+
+
+def test_a_deferral_keeps_a_drain_waiting_until_its_end() -> None:
+    found = decided(defer(NOW + minutes(60)), not_before=None)
+
+    assert codes(found) == {"notDeferred"}
+    assert found.schedule is not None
+    assert found.schedule.planned_start == NOW + minutes(60)
+
+
+def test_the_deadline_wins_over_a_deferral() -> None:
+    later = defer(NOW + minutes(600))
+    early = settings("events: {Reboot: {start: Early}}")
+    waits = decided(later, early, not_before=NOW + minutes(75))
+
+    assert codes(waits) == {"notDeferred"}
+    assert waits.schedule is not None
+    assert (waits.schedule.planned_start, waits.schedule.missed) == (NOW + minutes(60), False)
+    assert decided(later, early, not_before=NOW + minutes(15)).todo.drain is not None
+
+
+def test_a_case_that_waits_for_an_approval_has_no_planned_start() -> None:
+    found = decided({}, APPROVAL, not_before=None)
+
+    assert codes(found) == {"approved"}
+    assert found.schedule is not None
+    assert (found.schedule.planned_start, found.schedule.missed) == (None, False)
+    assert "nobody has approved" in found.schedule.because
+
+
+def test_an_approved_event_is_drained_and_the_next_one_is_not() -> None:
+    said = approval(known(ids=("E",)))
+
+    assert decided(said, APPROVAL).todo.drain is not None
+    next_one = reported(signal(not_before=SOON, event_id="F"))
+    other = snapshot(node(annotations=said), readings={"a": next_one})
+    found = plan_of(planned(other, APPROVAL))
+    assert found.todo.drain is None
+    assert codes(found) == {"approved"}
+
+
+@pytest.mark.parametrize(("chosen", "drains"), [(APPROVAL, False), (PROCEED, True)])
+def test_what_the_deadline_does_to_a_missing_approval_is_a_setting(chosen: Settings, drains: bool) -> None:
+    before = decided({}, chosen, not_before=NOW + minutes(45))
+
+    assert codes(before) == {"approved"}
+    assert before.schedule is not None
+    assert before.schedule.missed is not drains
+    assert before.schedule.planned_start == (NOW + minutes(30) if drains else None)
+    assert (decided({}, chosen, not_before=NOW + minutes(15)).todo.drain is not None) is drains
+
+
+def test_an_event_that_needs_no_approval_waits_for_none_of_another_event() -> None:
+    said = reported(
+        signal(Kind.REBOOT, not_before=SOON, event_id="E"),
+        signal(Kind.TERMINATE, not_before=SOON, event_id="T"),
+    )
+    found = plan_of(planned(snapshot(node(), readings={"a": said}), APPROVAL))
+
+    assert found.todo.drain is not None
+    assert found.record is not None
+    assert {one.kind: one.waits for one in found.record.events} == {Kind.REBOOT: True, Kind.TERMINATE: False}
+
+
+def test_the_approval_of_a_case_goes_with_its_end() -> None:
+    case = record(quiet_since=NOW - minutes(10))
+    on = held_node(case, annotations=approval(known(ids=("E",))))
+    write = plan_of(planned(snapshot(on))).todo.write
+
+    assert write is not None
+    assert write.annotations[f"{PREFIX}/approved"] is None
+
+
+def test_a_hold_keeps_a_new_event_of_a_node_in_maintenance_waiting() -> None:
+    case = record(events=(known(ids=("E",)),))
+    both = reported(signal(event_id="E"), signal(Kind.TERMINATE, not_before=SOON, event_id="T"))
+    found = plan_of(planned(snapshot(held_node(case, annotations=hold()), readings={"a": both})))
+
+    assert found.record is not None
+    assert [one.waits for one in found.record.events if one.kind is Kind.TERMINATE] == [True]
+    assert "notHeld" in codes(found)
+
+
+def test_a_converged_pass_about_a_held_node_writes_nothing() -> None:
+    held = replace(
+        record(State.REQUIRED, events=(known(not_before=None, ids=("E",)),)), since=NOW - minutes(10)
+    )
+    seen = snapshot(held_node(held, annotations=hold()), readings={"a": reported(signal(event_id="E"))})
+    plan = planned(seen)
+
+    assert plan_of(plan).todo.write is None
+    assert plan.next_change is None or plan.next_change < builders.NOW + minutes(60 * 24 * 365)

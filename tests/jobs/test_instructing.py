@@ -1,0 +1,176 @@
+"""`hold`, `resume`, `defer` and `approve` on nodes of a stub: what is written and said, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli import main
+from tests.support.builders import PREFIX
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
+
+NODES = "/api/v1/nodes"
+HOLD, DEFER, APPROVED = (f"{PREFIX}/{name}" for name in ("hold", "defer", "approved"))
+
+
+@dataclass
+class Cluster:
+    """Three nodes, what was written to them, and the messages of the Events."""
+
+    kubeconfig: Path
+    nodes: dict[str, dict[str, Any]]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    broken: str = ""
+
+    def run(self, *arguments: str) -> int:
+        return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
+
+    def said(self, name: str, key: str) -> Any:
+        """The instruction on a node, None if it has none."""
+        text = self.nodes[name]["metadata"]["annotations"].get(key)
+        return None if text is None else json.loads(text)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    nodes: dict[str, dict[str, Any]] = {
+        name: {
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "uid": f"uid-{name}",
+                "resourceVersion": "7",
+                "annotations": {},
+                "labels": {"pool": "db" if name == "c" else "web"},
+            },
+            "spec": {},
+            "status": {},
+        }
+        for name in "abc"
+    }
+
+    def answer(asked: Asked) -> Answer:
+        name = asked.path.removeprefix(f"{NODES}/")
+        if asked.path == NODES:
+            items = list(nodes.values())
+            return json_answer({"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": items})
+        if asked.path.endswith("/events"):
+            made.events.append(json.loads(asked.body))
+            return json_answer(made.events[-1])
+        if name not in nodes:
+            return status(404, "NotFound", "nothing is here")
+        if asked.method == "PATCH":
+            if name == made.broken:
+                return status(403, "Forbidden", "no")
+            for key, text in json.loads(asked.body)["metadata"]["annotations"].items():
+                nodes[name]["metadata"]["annotations"].pop(key, None)
+                if text is not None:
+                    nodes[name]["metadata"]["annotations"][key] = text
+        return json_answer(nodes[name])
+
+    stub = Stub(answer)
+    made = Cluster(stub.write_kubeconfig(tmp_path / "kubeconfig"), nodes)
+    yield made
+    stub.close()
+
+
+def test_a_hold_has_who_when_and_why_and_ends_with_resume(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.run("hold", "a", "--now", "--until", "+4h", "--reason", "disk copy") == 0
+
+    hold = cluster.said("a", HOLD)
+    assert (set(hold), hold["reason"], hold["now"]) == (
+        {"by", "at", "until", "reason", "now"},
+        "disk copy",
+        True,
+    )
+    assert "@" in hold["by"]
+    assert capsys.readouterr().out.startswith("a: held by ")
+    assert [one["reason"] for one in cluster.events] == ["MaintenanceHeld"]
+    assert cluster.said("b", HOLD) is None
+
+    assert cluster.run("resume", "a", "b") == 0
+    assert cluster.said("a", HOLD) is None
+    assert capsys.readouterr().out == "a: resumed: hold removed\nb: neither held nor deferred\n"
+    assert hold["by"] in cluster.events[-1]["message"]
+
+
+def test_a_second_hold_replaces_the_first_and_says_whose_it_was(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = {HOLD: '{"by": "bob@desk", "at": "2026-11-21T22:00:00Z"}'}
+    cluster.nodes["a"]["metadata"]["annotations"].update(first)
+
+    assert cluster.run("hold", "a") == 0
+    assert "; it was held by bob@desk since " in " ".join(capsys.readouterr().out.split())
+    assert cluster.said("a", HOLD)["by"] != "bob@desk"
+
+
+def test_a_selector_and_all_choose_nodes(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cluster.run("defer", "--selector", "pool=web", "--until", "+1h", "--output", "json") == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert [(one["node"], one["ok"], one["changed"]) for one in document["nodes"]] == [
+        ("a", True, True),
+        ("b", True, True),
+    ]
+    assert cluster.said("c", DEFER) is None
+    # Of nodes that nobody named, those without a change are not listed.
+    assert cluster.run("resume", "--all") == 0
+    assert capsys.readouterr().out == "a: resumed: deferral removed\nb: resumed: deferral removed\n"
+    assert cluster.run("resume", "--all") == 0
+    assert capsys.readouterr().out == "nothing to change on any of these nodes\n"
+
+
+def test_a_write_that_fails_harms_its_node_only(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster.broken = "b"
+
+    assert cluster.run("hold", "a", "b", "c") == 1
+    assert [cluster.said(name, HOLD) is not None for name in "abc"] == [True, False, True]
+    assert "b: not written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("hold", "x"), 1, "x: there is no such node"),
+        (("hold",), 2, "name the nodes, or give --selector, or --all"),
+        (("hold", "a", "--all"), 2, "name the nodes, or give --selector, or --all"),
+        (("hold", "--selector", "pool=none"), 1, "no node matches pool=none"),
+        (("hold", "a", "--until", "yesterday"), 2, "--until: "),
+        (("hold", "a", "--until", "2020-01-01"), 2, "is not in the future"),
+        (("hold", "a", "--reason", "x" * 1025), 2, "write at most 1024"),
+        (("defer", "a"), 2, "--until"),
+    ],
+)
+def test_a_mistake_is_named_and_nothing_is_written(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    assert cluster.run(*arguments) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert all(one["metadata"]["annotations"] == {} for one in cluster.nodes.values())
+
+
+def test_an_approval_lists_the_events_of_the_moment(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    settings = tmp_path / "maintenance.yaml"
+    settings.write_text("events: {Reboot: {approval: true}}\n")
+    cluster.nodes["a"]["metadata"]["annotations"][f"{PREFIX}/request"] = '{"kind": "Reboot", "id": "CHG-1"}'
+
+    assert cluster.run("approve", "--all", "--config", str(settings)) == 0
+    assert cluster.said("b", APPROVED) is None
+    (event,) = cluster.said("a", APPROVED)["events"]
+    assert (event["kind"], event["ids"]) == ("Reboot", ["CHG-1"])
+    assert capsys.readouterr().out.startswith("a: Reboot approved by ")
+
+    assert cluster.run("approve", "a", "--config", str(settings)) == 1
+    assert capsys.readouterr().err.endswith("a: nothing waits for an approval\n")
+    assert cluster.run("approve", "a", "--cancel", "--config", str(settings)) == 0
+    assert cluster.said("a", APPROVED) is None

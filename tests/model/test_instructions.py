@@ -1,0 +1,162 @@
+"""Instructions: what an annotation says, whatever stands in it, and which events an approval is for."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from reconciler.model import limits
+from reconciler.model.event import Kind
+from reconciler.model.instructions import (
+    Approval,
+    Deferral,
+    Instructions,
+    PersonHold,
+    Word,
+    approval_text,
+    deferral_text,
+    hold_text,
+    instructions_of,
+    stopping_hold,
+)
+from reconciler.model.record import KnownEvent
+from tests.support.builders import NOW, PREFIX, event, known, minutes, node
+
+HOLD, DEFER, APPROVED = (f"{PREFIX}/{name}" for name in ("hold", "defer", "approved"))
+ALICE = Word("alice@laptop", NOW - minutes(5), NOW + minutes(60), "disk copy")
+
+
+def said(now: datetime = NOW, **annotations: str) -> Instructions:
+    return instructions_of(
+        node(annotations={f"{PREFIX}/{key}": text for key, text in annotations.items()}), PREFIX, now
+    )
+
+
+def test_what_is_written_is_read() -> None:
+    approval = Approval(ALICE, NOW, (known(ids=("A",), not_before=NOW + minutes(30)),))
+    found = said(
+        hold=hold_text(PersonHold(ALICE, stops=True)),
+        defer=deferral_text(Deferral(ALICE)),
+        approved=approval_text(approval),
+    )
+
+    assert found == Instructions(PersonHold(ALICE, stops=True), Deferral(ALICE), approval)
+
+
+@pytest.mark.parametrize("key", ["hold", "defer", "approved"])
+def test_an_instruction_ends_at_its_end(key: str) -> None:
+    texts = {
+        "hold": hold_text(PersonHold(ALICE)),
+        "defer": deferral_text(Deferral(ALICE)),
+        "approved": approval_text(Approval(ALICE, events=(known(),))),
+    }
+    end = NOW + minutes(60)
+
+    assert said(end - timedelta(seconds=1), **{key: texts[key]}) != Instructions()
+    assert said(end, **{key: texts[key]}) == Instructions()
+
+
+@pytest.mark.parametrize("text", ["", "false", " False "])
+def test_a_hold_that_says_no_is_none(text: str) -> None:
+    assert said(hold=text).hold is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("disk copy", "disk copy", id="a text of kubectl"),
+        pytest.param("[1]", "[1]", id="a list"),
+        pytest.param('{"until": "soon"}', "", id="an end that can't be read"),
+        pytest.param('{"until": "9999-01-01T00:00:00Z"}', "", id="an end that is too far away"),
+        pytest.param('{"by": 7, "now": "yes", "at": []}', "", id="values of other types"),
+    ],
+)
+def test_a_hold_that_cannot_be_read_holds_without_an_end_and_stops_nothing(text: str, reason: str) -> None:
+    hold = said(hold=text).hold
+
+    assert hold is not None
+    assert (hold.word.until, hold.word.reason, hold.stops) == (None, reason, False)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "x" * 100_000, '{"reason": "' + "y" * 30_000 + '"}', "{" * 9_000])
+def test_a_huge_or_broken_text_stays_within_the_limits(text: str) -> None:
+    found = said(hold=text, defer=text, approved=text)
+
+    assert found.hold is not None
+    assert found.deferral is not None
+    assert found.approval is not None
+    for word in (found.hold.word, found.deferral.word, found.approval.word):
+        assert len(word.reason) <= limits.TEXT
+        assert len(str(word)) < 1000
+        str(word).encode()
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "{}", '{"until": 5}'])
+def test_a_deferral_without_a_readable_end_has_none_and_says_so(text: str) -> None:
+    deferral = said(defer=text).deferral
+
+    assert deferral is not None
+    assert deferral.word.until is None
+    assert deferral.word.problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "{}",
+        '{"events": "all"}',
+        '{"events": [{"kind": "Quake"}]}',
+        '{"events": [{"kind": "Reboot", "ids": [], "sources": []}], "until": "soon"}',
+        '{"events": [' + ",".join(['{"kind":"Reboot","ids":[],"sources":[]}'] * 101) + "]}",
+    ],
+)
+def test_an_approval_that_cannot_be_read_approves_nothing_and_says_why(text: str) -> None:
+    approval = said(approved=text).approval
+
+    assert approval is not None
+    assert approval.events == ()
+    assert approval.word.problem
+
+
+@pytest.mark.parametrize(
+    ("approved", "reported", "covered"),
+    [
+        pytest.param(known(ids=("A",)), event(ids=("a",)), True, id="the same ID"),
+        pytest.param(known(ids=("A",)), event(ids=("B",)), False, id="another ID"),
+        pytest.param(known(ids=("A",)), event(Kind.REDEPLOY, ids=("A",)), False, id="a worse kind"),
+        pytest.param(known(Kind.REDEPLOY, ids=("A",)), event(ids=("A",)), True, id="a milder kind"),
+        pytest.param(known(not_before=NOW), event(not_before=NOW), True, id="the same date"),
+        pytest.param(known(not_before=NOW), event(not_before=NOW + minutes(5)), False, id="another date"),
+        pytest.param(known(ids=("A",)), event(sources=("request",)), False, id="one without a name"),
+        pytest.param(known(), event(), False, id="both without a name"),
+    ],
+)
+def test_an_approval_is_for_the_events_that_it_names(
+    approved: KnownEvent, reported: object, covered: bool
+) -> None:
+    assert Approval(ALICE, None, (approved,)).covers(reported, None) is covered  # type: ignore[arg-type]
+
+
+def test_an_event_without_a_name_is_approved_for_its_case_only() -> None:
+    approval = Approval(ALICE, NOW, (known(condition="KernelDeadlock"),))
+    again = event(condition="KernelDeadlock")
+
+    assert approval.covers(again, NOW)
+    assert not approval.covers(again, NOW + minutes(1))
+    assert not approval.covers(again, None)
+
+
+def test_only_a_hold_with_now_stops_a_drain_that_runs() -> None:
+    holding = node(annotations={HOLD: hold_text(PersonHold(ALICE))})
+    stopping = node(annotations={HOLD: hold_text(PersonHold(ALICE, stops=True))})
+
+    assert stopping_hold(holding, PREFIX, NOW) == ""
+    assert "alice@laptop" in stopping_hold(stopping, PREFIX, NOW)
+    assert stopping_hold(stopping, PREFIX, NOW + minutes(60)) == ""
+
+
+def test_a_reason_that_a_reader_would_cut_is_refused() -> None:
+    with pytest.raises(ValueError, match="the reason has 1025 characters; write at most 1024"):
+        Word(reason="x" * 1025)
