@@ -72,11 +72,12 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What decides where else a pod may run; read only for a preview.
+    """What decides where else a pod may run; read only for a preview, and for checks of workflows.
 
     `affinity` are the required terms, any of which is enough. `requests` are quantities as text, one entry
     per container and one for the overhead. `topology` means that there are pod (anti-)affinity or spread
-    constraints, which a preview does not check.
+    constraints, which a preview does not check. `prefers` are the preferred requirements on labels
+    `<prefix>/maintenance-state` of nodes, up to a limit; all other preferences are dropped.
     """
 
     requests: tuple[Mapping[str, str], ...] = ()
@@ -84,6 +85,7 @@ class Placement:
     affinity: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     topology: bool = False
+    prefers: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ class Pod:
 
     `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `deleting_until` is
     metadata.deletionTimestamp, which includes the grace period. A client keeps only those
-    `annotations` that are read, and very many `labels` only up to a limit.
+    `annotations` that are read, and very many `labels` only up to a limit. `created` (UTC) is read together
+    with `placement`.
     """
 
     namespace: str
@@ -112,6 +115,7 @@ class Pod:
     claims: tuple[str, ...] = ()
     resource_version: str = ""
     placement: Placement | None = None
+    created: datetime | None = None
 
     @property
     def key(self) -> str:

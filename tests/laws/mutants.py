@@ -13,6 +13,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from tests.laws.ahead_rules import AHEAD_RULES
+from tests.laws.check_rules import CHECK_RULES
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.cloud_rules import CLOUD_RULES
 from tests.laws.denial_rules import DENIAL_RULES
@@ -1073,6 +1074,7 @@ MUTANTS = (
     *DRAIN_RULES,
     *LIMIT_RULES,
     *AHEAD_RULES,
+    *CHECK_RULES,
     *CLIENT_RULES,
     *CLOUD_RULES,
     *SCHEDULE_RULES,

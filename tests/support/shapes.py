@@ -44,7 +44,8 @@ metadata = sometimes(
 )
 requests = sometimes(requests=quantities)
 containers = some(sometimes(resources=requests, restartPolicy=st.sampled_from(["Always", ""])))
-requirements = some(sometimes(key=names, operator=st.sampled_from(["In", "Exists"]), values=some(texts)))
+keys = names | st.just("node-maintenance.dev/maintenance-state")
+requirements = some(sometimes(key=keys, operator=st.sampled_from(["In", "Exists"]), values=some(texts)))
 nodes = st.fixed_dictionaries(
     {"metadata": metadata},
     optional={
@@ -85,7 +86,10 @@ pods = st.fixed_dictionaries(
                         nodeSelectorTerms=some(
                             sometimes(matchExpressions=requirements, matchFields=requirements)
                         )
-                    )
+                    ),
+                    preferredDuringSchedulingIgnoredDuringExecution=some(
+                        sometimes(preference=sometimes(matchExpressions=requirements))
+                    ),
                 ),
                 podAffinity=st.just({}),
                 podAntiAffinity=st.just({}),

@@ -242,13 +242,19 @@ class ClusterHealthyCheck(CheckConfig):
 
     max_not_ready: Share = Field(
         default=Limit(10, percent=True),
-        description="How many managed nodes may be NotReady, as a number or a percentage, rounded up.",
+        description="How many nodes may be NotReady, as a number or a percentage, rounded up. Nodes that are "
+        "cordoned or in maintenance are left out.",
     )
     max_pending: LooseCount | None = Field(
         default=None, description="How many pods may be Pending for longer than `pendingFor`. Default: any."
     )
     pending_for: GoDuration = Field(
         default=timedelta(minutes=5), description="How long a pod may be Pending before it counts."
+    )
+    namespaces: LooseTexts = Field(
+        default=(),
+        description="The namespaces whose Pending pods count. Whoever may create pods there can make the "
+        "check fail. Default: all namespaces.",
     )
     alerts: PrometheusAlerts | None = Field(
         default=None, description="Fails while an alert of this Prometheus fires. Default: not checked."

@@ -13,10 +13,11 @@ import pytest
 from reconciler.clients.kubernetes.connection import LARGEST, Connection
 from reconciler.clients.kubernetes.paths import BUDGETS
 from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, pod_format
-from reconciler.clients.kubernetes.wire.reducing import CLAIMS, LABELS
+from reconciler.clients.kubernetes.wire.reducing import CLAIMS, LABELS, PREFERENCES
 from reconciler.errors import TooLarge, Unreachable
 from reconciler.model.limits import NAME
 from reconciler.model.pod import Pod
+from reconciler.model.selector import Requirement
 from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, json_answer
 
 COUNT = 110
@@ -192,6 +193,24 @@ def test_a_reference_that_is_too_long_stays_no_name() -> None:
     assert found.owner is not None
     assert (found.owner.named, len(found.owner.name)) == (False, NAME + 1)
     assert (len(found.claims), len(found.claims[0])) == (CLAIMS, NAME + 1)
+
+
+def test_of_what_a_pod_prefers_only_states_of_maintenance_are_kept_up_to_a_limit() -> None:
+    state = {
+        "key": "cloud.sap/maintenance-state",
+        "operator": "In",
+        "values": ["operational", "b", "c" * 500],
+    }
+    other = {"key": "zone", "operator": "In", "values": ["1"]}
+    terms = [{"preference": {"matchExpressions": [other, state]}}, {"weight": 1}] * 100
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    document = {"metadata": {"name": "p"}, "spec": {"affinity": affinity}}
+
+    found = pod_format(placement=True).from_json(json.dumps(document).encode())
+
+    assert found.placement is not None
+    kept = Requirement("cloud.sap/maintenance-state", "In", ("operational", "b"))
+    assert found.placement.prefers == (kept,) * PREFERENCES
 
 
 def test_a_selector_that_is_too_large_selects_its_whole_namespace() -> None:

@@ -148,6 +148,9 @@ Affinity
   podAntiAffinity 3 Empty
 NodeAffinity
   requiredDuringSchedulingIgnoredDuringExecution 1 NodeSelector
+  preferredDuringSchedulingIgnoredDuringExecution 2 *PreferredSchedulingTerm
+PreferredSchedulingTerm
+  preference 2 NodeSelectorTerm
 NodeSelector
   nodeSelectorTerms 1 *NodeSelectorTerm
 NodeSelectorTerm

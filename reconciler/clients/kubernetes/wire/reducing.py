@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from sys import intern
 from typing import Any, TypeVar
 
@@ -49,8 +50,12 @@ CLAIMS = 256
 SELECTOR = 16 << 10
 """Characters of a PodDisruptionBudget's selector that are kept."""
 
+PREFERENCES = 8
+"""Preferences of a pod for the maintenance state of nodes that are kept: each prefix has one."""
+
 _OURS = ("/drain", "/wait-completed")
 _OUR_KEY = limits.NAME + max(map(len, _OURS))
+_STATE = "/maintenance-state"
 _WORD = 128
 _REFERENCE = limits.NAME + 1
 
@@ -173,6 +178,7 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             )[:CLAIMS],
             resource_version=meta.resourceVersion,
             placement=_placement(spec, leaves) if placement else None,
+            created=moment(meta.creationTimestamp) if placement else None,
         )
 
     return _mending(reduce)
@@ -349,4 +355,23 @@ def _placement(spec: shapes.PodSpec, leaves: Leaves) -> Placement:
             or affinity.HasField("podAntiAffinity")
             or spec.topologySpreadConstraints
         ),
+        prefers=_preferences(of_nodes),
+    )
+
+
+def _preferences(of_nodes: shapes.NodeAffinity) -> tuple[Requirement, ...]:
+    """Return what the pod prefers about the maintenance state of nodes. Their prefix is a setting."""
+    terms = of_nodes.preferredDuringSchedulingIgnoredDuringExecution or ()
+    preferences = (term.preference for term in terms if term.preference is not None)
+    found = (one for preference in preferences for one in preference.matchExpressions or ())
+    ours = (one for one in found if one.key.endswith(_STATE) and len(one.key) <= limits.NAME + len(_STATE))
+    # A preference with a second value is another one, so no more of its values are kept.
+    return tuple(
+        Requirement(
+            intern(one.key),
+            intern(one.operator),
+            tuple(limits.text(value[:_WORD]) for value in one.values[:2]),
+        )
+        for one in islice(ours, PREFERENCES)
+        if one.values
     )

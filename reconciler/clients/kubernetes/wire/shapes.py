@@ -165,10 +165,17 @@ class Terms(Shape):
     nodeSelectorTerms: list[Term] | None = None
 
 
+class PreferredTerm(Shape):
+    """core/v1 PreferredSchedulingTerm."""
+
+    preference: Term | None = None
+
+
 class NodeAffinity(Shape):
     """core/v1 NodeAffinity."""
 
     requiredDuringSchedulingIgnoredDuringExecution: Terms | None = None
+    preferredDuringSchedulingIgnoredDuringExecution: list[PreferredTerm] | None = None
 
 
 class Affinity(Shape):
