@@ -14,16 +14,22 @@ from jobs.runtime.open_cases import OpenCases
 from jobs.runtime.outside import Wiring
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.lease import Lock
+from reconciler.clients.kubernetes.notice_memory import NoticeMemory
 from reconciler.model.drains import DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.ports import CaseHistory, Clock
 from reconciler.notifiers.escalations import Escalations
+from reconciler.notifiers.own_pod import OwnPodEvents
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
     from reconciler.drainer import Drainer
+    from reconciler.notifiers.queue import NoticeQueue
+
+LAST_NOTICES = 10.0
+"""Seconds that the end of a process waits for messages that are due."""
 
 
 class Acting:
@@ -56,7 +62,8 @@ class Acting:
         self.cluster = self._wiring.cluster
         self._leaving = False
         self._escalations = Escalations()
-        self._connection = connection
+        self._connection, self._namespace = connection, target.namespace
+        self._notices: NoticeQueue | None = None
         self._on_progress = on_progress
         self.drainer = DrainerWhenNeeded(self._make_drainer)
 
@@ -64,6 +71,7 @@ class Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
         self._leads_since = self._clock.now()
+        self._start_notices()
         return self
 
     def __exit__(
@@ -72,11 +80,15 @@ class Acting:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the drains, then release the lock."""
+        """End the drains, send the notices that are due, then release the lock."""
         try:
             self.drainer.close()
         finally:
-            self._lock.release()
+            try:
+                if self._notices is not None:
+                    self._notices.close(LAST_NOTICES)
+            finally:
+                self._lock.release()
 
     def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         """Run one pass now; raises LockLost if the lock is no longer ours."""
@@ -87,12 +99,42 @@ class Acting:
             history=self._history,
             itself=replace(self._wiring.itself, leads_since=self._leads_since),
         )
+        self._start_notices()
         done = run_pass(outside, self.settings, self._clock.now())
         deleted = self._open_cases.after(done[0])
         if deleted and self._history is not None:
             self._history.keep(deleted)
         self._escalations.report(self.drainer.progress().values(), outside.notifier)
-        return done
+        return self._with_notices(*done)
+
+    def _start_notices(self) -> None:
+        """Begin to read what was sent before, so that it is there when the pass ends."""
+        if self._notices is None and self.settings.notify:
+            # Most clusters tell nobody, and need none of this.
+            from reconciler.notifiers.queue import Around, NoticeQueue
+            from reconciler.notifiers.transports.http import Http
+            from reconciler.notifiers.transports.registry import transport_of
+
+            own_pod = OwnPodEvents(self._connection, self._wiring.itself)
+            http = Http()
+            self._notices = NoticeQueue(
+                Around(
+                    store=NoticeMemory(self._connection, self._namespace, self._lock.check),
+                    clock=self._clock,
+                    guard=self._lock.check,
+                    make=lambda entry: transport_of(entry, http),
+                    warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
+                )
+            )
+        if self._notices is not None:
+            self._notices.start(self.settings.notify, self.settings.time_zone)
+
+    def _with_notices(self, plan: Plan, outcomes: tuple[Outcome, ...]) -> tuple[Plan, tuple[Outcome, ...]]:
+        """Put the messages about a pass into the queue, and say in its notes what can't be sent."""
+        if self._notices is None:
+            return plan, outcomes
+        notes = self._notices.after(plan, outcomes, plan.now)
+        return replace(plan, notes=(*plan.notes, *notes)), outcomes
 
     def _make_drainer(self) -> Drainer:
         from reconciler.clients.kubernetes.eviction import Evictions

@@ -176,6 +176,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         time_zone=settings.time_zone.key,
         unseen=snapshot.problems.unseen,
         uids=frozenset(node.uid for node in snapshot.nodes),
+        labels={plan.node: nodes[plan.node].labels for plan in plans if plan.node in nodes},
     )
 
 

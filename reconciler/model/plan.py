@@ -341,7 +341,8 @@ class Plan:
     `publications` show the whole plan to other tools. `managed` is the number of managed nodes. `settings`
     says which settings the plan follows, None if they are not from a file. `time_zone` is the IANA name of
     the zone in which people read moments. `unseen` is what could not be read because a permission is missing.
-    `uids` are those of all nodes that exist.
+    `uids` are those of all nodes that exist. `labels` are those of the nodes in the plan, as far as the
+    settings use them.
     """
 
     now: datetime
@@ -357,3 +358,4 @@ class Plan:
     time_zone: str = "UTC"
     unseen: tuple[Unseen, ...] = ()
     uids: frozenset[str] = frozenset()
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -7,13 +7,15 @@ from datetime import datetime, timedelta
 from typing import TypedDict
 
 from reconciler.calendar.formatting import format_local, in_zone
-from reconciler.calendar.values import Limit, format_duration, parse_moment, to_utc
+from reconciler.calendar.values import Limit, format_days, format_duration, parse_moment, to_utc
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
+from reconciler.model.notices import Topic
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.policies import ApprovalMissing, EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.sections.notify import Notify
 
 _MODES = {
     Mode.OBSERVE: "Observe: report only, write nothing",
@@ -68,6 +70,10 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     yield ""
     yield "Budget"
     yield from _budget(settings)
+    if settings.notify:
+        yield ""
+        yield "Notices"
+        yield from map(_notices, settings.notify)
 
 
 def _workflows(settings: Settings) -> Iterator[str]:
@@ -183,6 +189,17 @@ def _budget(settings: Settings) -> Iterator[str]:
     if budget.ignore.quarantined:
         held.append("quarantined")
     yield f"  Nodes {' or '.join(held)} hold no place."
+
+
+def _notices(entry: Notify) -> str:
+    """Return who gets which notices. What a transport needs may be a secret, so it is not shown."""
+    topics = [one for one in Topic if one in entry.topics]
+    what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
+    kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
+    nodes = _for_nodes(entry.node_selector)
+    when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
+    again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
+    return f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{when}{again}."
 
 
 def _limit(limit: Limit) -> str:

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from reconciler.calendar.values import Limit, format_duration
+from reconciler.calendar.values import Limit, format_days, format_duration
+from reconciler.model.secret import Secret
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.schema import Settings
 
@@ -24,6 +25,10 @@ class _Generator(GenerateJsonSchema):
             return str(dft) if dft.percent else dft.amount
         if isinstance(dft, LabelSelector):
             return {}  # every default selector selects everything
+        if isinstance(dft, Secret):
+            return dft.text
+        if isinstance(dft, frozenset):
+            return format_days(dft)
         if isinstance(dft, tuple):
             return [self.encode_default(item) for item in dft]
         if hasattr(dft, "model_fields_set"):

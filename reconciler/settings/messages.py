@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from reconciler.calendar.values import literal, near
+from reconciler.model.secret import Secret
 from reconciler.settings.mistakes import Mistake, Mistakes, Path
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def mistakes_of(details: ErrorDetails, known: Known) -> Iterator[Mistake]:
 
 def _words(details: ErrorDetails, path: Path, known_at: Known) -> str:
     given = details["input"]
+    if path[:1] == ("notify",) and isinstance(given, str) and details["type"].endswith("_type"):
+        given = Secret(given)  # What was meant as a secret may stand in a wrong place.
     match details["type"]:
         case "extra_forbidden":
             known = sorted(known_at(path[:-1]))

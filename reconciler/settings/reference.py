@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from reconciler.calendar.values import Limit, TimeOfDay, format_duration
 from reconciler.model.event import Kind
 from reconciler.model.record import State
+from reconciler.model.secret import Secret
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy
 from reconciler.settings.schema import Settings
@@ -43,6 +44,7 @@ _TYPES: dict[object, str] = {
     frozenset[int]: "days",
     Chain: "names joined by `&&`",
     dict[str, Any]: "mapping",
+    Secret: "text, which may name secrets: `${NAME}`, `${file:/path}`",
 }
 
 _COLUMNS = ("drain", "minDuration", "leadTime", "outsideWindow", "emptyDir", "unmanagedPods")

@@ -25,6 +25,8 @@ from reconciler.settings.sections.budget import Budget
 from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
+from reconciler.settings.sections.notify import MOST as MOST_RECEIVERS
+from reconciler.settings.sections.notify import Notify, named_twice
 from reconciler.settings.sections.others import Adoptable, Coexist, Sign
 from reconciler.settings.sections.replace import Replacing
 from reconciler.settings.sections.section import Section
@@ -144,6 +146,12 @@ class Settings(Section):
         default=timedelta(days=7),
         description="How long a NodeMaintenance object is kept after the maintenance ends.",
     )
+    notify: tuple[Notify, ...] = Field(
+        default=(),
+        max_length=MOST_RECEIVERS,
+        description="Who gets notices about maintenance, how, and when. Each entry has a `name` and one "
+        "transport, such as `slack`. See docs/notices.md. Default: nobody.",
+    )
     coexist: Coexist = Field(
         default=Coexist(), description="How the reconciler works together with other tools that drain nodes."
     )
@@ -185,6 +193,12 @@ class Settings(Section):
         ]
         if found:
             raise Mistakes(tuple(found))
+        return self
+
+    @model_validator(mode="after")
+    def _receivers_named_once(self) -> Settings:
+        if found := named_twice(self.notify):
+            raise Mistakes(tuple(Mistake(("notify", *one.path), one.message) for one in found))
         return self
 
     @model_validator(mode="after")
@@ -295,6 +309,7 @@ class Settings(Section):
         """Return the keys of all labels that node selectors use. A reader of nodes may drop the others."""
         selectors = [self.node_selector, *(override.node_selector for override in self.overrides)]
         selectors += [times.node_selector for times in (*self.windows, *self.not_allowed)]
+        selectors += [entry.node_selector for entry in self.notify]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
     def user_initiated(self, labels: Mapping[str, str]) -> UserInitiated:

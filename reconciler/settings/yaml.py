@@ -21,6 +21,7 @@ from yaml.events import (
     SequenceEndEvent,
 )
 
+from reconciler.model.secret import REFERENCE
 from reconciler.settings.mistakes import Mistake, Path
 
 _DEEPEST = 40
@@ -32,6 +33,11 @@ _INT = re.compile(r"[-+]?[0-9]{1,400}|0o[0-7]{1,400}|0x[0-9a-fA-F]{1,400}")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
+
+# YAML ends a text without quotes at a brace if it is in `{…}`, so `{webhook: ${URL}}` would be a mistake.
+# These two private characters stand for the braces of a reference, so that every place stays where it is.
+_HIDDEN = str.maketrans("{}", "\uf8d0\uf8d1")
+_SHOWN = str.maketrans("\uf8d0\uf8d1", "{}")
 
 Place = tuple[int, int]
 
@@ -79,7 +85,8 @@ class _Reader:
     def __init__(self, document: Document, text: str) -> None:
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
         self._document = document
-        self._events: Iterator[Event] = yaml.parse(text, Loader=loader)
+        hidden = REFERENCE.sub(lambda found: found[0].translate(_HIDDEN), text)
+        self._events: Iterator[Event] = yaml.parse(hidden, Loader=loader)
 
     def read(self) -> None:
         started = 0
@@ -119,7 +126,7 @@ class _Reader:
             if not isinstance(key, ScalarEvent):
                 raise _Broken(_place(key), "a key must be plain text")
             # Keys are always text: `1:` is the name of a label, not a number.
-            name = str(key.value)
+            name = str(key.value).translate(_SHOWN)
             here = (*path, name)
             if name in mapping:
                 message = f"is a duplicate; the first one is on line {self._document.places[here][0]}"
@@ -131,7 +138,7 @@ class _Reader:
         return mapping
 
     def _scalar(self, event: ScalarEvent, path: Path) -> object:
-        text = str(event.value)
+        text = str(event.value).translate(_SHOWN)
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
             self._document.mistakes.append(
                 (_place(event), Mistake(path, f"tags like {event.tag} are not supported"))

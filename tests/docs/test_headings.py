@@ -14,9 +14,11 @@ from jobs.cli import COMMANDS, commands
 from reconciler.checks import CHECKS
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.holds import HoldCode
+from reconciler.model.notices import Topic
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import State
+from reconciler.notifiers.transports.registry import TRANSPORTS
 from reconciler.report.ahead.document import ahead_document
 from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
@@ -62,6 +64,16 @@ def test_every_check_has_its_heading(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TRIGGERS))
 def test_every_trigger_has_its_heading(name: str) -> None:
     assert name in headings("operating.md")
+
+
+@pytest.mark.parametrize("name", TRANSPORTS)
+def test_every_transport_of_notices_has_its_heading(name: str) -> None:
+    assert name in headings("notices.md")
+
+
+@pytest.mark.parametrize("name", Topic)
+def test_every_topic_of_notices_is_documented(name: Topic) -> None:
+    assert f"| `{name}` |" in written("notices.md")
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

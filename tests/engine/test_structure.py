@@ -25,6 +25,7 @@ STAGES = (
     "report",
     "publishing",
     "machines",
+    "notices",
     "notifiers",
     "eviction",
     "sources",

@@ -67,7 +67,7 @@ def test_the_table_of_kinds_has_the_defaults() -> None:
         assert f"| {policy.outside_window} | {policy.empty_dir} | {policy.unmanaged_pods} |" in row
 
 
-@pytest.mark.parametrize("page", ["settings.md", "windows.md", "workflows.md", "approvals.md"])
+@pytest.mark.parametrize("page", ["settings.md", "windows.md", "workflows.md", "approvals.md", "notices.md"])
 def test_the_examples_are_right(page: str) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 

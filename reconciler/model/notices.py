@@ -1,0 +1,89 @@
+"""What notices say about a node: the topics, and one message."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Topic(StrEnum):
+    """What a message is about. Settings and receivers name the values, so they never change."""
+
+    RECEIVED = "Received"
+    """The platform announced an event."""
+
+    PLANNED = "Planned"
+    """The start of the drain is planned."""
+
+    HELD = "Held"
+    """Something other than the time holds the start."""
+
+    WILL_BE_MISSED = "WillBeMissed"
+    """The node will not be drained in time."""
+
+    STARTED = "Started"
+    """The node is cordoned, and its drain starts."""
+
+    BLOCKED = "Blocked"
+    """Pods do not leave the node."""
+
+    DRAINED = "Drained"
+    """All pods that the drain evicts are gone."""
+
+    DEADLINE_PASSED = "DeadlinePassed"
+    """The latest start has passed, and no drain has begun."""
+
+    MISSED = "Missed"
+    """The platform started while pods were on the node."""
+
+    FAILED = "Failed"
+    """An action failed."""
+
+    DONE = "Done"
+    """The case has ended."""
+
+    @property
+    def bad(self) -> bool:
+        """Whether a person probably has to do something."""
+        return self in _BAD
+
+
+_BAD = frozenset(
+    {
+        Topic.HELD,
+        Topic.WILL_BE_MISSED,
+        Topic.BLOCKED,
+        Topic.DEADLINE_PASSED,
+        Topic.MISSED,
+        Topic.FAILED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message about one node.
+
+    `case` identifies the case, `key` the message in it: two messages with the same both are the same one.
+    `kind` is the most disruptive event of the case, or its condition. `at` is when a pass saw it (UTC).
+    `text` has its moments in RFC 3339 and UTC. `repeats` is whether it was sent before and still holds.
+    """
+
+    topic: Topic
+    node: str
+    case: str
+    key: str
+    at: datetime
+    text: str
+    kind: str = ""
+    pool: str = ""
+    zone: str = ""
+    repeats: bool = False
+
+    @property
+    def id(self) -> str:
+        """Return an id that is the same for the same message in every process."""
+        identity = "\0".join((self.case, self.key))
+        return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]

@@ -1,0 +1,204 @@
+"""What is sent now: the messages of one entry of `notify` that are due, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+
+from reconciler.calendar.formatting import in_zone
+from reconciler.calendar.notice_times import Weekly
+from reconciler.model import limits
+from reconciler.model.moments import shifted
+from reconciler.model.notices import Message, Topic
+from reconciler.notices.memory import OLDEST, Memory
+from reconciler.report import safe
+from reconciler.settings.sections.notify import Notify
+
+MOST = 50
+"""Messages in one delivery. The others follow in the next one."""
+
+_TITLE = 200
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Messages that are sent together to one entry.
+
+    `title` and `lines` are for people: without control characters, and with moments in the entry's zone.
+    `thread` is the chat thread to continue, empty for a new message. `cluster` is the name of the cluster.
+    """
+
+    to: str
+    messages: tuple[Message, ...]
+    title: str
+    lines: tuple[str, ...]
+    cluster: str = ""
+    thread: str = ""
+
+    @property
+    def text(self) -> str:
+        """The title and the lines."""
+        return "\n".join((self.title, *self.lines))
+
+    @property
+    def bad(self) -> bool:
+        """Whether a person probably has to do something."""
+        return any(one.topic.bad for one in self.messages)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of the messages."""
+        return frozenset(one.id for one in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What one entry gets: a delivery, or the moment at which one may be due (UTC); None for never."""
+
+    delivery: Delivery | None = None
+    at: datetime | None = None
+
+
+def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush: bool = False) -> Due:
+    """Return what is due for an entry `now` (aware); `zone` is that of the settings.
+
+    With `flush`, messages are not put together with later ones: the process is about to end.
+    """
+    waiting = [one.message for one in memory.pending if entry.name in one.to]
+    if not waiting:
+        return Due()
+    ripe = [(ripe_at(entry, message, now, zone), message) for message in waiting]
+    first = min(moment for moment, _ in ripe)
+    sends = first if flush or entry.at is not None else shifted(first, entry.group)
+    if sends > now:
+        return Due(at=sends)
+    chosen = [message for moment, message in ripe if moment <= now]
+    if not chosen:
+        return Due(at=first)
+    receiver = memory.receiver(entry.name)
+    slack = entry.slack
+    thread = receiver.thread if slack is not None and slack.thread else ""
+    if slack is not None and receiver.thread_since is not None:
+        thread = thread if now < shifted(receiver.thread_since, slack.thread) else ""
+    made = delivery_of(entry, tuple(chosen[:MOST]), zone, dropped=receiver.dropped)
+    return Due(delivery=replace(made, thread=thread))
+
+
+def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> datetime:
+    """Return when a message may be sent at the earliest (UTC)."""
+    if message.at > now:
+        return now  # A clock was ahead.
+    if entry.at is not None:
+        weekly = Weekly(entry.at.time, entry.at.days, entry.at.time_zone or zone)
+        return weekly.first_from(message.at)
+    return shifted(message.at, entry.after + _patience(entry, message))
+
+
+def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
+    """Return the memory without messages that could not be sent for a day; each counts as dropped."""
+    after = memory
+    for entry in entries:
+        if entry.at is not None:
+            continue
+        limit = OLDEST + entry.after + max(entry.held_for, entry.blocked_for) + entry.group
+        old = frozenset(
+            one.message.id
+            for one in memory.pending
+            if entry.name in one.to and shifted(one.message.at, limit) < now
+        )
+        if old:
+            receiver = after.receiver(entry.name)
+            after = after.without(entry.name, old)
+            after = after.with_receiver(entry.name, replace(receiver, dropped=receiver.dropped + len(old)))
+    return after
+
+
+def sent(memory: Memory, delivery: Delivery, now: datetime, thread: str = "") -> Memory:
+    """Return the memory after a delivery; `thread` is the thread that it began or continued."""
+    receiver = memory.receiver(delivery.to)
+    began = now.replace(microsecond=0) if thread and thread != delivery.thread else receiver.thread_since
+    cleared = replace(
+        receiver,
+        problem="",
+        problem_since=None,
+        dropped=0,
+        thread=thread,
+        thread_since=began if thread else None,
+    )
+    return memory.without(delivery.to, delivery.ids).with_receiver(delivery.to, cleared)
+
+
+def failed(memory: Memory, name: str, why: str, now: datetime) -> Memory:
+    """Return the memory after a delivery that failed; `problem_since` stays with the first failure."""
+    receiver = memory.receiver(name)
+    since = receiver.problem_since or now.replace(microsecond=0)
+    return memory.with_receiver(name, replace(receiver, problem=limits.text(why, 300), problem_since=since))
+
+
+def delivery_of(entry: Notify, messages: tuple[Message, ...], zone: tzinfo, *, dropped: int = 0) -> Delivery:
+    """Return the delivery of these messages."""
+    zone = entry.at.time_zone or zone if entry.at is not None else zone
+    lines = [] if len(messages) == 1 else [_line(one, zone) for one in messages]
+    if len(messages) == 1:
+        lines = [safe.line(in_zone(messages[0].text, zone))]
+    if dropped:
+        lines.append(f"{dropped} earlier messages were left out, because they could not be sent.")
+    title = safe.line(_title(messages))
+    title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
+    return Delivery(entry.name, messages, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster))
+
+
+def _patience(entry: Notify, message: Message) -> timedelta:
+    if message.repeats:
+        return timedelta()
+    match message.topic:
+        case Topic.HELD:
+            return entry.held_for
+        case Topic.BLOCKED:
+            return entry.blocked_for
+        case _:
+            return timedelta()
+
+
+_WORDS = {
+    Topic.RECEIVED: "maintenance announced",
+    Topic.PLANNED: "drain planned",
+    Topic.HELD: "held",
+    Topic.WILL_BE_MISSED: "will be missed",
+    Topic.STARTED: "maintenance started",
+    Topic.BLOCKED: "drain blocked",
+    Topic.DRAINED: "drained",
+    Topic.DEADLINE_PASSED: "latest start passed",
+    Topic.MISSED: "missed",
+    Topic.FAILED: "failed",
+    Topic.DONE: "done",
+}
+
+
+def _title(messages: Sequence[Message]) -> str:
+    nodes = list(dict.fromkeys(one.node for one in messages))
+    topics = list(dict.fromkeys(one.topic for one in messages))
+    if len(nodes) == 1:
+        return f"node {nodes[0]}: {', '.join(_WORDS[each] for each in topics)}"
+    counts = ", ".join(f"{_nodes_with(each, messages)} {_WORDS[each]}" for each in topics)
+    return f"{len(nodes)} nodes: {counts}"
+
+
+def _nodes_with(topic: Topic, messages: Sequence[Message]) -> int:
+    return len({one.node for one in messages if one.topic is topic})
+
+
+def _line(message: Message, zone: tzinfo) -> str:
+    where = ", ".join(_places(message))
+    still = "still " if message.repeats else ""
+    head = f"{message.node} ({where})" if where else message.node
+    return safe.line(f"{head}: {still}{_WORDS[message.topic]}: {in_zone(message.text, zone)}")
+
+
+def _places(message: Message) -> Iterator[str]:
+    if message.pool:
+        yield message.pool
+    if message.zone:
+        yield message.zone

@@ -1,0 +1,306 @@
+"""The queue of messages to people: threads of its own send them, so no pass waits for a receiver.
+
+The memory of what was said is written before anything is sent, and again after it. A process that is killed
+in between sends a message again rather than never.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
+from typing import Protocol
+
+from reconciler.errors import ClusterError, LockLost
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Notice, NoticeType, Plan
+from reconciler.model.ports import Clock
+from reconciler.model.problems import internal
+from reconciler.notices import deliveries, memory
+from reconciler.notices.deliveries import Delivery
+from reconciler.notices.deriving import Pass, after_pass
+from reconciler.notices.memory import Memory
+from reconciler.notifiers.transports.transport import NotSent, Transport
+from reconciler.settings.sections.notify import Notify
+
+log = logging.getLogger(__name__)
+
+NOT_SENT = "NoticesNotSent"
+"""The reason of the Warning Event on our Pod."""
+
+LOAD_PATIENCE = 2.0
+"""Seconds that a pass waits at most for the memory, which is read while the pass runs."""
+
+_SAVE_AGAIN = timedelta(seconds=30)
+_FIRST_PAUSE = timedelta(seconds=5)
+_LONGEST_PAUSE = timedelta(minutes=15)
+_REFUSED_PAUSE = timedelta(minutes=5)
+_LOOK_AGAIN = timedelta(minutes=1)
+
+
+class Store(Protocol):
+    """Keeps the memory as a text."""
+
+    def load(self) -> str:
+        """Return the text, empty if there is none yet; raises ClusterError."""
+
+    def save(self, text: str) -> None:
+        """Write the text; raises LockLost and ClusterError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the queue needs of its process.
+
+    `guard` raises LockLost if the lock is not ours: another process sends then. `make` returns the transport
+    of an entry. `warn` writes a Warning Event.
+    """
+
+    store: Store
+    clock: Clock
+    guard: Callable[[], None]
+    make: Callable[[Notify], Transport]
+    warn: Callable[[Notice], object]
+
+
+@dataclass(slots=True)
+class _Circuit:
+    """The failures of one entry in a row, and until when nothing is tried."""
+
+    failures: int = 0
+    until: datetime | None = None
+
+
+class NoticeQueue:
+    """Sends the messages of each pass; safe for threads."""
+
+    def __init__(self, around: Around) -> None:
+        """Use these; nothing runs until `start`."""
+        self._around, self._clock = around, around.clock
+        self._changed = threading.Condition()
+        self._memory: Memory | None = None
+        self._saved: Memory | None = None
+        self._save_after: datetime | None = None
+        self._entries: tuple[Notify, ...] = ()
+        self._zone: tzinfo = UTC
+        self._transports: dict[str, Transport] = {}
+        self._busy: set[str] = set()
+        self._circuits: dict[str, _Circuit] = {}
+        self._trouble = ""
+        self._closing = self._lock_lost = False
+        self._thread: threading.Thread | None = None
+
+    def start(self, entries: tuple[Notify, ...], zone: tzinfo) -> None:
+        """Begin to read the memory, and to send; `zone` is the one in which people read moments."""
+        with self._changed:
+            if self._entries is not entries:
+                self._entries, self._transports = entries, {}
+            self._zone = zone
+            if self._thread is None and entries:
+                self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
+                self._thread.start()
+
+    def after(self, plan: Plan, outcomes: Sequence[Outcome], now: datetime) -> tuple[str, ...]:
+        """Add the messages of a pass, and return the notes about those that can't be sent. Never raises."""
+        try:
+            with self._changed:
+                if not self._wait_for_memory():
+                    return ("notices: what was sent before can't be read now, so nothing new is sent",)
+                if self._memory is None or not self._entries:
+                    return ()
+                entries = self._entries
+                added = after_pass(self._memory, Pass.of(plan, outcomes), entries, now)
+                self._memory = deliveries.too_old(added, entries, now)
+                self._changed.notify_all()
+                return self._notes(self._memory)
+        except Exception as error:  # noqa: BLE001 - no pass fails because of its notices
+            return (f"internal error: no notices about this pass: {internal('notices', error)}",)
+
+    def close(self, patience: float) -> None:
+        """Send what is due, for at most so many seconds; what is left is sent by the next process."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(patience)
+
+    def _wait_for_memory(self) -> bool:
+        if self._memory is None and self._thread is not None and not self._closing:
+            ends = shifted(self._clock.now(), timedelta(seconds=LOAD_PATIENCE))
+            while self._memory is None and (left := (ends - self._clock.now()).total_seconds()) > 0:
+                self._clock.wait(self._changed, left)
+        return self._memory is not None or self._thread is None
+
+    def _notes(self, known: Memory) -> tuple[str, ...]:
+        notes = []
+        for entry in self._entries:
+            receiver = known.receiver(entry.name)
+            if receiver.problem and receiver.problem_since is not None:
+                count = sum(entry.name in one.to for one in known.pending)
+                since = to_text(receiver.problem_since)
+                waiting = f"{count} {'message waits' if count == 1 else 'messages wait'}"
+                notes.append(f"notices to {entry.name} fail since {since}: {receiver.problem}; {waiting}")
+        if self._trouble:
+            notes.append(f"notices: what was sent can't be remembered: {self._trouble}")
+        return tuple(notes)
+
+    # The thread of the queue.
+
+    def _run(self) -> None:
+        try:
+            self._load()
+            while self._step():
+                pass
+        except LockLost:
+            log.info("the lock is lost, so no notices are sent")
+        except Exception as error:  # noqa: BLE001 - the queue ends, and the next process has its memory
+            internal("the queue of notices has ended", error)
+        finally:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _load(self) -> None:
+        while True:
+            try:
+                text = self._around.store.load()
+                break
+            except ClusterError as error:
+                log.warning("the memory of notices can't be read: error=%s", error)
+                with self._changed:
+                    if self._closing:
+                        raise LockLost("the process ends") from error
+                    self._clock.wait(self._changed, _SAVE_AGAIN.total_seconds())
+        try:
+            found = memory.from_text(text)
+        except ValueError as error:
+            log.warning("the memory of notices is begun again, and messages may come twice: error=%s", error)
+            found = Memory()
+        with self._changed:
+            self._memory = self._saved = found
+            self._changed.notify_all()
+
+    def _step(self) -> bool:
+        """Save, send or wait once; return whether to go on."""
+        with self._changed:
+            now = self._clock.now()
+            known = self._memory
+            if known is None or self._lock_lost:
+                return False
+            to_save = known if self._must_save(known, now) else None
+            due, at = ([], None) if to_save is not None else self._due(known, now)
+            if to_save is None and not due:
+                # At the end nothing is waited for, apart from what is being sent.
+                if self._closing and not self._busy:
+                    return False
+                seconds = max(0.0, ((at or shifted(now, _LOOK_AGAIN)) - now).total_seconds())
+                self._clock.wait(self._changed, min(seconds, _LOOK_AGAIN.total_seconds()))
+                return True
+            self._busy |= {delivery.to for delivery in due}
+        if to_save is not None:
+            self._save(to_save, now)
+        for delivery in due:
+            name = f"notices-{delivery.to}"
+            threading.Thread(target=partial(self._send, delivery), name=name, daemon=True).start()
+        return True
+
+    def _must_save(self, known: Memory, now: datetime) -> bool:
+        return known is not self._saved and (self._save_after is None or self._save_after <= now)
+
+    def _save(self, known: Memory, now: datetime) -> None:
+        try:
+            self._around.store.save(memory.to_text(known))
+        except ClusterError as error:
+            with self._changed:
+                if not self._trouble:
+                    log.warning("the memory of notices can't be written: error=%s", error)
+                self._trouble, self._save_after = str(error), shifted(now, _SAVE_AGAIN)
+            return
+        with self._changed:
+            self._saved, self._trouble, self._save_after = known, "", None
+
+    def _due(self, known: Memory, now: datetime) -> tuple[list[Delivery], datetime | None]:
+        """Return what is due, and when to look again at the latest (None: when something changes)."""
+        due: list[Delivery] = []
+        moments: list[datetime] = [self._save_after] if self._save_after is not None else []
+        for entry in self._entries:
+            if entry.name in self._busy:
+                continue
+            circuit = self._circuits.get(entry.name)
+            if circuit is not None and circuit.until is not None and circuit.until > now:
+                moments.append(circuit.until)
+                continue
+            found = deliveries.due_for(entry, known, now, self._zone, flush=self._closing)
+            due += [found.delivery] if found.delivery is not None else []
+            moments += [found.at] if found.at is not None else []
+        return due, min(moments, default=None)
+
+    # The threads of the deliveries.
+
+    def _send(self, delivery: Delivery) -> None:
+        failure: NotSent | None = None
+        thread: str | None = None
+        try:
+            self._around.guard()
+            thread = self._transport(delivery.to).send(delivery)
+        except NotSent as error:
+            failure = error
+        except LockLost:
+            # Another process leads, and has the messages.
+            with self._changed:
+                self._lock_lost = True
+        except Exception as error:  # noqa: BLE001 - a transport harms its own entry only
+            # Its text may have a secret in it.
+            log.error("internal error: notices to %s: %s", delivery.to, type(error).__name__)
+            failure = NotSent(f"an error in this program: {type(error).__name__}")
+        finally:
+            with self._changed:
+                if thread is not None:
+                    self._succeeded(delivery, thread)
+                elif failure is not None:
+                    self._failed(delivery.to, failure)
+                self._busy.discard(delivery.to)
+                self._changed.notify_all()
+
+    def _transport(self, name: str) -> Transport:
+        with self._changed:
+            found = self._transports.get(name)
+            if found is None:
+                entry = next((one for one in self._entries if one.name == name), None)
+                if entry is None:
+                    raise NotSent("the settings do not have it any more", refused=True)
+                found = self._transports[name] = self._around.make(entry)
+        return found
+
+    def _succeeded(self, delivery: Delivery, thread: str) -> None:
+        if self._memory is None:
+            return
+        if self._memory.receiver(delivery.to).problem:
+            log.info("notices are sent again: to=%s", delivery.to)
+        self._memory = deliveries.sent(self._memory, delivery, self._clock.now(), thread)
+        self._circuits.pop(delivery.to, None)
+
+    def _failed(self, name: str, failure: NotSent) -> None:
+        now = self._clock.now()
+        circuit = self._circuits.setdefault(name, _Circuit())
+        pause = min(_FIRST_PAUSE * 2 ** min(circuit.failures, 10), _LONGEST_PAUSE)
+        pause = max(pause, _REFUSED_PAUSE) if failure.refused else pause
+        pause = max(pause, timedelta(seconds=failure.retry_after or 0.0))
+        circuit.failures += 1
+        circuit.until = shifted(now, pause)
+        if self._memory is None:
+            return
+        is_new = not self._memory.receiver(name).problem
+        self._memory = deliveries.failed(self._memory, name, str(failure), now)
+        if is_new:
+            log.warning("notices can't be sent: to=%s error=%s", name, failure)
+            message = f"notices to {name} can't be sent: {failure}"
+            threading.Thread(target=partial(self._warn, message), name="notices-warning", daemon=True).start()
+
+    def _warn(self, message: str) -> None:
+        with suppress(Exception):
+            self._around.warn(Notice(NOT_SENT, message, NoticeType.WARNING))

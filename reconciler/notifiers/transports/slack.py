@@ -1,0 +1,64 @@
+"""Slack: an incoming webhook, or chat.postMessage with a bot's token, which can continue a thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.notices.deliveries import Delivery
+from reconciler.notifiers.transports.http import Http, Post
+from reconciler.notifiers.transports.transport import NotSent, masked, resolved
+from reconciler.settings.sections.notify import Slack
+
+_LONGEST = 3900
+"""Characters of a message. Slack cuts longer ones in two at 4,000."""
+
+_GONE = frozenset({"thread_not_found", "message_not_found"})
+_PASSING = frozenset({"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable"})
+
+
+class SlackTransport:
+    """Sends text to Slack."""
+
+    def __init__(self, settings: Slack, http: Http) -> None:
+        """Send as these settings say."""
+        self._settings, self._http = settings, http
+
+    def send(self, delivery: Delivery) -> str:
+        """See the port."""
+        text = escaped(delivery.text)[:_LONGEST]
+        if self._settings.webhook is not None:
+            url = resolved(self._settings.webhook)
+            reply = self._http.send(Post(url, {"text": text}))
+            if reply.body.strip() != b"ok":
+                raise NotSent("Slack did not answer ok", refused=True)
+            return ""
+        return self._post(text, delivery.thread)
+
+    def _post(self, text: str, thread: str) -> str:
+        settings = self._settings
+        if settings.token is None:
+            raise NotSent("neither a webhook nor a token is set", refused=True)
+        token = resolved(settings.token)
+        body: dict[str, Any] = {"channel": settings.channel, "text": text, "unfurl_links": False}
+        if thread and settings.thread:
+            body["thread_ts"] = thread
+        post = Post(
+            f"{resolved(settings.url)}/api/chat.postMessage",
+            body,
+            {"Authorization": f"Bearer {token}"},
+            "application/json; charset=utf-8",
+        )
+        answer = self._http.send(post).document()
+        if isinstance(answer, dict) and answer.get("ok") is True:
+            began = answer.get("ts")
+            return (thread or (began if isinstance(began, str) else "")) if settings.thread else ""
+        why = str(answer.get("error", "no reason"))[:100] if isinstance(answer, dict) else "no reason"
+        if thread and why in _GONE:
+            # Somebody deleted the thread.
+            return self._post(text, "")
+        raise NotSent(f"Slack refused: {masked(why, token)}", refused=why not in _PASSING)
+
+
+def escaped(text: str) -> str:
+    """Return the text without Slack's markup: no links, no mentions."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,48 @@
+"""Microsoft Teams: an adaptive card to a workflow that posts it to a chat or a channel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.notices.deliveries import Delivery
+from reconciler.notifiers.transports.http import Http, Post
+from reconciler.notifiers.transports.transport import resolved
+from reconciler.report import safe
+from reconciler.settings.sections.notify import Teams
+
+_LARGEST = 20_000
+"""Characters of all lines. Teams refuses a message above 28 KB."""
+
+
+class TeamsTransport:
+    """Sends cards to Teams."""
+
+    def __init__(self, settings: Teams, http: Http) -> None:
+        """Send as these settings say."""
+        self._settings, self._http = settings, http
+
+    def send(self, delivery: Delivery) -> str:
+        """See the port."""
+        self._http.send(Post(resolved(self._settings.webhook), card(delivery)))
+        return ""
+
+
+def card(delivery: Delivery) -> dict[str, Any]:
+    """Return the message with one adaptive card. A text block reads Markdown, so that is escaped."""
+    title = {"type": "TextBlock", "text": safe.markdown(delivery.title), "weight": "Bolder", "wrap": True}
+    blocks, left = [title], _LARGEST
+    for line in delivery.lines:
+        text = safe.markdown(line)
+        left -= len(text)
+        if left < 0:
+            blocks.append({"type": "TextBlock", "text": "…", "wrap": True})
+            break
+        blocks.append({"type": "TextBlock", "text": text, "wrap": True, "spacing": "Small"})
+    content = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": blocks,
+    }
+    kind = "application/vnd.microsoft.card.adaptive"
+    return {"type": "message", "attachments": [{"contentType": kind, "contentUrl": None, "content": content}]}

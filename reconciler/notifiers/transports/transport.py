@@ -1,0 +1,74 @@
+"""What every transport has in common: it sends a delivery, or says why not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from reconciler.model.secret import MASKED, Secret
+from reconciler.notices.deliveries import Delivery
+
+LARGEST_SECRET = 64 << 10
+"""Bytes of a file with a secret."""
+
+_SHORTEST_MASKED = 4
+"""Shorter values are not searched for in texts: they would be found everywhere."""
+
+
+class NotSent(Exception):
+    """A delivery was not sent.
+
+    `refused` means that the same request would be refused again. `retry_after` is in seconds. The message has
+    no secret in it.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False, retry_after: float | None = None) -> None:
+        """Create it with the reason."""
+        super().__init__(message)
+        self.refused = refused
+        self.retry_after = retry_after
+
+
+class Transport(Protocol):
+    """Sends to one entry of `notify`."""
+
+    def send(self, delivery: Delivery) -> str:
+        """Send it, and return the thread of a chat that it began or continued, else an empty text.
+
+        Takes a bounded time. Raises NotSent.
+        """
+
+
+def resolved(secret: Secret) -> str:
+    """Return the text of a secret; NotSent if a name or a file is missing."""
+    return secret.resolved(_variable, _file)
+
+
+def masked(text: str, *secrets: str) -> str:
+    """Return the text without these secrets."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_MASKED:
+            text = text.replace(secret, MASKED)
+    return text
+
+
+def _variable(name: str) -> str:
+    found = os.environ.get(name)
+    if not found:
+        raise NotSent(f"the environment has no {name}", refused=True)
+    return found
+
+
+def _file(path: str) -> str:
+    # Read for each delivery: Kubernetes renews the files of a Secret.
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_SECRET + 1)
+    except OSError as error:
+        raise NotSent(
+            f"{path} can't be read: {error.strerror or type(error).__name__}", refused=True
+        ) from error
+    if len(data) > LARGEST_SECRET:
+        raise NotSent(f"{path} is larger than {LARGEST_SECRET} bytes", refused=True)
+    return data.decode("utf-8", "replace").strip()

@@ -1,0 +1,328 @@
+"""`notify`: who gets which notices, how, and when."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+
+from reconciler.calendar.notice_times import EVERY_DAY
+from reconciler.calendar.values import TimeOfDay, literal, parse_time
+from reconciler.model.event import Kind
+from reconciler.model.notices import Topic
+from reconciler.model.secret import REFERENCE, Secret
+from reconciler.model.selector import EVERYTHING
+from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.sections.fields import Days, Duration, Selector, Text, Zone
+from reconciler.settings.sections.section import Section
+
+MOST = 20
+"""Entries of `notify`."""
+
+_LONGEST_SECRET = 4096
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_URL = re.compile(
+    r"https?://(?:[^\s/?#@]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]\S*)?"
+)
+_METADATA = "169.254."
+
+
+def _secret(value: object) -> Secret:
+    # No message repeats the value.
+    if isinstance(value, Secret):
+        return value
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("is not text; write it in quotes, or name it like ${NAME} or ${file:/path}")
+    if len(value) > _LONGEST_SECRET:
+        raise ValueError(f"is longer than {_LONGEST_SECRET} characters")
+    if "${" in REFERENCE.sub("", value):
+        raise ValueError("has a reference that can't be read; write it like ${NAME} or ${file:/path}")
+    return Secret(value)
+
+
+def _url(value: object) -> Secret:
+    secret = _secret(value)
+    if secret.is_written_out:
+        check_url(secret.text)
+    return secret
+
+
+def check_url(text: str) -> None:
+    """Raise ValueError, without the text, if it is not a URL that notices may be sent to."""
+    found = _URL.fullmatch(text)
+    if found is None:
+        raise ValueError("is not a URL; write it like https://example.com/path")
+    if found["host"].startswith(_METADATA):
+        raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(
+            f"{literal(value)} is not a name of letters, digits, '.', '-' and '_', at most 63 of them"
+        )
+    return value
+
+
+def _header(value: object) -> str:
+    if not isinstance(value, str) or not _HEADER.fullmatch(value):
+        raise ValueError(f"{literal(value)} is not the name of an HTTP header")
+    return value
+
+
+def _host(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9.:_-]{1,253}", value):
+        raise ValueError(f"{literal(value)} is not the name of a server")
+    if value.startswith(_METADATA):
+        raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
+    return value
+
+
+_SECRET = {"type": "string", "minLength": 1}
+SecretText = Annotated[Secret, PlainValidator(_secret), WithJsonSchema(_SECRET)]
+Url = Annotated[Secret, PlainValidator(_url), WithJsonSchema(_SECRET)]
+Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_SECRET)]
+Header = Annotated[str, PlainValidator(_header), WithJsonSchema(_SECRET)]
+Host = Annotated[str, PlainValidator(_host), WithJsonSchema(_SECRET)]
+Time = Annotated[TimeOfDay, PlainValidator(parse_time), WithJsonSchema({"type": "string"})]
+
+
+class Tls(StrEnum):
+    """How the connection to a mail server is encrypted."""
+
+    START_TLS = "StartTls"
+    IMPLICIT = "Implicit"
+    NONE = "None"
+
+
+class Slack(Section):
+    """Slack: an incoming webhook, or a bot's token and a channel."""
+
+    webhook: Url | None = Field(
+        default=None, description="The URL of an incoming webhook. It is a secret. Default: none."
+    )
+    token: SecretText | None = Field(
+        default=None,
+        description="A bot's token with the scope `chat:write`, instead of a webhook. Default: none.",
+    )
+    channel: Text | None = Field(
+        default=None, description="The channel of a bot: its ID, or its name. Default: none."
+    )
+    thread: Duration = Field(
+        default=timedelta(),
+        description="With a token: how long messages go to one thread, before another one begins. `0s`: no "
+        "threads.",
+    )
+    url: Url = Field(
+        default=Secret("https://slack.com"),
+        description="The server of Slack's API, for a proxy. Default: `https://slack.com`.",
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Slack:
+        if (self.webhook is None) == (self.token is None):
+            raise Mistakes((Mistake((), "needs either a `webhook`, or a `token` and a `channel`"),))
+        if self.token is not None and self.channel is None:
+            raise Mistakes((Mistake(("channel",), "is missing; a token needs one"),))
+        if self.webhook is not None and (self.channel is not None or self.thread):
+            raise Mistakes((Mistake((), "`channel` and `thread` need a `token`, not a webhook"),))
+        return self
+
+
+class Teams(Section):
+    """Microsoft Teams: a workflow that posts what it receives."""
+
+    webhook: Url = Field(
+        description="The URL of a workflow with the trigger `When a Teams webhook request is received`. It "
+        "is a secret. Default: none, it is required."
+    )
+
+
+class Mail(Section):
+    """Mail by SMTP."""
+
+    server: Host = Field(description="The name of the SMTP server. Default: none, it is required.")
+    port: int = Field(default=587, ge=1, le=65535, description="The port of the server.")
+    tls: Tls = Field(
+        default=Tls.START_TLS,
+        description="How the connection is encrypted. StartTls: after the greeting, and required. Implicit: "
+        "from the start, usually on port 465. None: not at all, for a relay on the same host.",
+    )
+    user: SecretText | None = Field(
+        default=None, description="The user to log in as. Default: none, and no login."
+    )
+    password: SecretText | None = Field(default=None, description="The password of the user. Default: none.")
+    from_: Text = Field(alias="from", description="The sender. Default: none, it is required.")
+    to: tuple[Text, ...] = Field(
+        max_length=50, description="The recipients. Default: none, at least one is required."
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Mail:
+        if (self.user is None) != (self.password is None):
+            raise Mistakes((Mistake((), "`user` and `password` need each other"),))
+        addresses = ((("from",), self.from_), *((("to", index), each) for index, each in enumerate(self.to)))
+        wrong = [
+            Mistake(path, f"{literal(each)} is not a mail address")
+            for path, each in addresses
+            if not is_address(each)
+        ]
+        if not self.to:
+            wrong.append(Mistake(("to",), "has no recipients"))
+        if wrong:
+            raise Mistakes(tuple(wrong))
+        return self
+
+
+def is_address(text: str) -> bool:
+    """Whether a text can be the address of one person; it has no characters that begin another header."""
+    return re.fullmatch(r"[^\s<>,;:\"()\\@]{1,64}@[A-Za-z0-9.-]{1,253}", text) is not None
+
+
+class PagerDuty(Section):
+    """PagerDuty: an alert for each case with a problem, resolved when the case ends."""
+
+    routing_key: SecretText = Field(
+        description="The integration key of a service (Events API v2). Default: none, it is required."
+    )
+    url: Url = Field(
+        default=Secret("https://events.pagerduty.com"),
+        description="The server of the Events API, `https://events.eu.pagerduty.com` in the EU. Default: "
+        "`https://events.pagerduty.com`.",
+    )
+
+
+class Webhook(Section):
+    """Any HTTP server: each message is a CloudEvent 1.0."""
+
+    url: Url = Field(description="Where events are posted. Default: none, it is required.")
+    headers: dict[Header, SecretText] = Field(
+        default={}, description="Headers to add, such as `Authorization`. Values are secrets. Default: none."
+    )
+
+
+class At(Section):
+    """The times at which collected messages are sent."""
+
+    days: Days = Field(
+        default=EVERY_DAY, description="The weekdays, as names or ranges: `[Mon-Fri]`. Default: every day."
+    )
+    time: Time = Field(description="The time of day. Default: none, it is required.")
+    time_zone: Zone | None = Field(
+        default=None, description="The IANA time zone of the time. Default: the `timeZone` of the file."
+    )
+
+
+TRANSPORTS = ("slack", "teams", "mail", "pagerduty", "webhook")
+"""The keys that say how messages are sent; an entry has exactly one of them."""
+
+
+class Notify(Section):
+    """One receiver of messages."""
+
+    name: Name = Field(
+        description="The name of the entry in reports. Names are unique. Default: none, it is required."
+    )
+    slack: Slack | None = Field(default=None, description="Send to Slack. Default: none.")
+    teams: Teams | None = Field(default=None, description="Send to Microsoft Teams. Default: none.")
+    mail: Mail | None = Field(default=None, description="Send mail by SMTP. Default: none.")
+    pagerduty: PagerDuty | None = Field(default=None, description="Send to PagerDuty. Default: none.")
+    webhook: Webhook | None = Field(
+        default=None, description="Post CloudEvents 1.0 to an HTTP server. Default: none."
+    )
+    when: tuple[Topic, ...] | None = Field(
+        default=None,
+        description="The topics to send, see docs/notices.md. Default: all; for PagerDuty, only the problems "
+        "and `Done`.",
+    )
+    node_selector: Selector = Field(
+        default=EVERYTHING, description="The nodes that the entry is for. Default: all nodes."
+    )
+    kinds: tuple[Kind, ...] = Field(
+        default=(),
+        description="The kinds of events that the entry is for, by the most disruptive one of a case. "
+        "Default: all kinds, and conditions.",
+    )
+    group: Duration = Field(
+        default=timedelta(seconds=10),
+        description="How long messages are put together into one, from the first one on.",
+    )
+    every: Duration | None = Field(
+        default=None,
+        description="How often to send again what still holds: a case that is held or blocked, or will be "
+        "missed. Default: never.",
+    )
+    at: At | None = Field(
+        default=None,
+        description="Collect the messages, and send them together at these times. Default: they are sent at "
+        "once.",
+    )
+    after: Duration = Field(
+        default=timedelta(),
+        description="How long a message waits before it is sent. A case that ends meanwhile sends none, "
+        "except that it has failed or was missed.",
+    )
+    held_for: Duration = Field(
+        default=timedelta(hours=1),
+        description="How long a case must be held before `Held` is sent.",
+    )
+    blocked_for: Duration = Field(
+        default=timedelta(minutes=10),
+        description="How long pods must block a drain before `Blocked` is sent.",
+    )
+    cluster: str = Field(
+        default="",
+        max_length=100,
+        description="The name of the cluster, at the start of each message. Default: none.",
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Notify:
+        chosen = [key for key in TRANSPORTS if getattr(self, key) is not None]
+        found = []
+        if len(chosen) != 1:
+            named = f"{', '.join(chosen)} are" if chosen else "none is"
+            found.append(Mistake((), f"needs exactly one of {', '.join(TRANSPORTS)}; {named} set"))
+        if self.when == ():
+            found.append(Mistake(("when",), "has no topics; remove the key for all of them"))
+        if self.at is not None and (self.every is not None or self.after):
+            found.append(Mistake(("at",), "can't be used together with `every` or `after`"))
+        if self.every is not None and self.every < SHORTEST:
+            found.append(Mistake(("every",), "is shorter than a minute"))
+        if found:
+            raise Mistakes(tuple(found))
+        return self
+
+    @property
+    def topics(self) -> frozenset[Topic]:
+        """The topics to send."""
+        if self.when is not None:
+            return frozenset(self.when)
+        return frozenset(one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
+
+    @property
+    def transport(self) -> str:
+        """The key of the transport, such as `slack`."""
+        return next(key for key in TRANSPORTS if getattr(self, key) is not None)
+
+
+SHORTEST = timedelta(minutes=1)
+"""The shortest time between two reminders."""
+
+
+def named_twice(entries: tuple[Notify, ...]) -> list[Mistake]:
+    """Return a mistake for each entry whose name an earlier one has."""
+    seen: dict[str, int] = {}
+    found = []
+    for index, entry in enumerate(entries):
+        if entry.name in seen:
+            message = (
+                f"{literal(entry.name)} is also the name of notify[{seen[entry.name]}]; names are unique"
+            )
+            found.append(Mistake((index, "name"), message))
+        seen.setdefault(entry.name, index)
+    return found

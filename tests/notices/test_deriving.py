@@ -1,0 +1,171 @@
+"""Which messages a case has: each once, over all passes and processes, and none about what was not done."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from reconciler.errors import Forbidden
+from reconciler.model.notices import Topic
+from reconciler.notices.memory import Memory
+from reconciler.simulation.api import Call
+from tests.notices.following import ANY, ASKING, Following, asking
+from tests.support import builders
+from tests.support.builders import NOW, REQUEST, minutes
+from tests.support.worlds import world_of
+
+LATER = '{"kind":"Reboot","notBefore":"2026-11-23T12:00:00Z"}'
+
+
+def test_a_case_is_told_from_its_event_to_its_end_and_each_step_once() -> None:
+    world = asking("a")
+    following = Following(world)
+
+    assert following.topics() == [Topic.RECEIVED, Topic.STARTED]
+    assert following.topics() == [Topic.DRAINED]
+    assert following.topics() == []
+    world.cluster.annotate("a", REQUEST, None)
+    following.step()
+    following.step()
+    done = [one.message for one in following.memory.pending if one.message.topic is Topic.DONE]
+
+    assert [one.node for one in done] == ["a"]
+    assert following.memory.cases == {}
+    assert following.topics() == []
+
+
+def test_a_pass_without_news_changes_nothing() -> None:
+    following = Following(asking("a"))
+    following.step()
+    following.step()
+    before = following.memory
+    following.step()
+
+    assert following.memory is before
+
+
+def test_a_planned_start_is_told_with_its_time() -> None:
+    following = Following(asking("a", request=LATER))
+    found = {one.topic: one.text for one in following.step()}
+
+    assert set(found) == {Topic.RECEIVED, Topic.PLANNED}
+    assert "not before 2026-11-23T12:00:00Z" in found[Topic.RECEIVED]
+    assert "2026-11-23T1" in found[Topic.PLANNED]
+    assert following.topics(NOW + minutes(30)) == []
+
+
+def test_a_process_that_is_killed_before_it_remembers_tells_everything_again() -> None:
+    world = asking("a")
+    following = Following(world)
+    first = following.step()
+    following.memory = Memory()
+    again = following.step()
+
+    assert {one.topic for one in first} <= {one.topic for one in again}
+    by_topic = {one.topic: one.id for one in again}
+    started = next(one for one in first if one.topic is Topic.STARTED)
+    assert by_topic[Topic.STARTED] == started.id
+
+
+def test_an_end_that_no_process_of_ours_remembers_is_told() -> None:
+    world = asking("a")
+    following = Following(world)
+    following.step()
+    following.step()
+    world.cluster.annotate("a", REQUEST, None)
+    before = following.memory
+    following.step()
+    following.step()
+    assert following.memory.cases == {}
+    # The process was killed after it ended the case.
+    following.memory = before
+    (end,) = following.step()
+
+    assert (end.topic, end.node) == (Topic.DONE, "a")
+    assert "no pass of this process saw how" in end.text
+
+
+def test_the_end_of_a_case_whose_node_was_deleted_is_told() -> None:
+    world = asking("a")
+    following = Following(world)
+    following.step()
+    world.cluster.delete_node("a")
+    (end,) = following.step()
+
+    assert (end.topic, end.text) == (Topic.DONE, "the case has ended, because the node was deleted")
+
+
+def test_what_could_not_be_written_is_a_failure_and_nothing_else() -> None:
+    world = asking("a")
+
+    def refuse(write: Call) -> None:
+        if write.what == "patch_node":
+            raise Forbidden("no")
+
+    world.api.before_write = refuse
+    following = Following(world)
+    (announced, failed) = sorted(following.step(), key=lambda one: one.topic is Topic.FAILED)
+
+    assert (announced.topic, failed.topic) == (Topic.RECEIVED, Topic.FAILED)
+    assert failed.text == "cordon failed: no"
+    assert following.topics() == []
+
+
+def test_a_hold_is_told_again_when_it_comes_back() -> None:
+    world = asking("a")
+    following = Following(world, f"budget: {{maxUnavailable: 0}}\n{ANY}")
+    held = [one for one in following.step() if one.topic is Topic.HELD]
+    assert [one.node for one in held] == ["a"]
+    assert "budgetLeft" in held[0].text
+    # Before its time is over, the hold is.
+    following.settings = builders.settings(f"budget: {{maxUnavailable: 1}}\n{ANY}")
+    following.step()
+
+    assert not [one for one in following.memory.pending if one.message.topic is Topic.HELD]
+    assert "Held" not in following.memory.cases["uid-a"].said
+
+
+def test_only_those_whose_nodes_and_kinds_are_meant_get_a_message() -> None:
+    world = asking("a", "b")
+    world.cluster.nodes["a"] = builders.node("a", annotations={REQUEST: ASKING}, labels={"team": "shop"})
+    text = """notify:
+- {name: shop, webhook: {url: 'http://127.0.0.1:1/'}, nodeSelector: {team: shop}, when: [Started]}
+- {name: spot, webhook: {url: 'http://127.0.0.1:1/'}, kinds: [Preempt]}
+- {name: page, pagerduty: {routingKey: key}}"""
+    following = Following(world, text)
+    following.step()
+
+    assert [(one.message.topic, one.message.node, one.to) for one in following.memory.pending] == [
+        (Topic.STARTED, "a", ("shop",))
+    ]
+
+
+@pytest.mark.parametrize(("passed", "reminded"), [(timedelta(minutes=59), False), (timedelta(hours=1), True)])
+def test_what_still_holds_is_told_again_after_the_interval(passed: timedelta, reminded: bool) -> None:
+    text = (
+        "budget: {maxUnavailable: 0}\nnotify: [{name: all, webhook: {url: 'http://127.0.0.1:1/'}, every: 1h}]"
+    )
+    following = Following(asking("a"), text)
+    following.step()
+    again = following.step(NOW + passed)
+
+    assert [(one.topic, one.repeats) for one in again] == ([(Topic.HELD, True)] if reminded else [])
+
+
+def test_a_reminder_ends_with_what_it_is_about() -> None:
+    text = "notify: [{name: all, webhook: {url: 'http://127.0.0.1:1/'}, every: 1h}]"
+    following = Following(asking("a"), f"budget: {{maxUnavailable: 0}}\n{text}")
+    following.step()
+    following.settings = builders.settings(f"budget: {{maxUnavailable: 1}}\n{text}")
+    following.step()
+
+    assert following.memory.receivers == {}
+
+
+def test_a_node_that_a_person_excludes_has_no_messages() -> None:
+    world = world_of(
+        [builders.node("a", annotations={REQUEST: ASKING}, labels={f"{builders.PREFIX}/ignore": "true"})]
+    )
+
+    assert Following(world).step() == []

@@ -1,0 +1,290 @@
+"""The queue sends off the pass's path: at least once, over processes, and each receiver on its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from reconciler.errors import Forbidden, LockLost, Unreachable
+from reconciler.model.notices import Topic
+from reconciler.model.plan import Notice, Plan
+from reconciler.notices import memory
+from reconciler.notices.deliveries import Delivery
+from reconciler.notices.memory import Memory
+from reconciler.notifiers.queue import Around, NoticeQueue
+from reconciler.notifiers.transports.transport import NotSent, Transport
+from reconciler.settings.sections.notify import Notify
+from tests.notices.following import asking, entries, message, told
+from tests.support import builders
+from tests.support.controlplane.waiting import wait_for
+from tests.support.fakes.clock import SystemClock
+from tests.support.worlds import look
+
+HOOK = "webhook: {url: 'http://127.0.0.1:1/'}, group: 0s"
+ONE = f"notify: [{{name: all, {HOOK}}}]"
+TWO = f"notify: [{{name: hangs, {HOOK}}}, {{name: all, {HOOK}}}]"
+UTC = ZoneInfo("UTC")
+NOW = datetime.now(UTC)
+
+
+@dataclass
+class Remembered:
+    """A ConfigMap with the memory."""
+
+    text: str = ""
+    saves: list[str] = field(default_factory=list)
+    error: Exception | None = None
+
+    def load(self) -> str:
+        if self.error is not None:
+            raise self.error
+        return self.text
+
+    def save(self, text: str) -> None:
+        if self.error is not None:
+            raise self.error
+        self.text = text
+        self.saves.append(text)
+
+    @property
+    def memory(self) -> Memory:
+        return memory.from_text(self.text)
+
+
+@dataclass
+class Sending:
+    """A transport that records what it sends; `fails` are the errors of the next tries."""
+
+    store: Remembered
+    sent: list[Delivery] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+    blocks: threading.Event | None = None
+    saved_before: list[bool] = field(default_factory=list)
+
+    def send(self, delivery: Delivery) -> str:
+        if self.blocks is not None:
+            self.blocks.wait(10)
+        if self.fails:
+            raise self.fails.pop(0)
+        ids = {one.message.id for one in self.store.memory.pending}
+        self.saved_before.append(delivery.ids <= ids)
+        self.sent.append(delivery)
+        return ""
+
+
+@dataclass
+class People:
+    """A queue with a transport for each name, which ends with its test."""
+
+    store: Remembered = field(default_factory=Remembered)
+    transports: dict[str, Sending] = field(default_factory=dict)
+    warned: list[Notice] = field(default_factory=list)
+    lost: bool = False
+    queues: list[NoticeQueue] = field(default_factory=list)
+
+    def guard(self) -> None:
+        if self.lost:
+            raise LockLost("not renewed")
+
+    def make(self, entry: Notify) -> Transport:
+        return self.to(entry.name)
+
+    def to(self, name: str) -> Sending:
+        return self.transports.setdefault(name, Sending(self.store))
+
+    def queue(self, text: str = ONE) -> NoticeQueue:
+        around = Around(self.store, SystemClock(), self.guard, self.make, self.warned.append)
+        made = NoticeQueue(around)
+        made.start(entries(text), UTC)
+        self.queues.append(made)
+        return made
+
+    def remember(self, *nodes: str, to: str = "all") -> None:
+        known = told(*(message(Topic.STARTED, node, NOW) for node in nodes), to=to)
+        self.store.text = memory.to_text(known)
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        wait_for("work of the queue", condition)
+
+
+@pytest.fixture
+def people() -> Iterator[People]:
+    made = People()
+    yield made
+    for transport in made.transports.values():
+        if transport.blocks is not None:
+            transport.blocks.set()
+    for queue in made.queues:
+        queue.close(5)
+
+
+def a_pass(now: datetime | None = None) -> Plan:
+    return Plan(now=now or datetime.now(UTC), mode="Enforce")
+
+
+def threads() -> list[str]:
+    """The threads of queues that run."""
+    return [one.name for one in threading.enumerate() if one.name == "notices"]
+
+
+def test_what_another_process_left_is_sent_and_then_forgotten(people: People) -> None:
+    people.remember("a", "b")
+    people.queue().close(5)
+
+    (delivery,) = people.to("all").sent
+    assert [one.node for one in delivery.messages] == ["a", "b"]
+    assert people.store.memory == Memory()
+
+
+def test_the_messages_of_a_pass_are_remembered_before_they_are_sent(people: People) -> None:
+    plan, outcomes = look(asking("a"), builders.settings(ONE))
+    queue = people.queue()
+    queue.after(plan, outcomes, plan.now)
+    people.wait(lambda: bool(people.to("all").sent))
+
+    assert people.to("all").saved_before == [True]
+    assert people.store.saves
+
+
+def test_a_receiver_that_hangs_costs_neither_a_pass_nor_the_others_anything(people: People) -> None:
+    people.to("hangs").blocks = answers = threading.Event()
+    known = told(message(at=NOW), to="hangs")
+    both = told(message(at=NOW), to="all")
+    people.store.text = memory.to_text(Memory(pending=(*known.pending, *both.pending)))
+    queue = people.queue(TWO)
+    people.wait(lambda: bool(people.to("all").sent))
+
+    assert queue.after(a_pass(), (), NOW) == ()
+    assert people.to("hangs").sent == []
+    answers.set()
+    people.wait(lambda: bool(people.to("hangs").sent))
+
+
+def test_the_end_of_a_process_waits_only_so_long_for_a_receiver(people: People) -> None:
+    people.to("all").blocks = threading.Event()
+    people.remember("a")
+    queue = people.queue()
+    queue.close(0.05)
+
+    assert people.to("all").sent == []
+    assert [one.message.node for one in people.store.memory.pending] == ["a"]
+
+
+def test_a_failure_is_reported_once_and_in_each_note_until_it_ends(
+    people: People, caplog: pytest.LogCaptureFixture
+) -> None:
+    people.to("all").fails = [NotSent("no answer in time")] * 2
+    people.remember("a")
+    queue = people.queue()
+    people.wait(lambda: bool(people.warned))
+    (note,) = queue.after(a_pass(), (), NOW)
+
+    assert note.startswith("notices to all fail since ")
+    assert note.endswith(": no answer in time; 1 message waits")
+    assert [(one.reason, one.message) for one in people.warned] == [
+        ("NoticesNotSent", "notices to all can't be sent: no answer in time")
+    ]
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == [
+        "notices can't be sent: to=all error=no answer in time"
+    ]
+    people.wait(lambda: bool(people.store.memory.receiver("all").problem))
+    # The next process knows that it was reported.
+    queue.close(5)
+    again = people.queue()
+    people.wait(lambda: not people.to("all").fails)
+    again.close(5)
+    assert len(people.warned) == 1
+
+
+def test_after_a_failure_it_is_tried_again_with_a_pause(people: People) -> None:
+    people.to("all").fails = [NotSent("no answer in time")]
+    people.remember("a")
+    queue = people.queue()
+    people.wait(lambda: bool(people.store.memory.receiver("all").problem))
+    assert people.to("all").sent == []
+    # The next process begins without a pause.
+    queue.close(5)
+    people.queue()
+    people.wait(lambda: bool(people.to("all").sent))
+
+
+def test_an_error_in_a_transport_harms_its_receiver_only_and_shows_no_text(
+    people: People, caplog: pytest.LogCaptureFixture
+) -> None:
+    people.to("all").fails = [KeyError("https://hooks.example/SECRET")]
+    people.remember("a")
+    queue = people.queue()
+    people.wait(lambda: bool(people.warned))
+
+    assert "SECRET" not in caplog.text + people.warned[0].message + str(queue.after(a_pass(), (), NOW))
+
+
+def test_without_the_lock_nothing_is_sent(people: People) -> None:
+    people.lost = True
+    people.remember("a")
+    queue = people.queue()
+    queue.close(5)
+
+    assert people.to("all").sent == []
+    assert [one.message.node for one in people.store.memory.pending] == ["a"]
+    assert threads() == []
+
+
+def test_a_memory_that_can_not_be_written_keeps_nobody_from_being_told(people: People) -> None:
+    people.remember("a")
+    queue = people.queue()
+    people.store.error = None
+    people.wait(lambda: bool(people.to("all").sent))
+    people.store.error = Forbidden("no patch of configmaps")
+    plan, outcomes = look(asking("b"), builders.settings(ONE))
+    queue.after(plan, outcomes, plan.now)
+    people.wait(lambda: len(people.to("all").sent) > 1)
+
+    assert queue.after(plan, outcomes, plan.now) == (
+        "notices: what was sent can't be remembered: no patch of configmaps",
+    )
+
+
+def test_until_the_memory_is_read_a_pass_adds_nothing(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.notifiers.queue.LOAD_PATIENCE", 0.05)
+    people.store.error = Unreachable("no answer")
+    queue = people.queue()
+
+    assert queue.after(a_pass(), (), NOW) == (
+        "notices: what was sent before can't be read now, so nothing new is sent",
+    )
+
+
+def test_a_broken_memory_is_begun_again(people: People, caplog: pytest.LogCaptureFixture) -> None:
+    people.store.text = "{"
+    queue = people.queue()
+
+    assert queue.after(a_pass(), (), NOW) == ()
+    assert "begun again" in caplog.text
+
+
+def test_without_receivers_there_is_no_thread_and_no_request(people: People) -> None:
+    people.store.error = AssertionError("it was read")
+    queue = people.queue("")
+
+    assert queue.after(a_pass(), (), NOW) == ()
+    assert threads() == []
+
+
+def test_a_refusal_for_good_waits_longer_than_a_failure(people: People) -> None:
+    people.to("all").fails = [NotSent("404", refused=True), NotSent("404", refused=True)]
+    people.remember("a")
+    queue = people.queue()
+    people.wait(lambda: bool(people.warned))
+    circuit = queue._circuits["all"]
+
+    assert circuit.until is not None
+    assert circuit.until - datetime.now(UTC) > timedelta(minutes=4)

@@ -1,0 +1,87 @@
+"""`notify`: what is refused, and that no message of ours shows what may be a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.model.secret import Secret
+from reconciler.settings.explain import explain_settings
+from reconciler.settings.load import parse_settings
+
+HOOK = "webhook: {url: 'https://example.com/'}"
+
+
+def mistake(entry: str) -> str:
+    with pytest.raises(SettingsError) as found:
+        parse_settings(f"notify:\n- {entry}\n", "x")
+    return str(found.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "notify: [{name: a, slack: {webhook: ${SLACK_URL}}}]",
+        "notify: [{name: a, slack: {webhook: '${SLACK_URL}'}}]",
+        "notify:\n- name: a\n  slack:\n    webhook: ${SLACK_URL}\n",
+    ],
+)
+def test_a_reference_needs_no_quotes(text: str) -> None:
+    (entry,) = parse_settings(text, "x").notify
+
+    assert entry.slack is not None
+    assert entry.slack.webhook == Secret("${SLACK_URL}")
+    assert entry.slack.webhook.names() == ("SLACK_URL",)
+
+
+def test_a_mistake_behind_a_reference_has_its_place() -> None:
+    assert "x:2:45: notify[0].nose: unknown key" in mistake(
+        "{name: a, slack: {webhook: ${SLACK_URL}}, nose: 1}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("{name: a}", "needs exactly one of slack, teams, mail, pagerduty, webhook; none is set"),
+        (f"{{name: a, {HOOK}, teams: {{webhook: 'https://x/'}}}}", "teams, webhook are set"),
+        (f"{{name: a, {HOOK}, when: [Later]}}", "'Later' is not one of Received, Planned"),
+        (f"{{name: a, {HOOK}, at: {{time: '08:00'}}, every: 1h}}", "can't be used together with `every`"),
+        (f"{{name: a, {HOOK}, every: 30s}}", "is shorter than a minute"),
+        (f"{{name: 'a b', {HOOK}}}", "'a b' is not a name"),
+        ("{name: a, slack: {token: x}}", "slack.channel: is missing"),
+        ("{name: a, slack: {webhook: 'https://x/', thread: 1d}}", "need a `token`"),
+        ("{name: a, mail: {server: x, from: a, to: [b@c]}}", "'a' is not a mail address"),
+        ("{name: a, mail: {server: x, from: 'a@b', to: ['c@d, e@f']}}", "is not a mail address"),
+        ("{name: a, mail: {server: x, from: 'a@b', to: [c@d], user: e}}", "`user` and `password` need each"),
+        ("{name: a, mail: {server: 169.254.169.254, from: 'a@b', to: [c@d]}}", "link-local"),
+        ("{name: a, webhook: {url: 'http://169.254.169.254/'}}", "link-local"),
+        ("{name: a, webhook: {url: 'https://x/', headers: {'a b': c}}}", "not the name of an HTTP header"),
+        (f"{{name: a, {HOOK}}}\n- {{name: a, {HOOK}}}", "'a' is also the name of notify[0]"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(entry: str, why: str) -> None:
+    assert why in mistake(entry)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{name: a, slack: https://hooks.slack.com/SECRET}",
+        "{name: a, slack: {webhook: [https://hooks.slack.com/SECRET]}}",
+        "{name: a, webhook: {url: ftp://SECRET}}",
+        "{name: a, webhook: {url: 'https://x/${SECRET'}}",
+        "{name: a, webhook: {url: 'https://x/', headers: SECRET}}",
+        "{name: a, mail: SECRET}",
+    ],
+)
+def test_a_mistake_does_not_show_what_may_be_a_secret(entry: str) -> None:
+    assert "SECRET" not in mistake(entry)
+
+
+def test_settings_with_secrets_do_not_show_them() -> None:
+    text = "notify: [{name: a, webhook: {url: 'https://x/SECRET', headers: {A: SECRET}}}]"
+    settings = parse_settings(text, "x")
+
+    assert "SECRET" not in repr(settings) + str(settings) + explain_settings(settings)
+    assert "\n  a (webhook): all topics.\n" in explain_settings(settings)
