@@ -21,6 +21,7 @@ from tests.laws.drain_rules import DRAIN_RULES
 from tests.laws.history_rules import HISTORY_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
+from tests.laws.notice_rules import NOTICE_RULES
 from tests.laws.outcome_rules import OUTCOME_RULES
 from tests.laws.pool_rules import POOL_RULES
 from tests.laws.readiness_rules import READINESS_RULES
@@ -1078,6 +1079,7 @@ MUTANTS = (
     *CLIENT_RULES,
     *CLOUD_RULES,
     *SCHEDULE_RULES,
+    *NOTICE_RULES,
     *SERVING_RULES,
     *SLOT_RULES,
     *DENIAL_RULES,

@@ -53,7 +53,9 @@ class MailTransport:
         except ssl.SSLError:
             raise NotSent(f"{self._settings.server}: no TLS connection") from None
         except (smtplib.SMTPException, OSError) as error:
-            why = "no answer in time" if isinstance(error, TimeoutError) else "no connection, or it was cut"
+            # smtplib hides a timeout behind a connection that it closed itself.
+            late = isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError)
+            why = "no answer in time" if late else "no connection, or it was cut"
             raise NotSent(f"{self._settings.server}: {why}") from None
         return ""
 

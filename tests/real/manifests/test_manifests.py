@@ -233,6 +233,7 @@ def test_only_escalation_may_delete_pods() -> None:
         ("delete", "leases.coordination.k8s.io/reconciler-lock", "node-maintenance", False),
         ("patch", "configmaps/node-maintenance-ledger", "node-maintenance", True),
         ("update", "configmaps/node-maintenance-ledger", "node-maintenance", False),
+        ("patch", "configmaps/node-maintenance-notices", "node-maintenance", True),
         ("get", "configmaps/maintenance-policy", "node-maintenance", False),
         ("patch", "configmaps/maintenance-policy", "node-maintenance", False),
         ("list", "configmaps", "node-maintenance", False),

@@ -1,0 +1,139 @@
+"""Rules of notices, each with the test file that fails without it."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_QUEUE = "reconciler/notifiers/queue.py"
+_QUEUE_TEST = "tests/notifiers/test_queue.py"
+_DERIVING = "reconciler/notices/deriving.py"
+_DERIVING_TEST = "tests/notices/test_deriving.py"
+_DELIVERIES = "reconciler/notices/deliveries.py"
+_DELIVERIES_TEST = "tests/notices/test_deliveries.py"
+_HTTP = "reconciler/notifiers/transports/http.py"
+_HTTP_TEST = "tests/notifiers/test_transports.py"
+_TIMES = "reconciler/calendar/notice_times.py"
+_TIMES_TEST = "tests/calendar/test_notice_times.py"
+
+NOTICE_RULES = (
+    Mutant(
+        9,
+        "what is sent is remembered before it is sent",
+        _QUEUE,
+        "        return known is not self._saved and",
+        "        return not known.pending and known is not self._saved and",
+        _QUEUE_TEST,
+    ),
+    Mutant(
+        9,
+        "the end of a case that no pass of this process saw is sent",
+        _DERIVING,
+        "        if known.open:\n",
+        "        if False:\n",
+        _DERIVING_TEST,
+    ),
+    Mutant(
+        8,
+        "a pass without news does not change the memory",
+        _DERIVING,
+        "        return self._before if after == self._before else after",
+        "        return after",
+        _DERIVING_TEST,
+    ),
+    Mutant(
+        17,
+        "a receiver that hangs delays no other",
+        _QUEUE,
+        "            threading.Thread(target=partial(self._send, delivery), name=name, daemon=True).start()",
+        "            self._send(delivery)",
+        _QUEUE_TEST,
+    ),
+    Mutant(
+        17,
+        "the end of a process waits a bounded time",
+        _QUEUE,
+        "            self._thread.join(patience)",
+        "            self._thread.join()",
+        _QUEUE_TEST,
+    ),
+    Mutant(
+        0,
+        "nothing is sent without the lock",
+        _QUEUE,
+        "            self._around.guard()\n",
+        "",
+        _QUEUE_TEST,
+    ),
+    Mutant(
+        0,
+        "a failure is reported once",
+        _QUEUE,
+        "        is_new = not self._memory.receiver(name).problem",
+        "        is_new = True",
+        _QUEUE_TEST,
+    ),
+    Mutant(
+        0,
+        "what could not be written is not said to be done",
+        "reconciler/notices/facts.py",
+        "    if not any(one.notable for one in outcomes):\n",
+        "    if True:\n",
+        _DERIVING_TEST,
+    ),
+    Mutant(
+        0,
+        "a hold that ends before its time is not sent",
+        _DERIVING,
+        "        if (message.case, message.key) in self._over:\n            return False\n",
+        "",
+        _DERIVING_TEST,
+    ),
+    Mutant(
+        0,
+        "no error shows what a server repeats of a request",
+        _HTTP,
+        "*post.hidden())",
+        ")",
+        _HTTP_TEST,
+    ),
+    Mutant(
+        0,
+        "no redirect is followed",
+        _HTTP,
+        "                    retries=False,\n                    redirect=False,\n",
+        "",
+        _HTTP_TEST,
+    ),
+    Mutant(
+        0,
+        "nothing is sent to the metadata service",
+        _HTTP,
+        "            check_url(post.url)\n",
+        "            pass\n",
+        _HTTP_TEST,
+    ),
+    Mutant(
+        0,
+        "a day of one month is not the same day of another",
+        _TIMES,
+        "    return one.astimezone(zone).date() == other.astimezone(zone).date()",
+        "    return one.astimezone(zone).day == other.astimezone(zone).day",
+        _TIMES_TEST,
+    ),
+    Mutant(
+        0,
+        "a message that could not be sent for a day is left out and counted",
+        _DELIVERIES,
+        "replace(receiver, dropped=receiver.dropped + len(old))",
+        "receiver",
+        _DELIVERIES_TEST,
+    ),
+    Mutant(
+        0,
+        "a mail server gets no password without the encryption that the settings ask for",
+        "reconciler/notifiers/transports/mail.py",
+        "        if settings.tls is Tls.START_TLS:\n",
+        "        if False:\n",
+        "tests/notifiers/test_mail.py",
+    ),
+)

@@ -1,0 +1,129 @@
+"""Notices of whole processes: over the runs of a CronJob, after a kill, and beside a receiver that hangs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from reconciler.clients.kubernetes.notice_memory import NAME
+from tests.real.passes.processes import ENFORCE, Done, Programs, Running
+from tests.real.passes.scene import Scene
+from tests.support.stub import Answer, Asked, Stub
+
+Object = dict[str, Any]
+
+
+class Hook:
+    """A server that gets CloudEvents. `before` is called with each request."""
+
+    def __init__(self) -> None:
+        self.before: Callable[[], None] = lambda: None
+        self.server = Stub(self._answer)
+
+    def _answer(self, asked: Asked) -> Answer:
+        del asked
+        self.before()
+        return Answer(b"ok")
+
+    @property
+    def events(self) -> list[Object]:
+        found: list[Object] = []
+        for asked in list(self.server.asked):
+            body = json.loads(asked.body)
+            found += body if isinstance(body, list) else [body]
+        return found
+
+    def topics(self) -> list[str]:
+        return [one["data"]["topic"] for one in self.events]
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    made = Hook()
+    yield made
+    made.server.close()
+
+
+def configure(programs: Programs) -> None:
+    budget = "budget: {maxUnavailable: 100%}\n"
+    programs.configure(
+        f"{ENFORCE}{budget}notify: [{{name: hook, webhook: {{url: ${{HOOK_URL}}}}, group: 0s}}]\n"
+    )
+
+
+def start(programs: Programs, hook: Hook, *arguments: str) -> Running:
+    return programs.start(*arguments, pod={"HOOK_URL": f"{hook.server.url}/SECRET"})
+
+
+def sweep(programs: Programs, hook: Hook) -> Done:
+    return start(programs, hook, "sweep", "--output", "json").wait()
+
+
+def remembered(scene: Scene) -> Object:
+    found: Object = json.loads(scene.api.get("configmaps", NAME, "node-maintenance")["data"]["memory"])
+    return found
+
+
+def test_each_step_of_a_case_is_sent_once_over_the_runs_of_a_cronjob(
+    scene: Scene, programs: Programs, hook: Hook
+) -> None:
+    configure(programs)
+    node = scene.node()
+    scene.workload("web", node)
+    scene.condition_tells(node)
+    done = [sweep(programs, hook), sweep(programs, hook)]
+    scene.condition_silent(node)
+    done += [sweep(programs, hook), sweep(programs, hook)]
+
+    assert [one.code for one in done] == [0] * 4, [one.err for one in done]
+    assert sorted(hook.topics()) == ["Done", "Drained", "Received", "Started"]
+    assert {one["subject"] for one in hook.events} == {node}
+    assert remembered(scene) == {"version": 1}
+    assert "SECRET" not in "".join(one.out + one.err for one in done)
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_sends_leaves_the_message_to_the_next_one(
+    scene: Scene, programs: Programs, hook: Hook
+) -> None:
+    configure(programs)
+    node = scene.node()
+    scene.condition_tells(node)
+    process = start(programs, hook, "sweep")
+    hook.before = process.kill
+    assert process.wait().code == -9
+    first = {one["id"] for one in hook.events}
+    hook.before = lambda: None
+    assert sweep(programs, hook).code == 0
+
+    again = [one["id"] for one in hook.events]
+    assert all(again.count(one) == 2 for one in first)
+    assert remembered(scene).get("pending", []) == []
+
+
+def test_a_receiver_that_hangs_keeps_no_node_from_its_drain(
+    scene: Scene, programs: Programs, hook: Hook
+) -> None:
+    hanging, asked = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        asked.set()
+        hanging.wait(60)
+
+    hook.before = hang
+    configure(programs)
+    first, second = scene.node(0), scene.node(1)
+    process = start(programs, hook, "serve")
+    process.wait_for("leading")
+    scene.condition_tells(first)
+    process.does("request that hangs", asked.is_set)
+    scene.workload("web", second)
+    scene.condition_tells(second)
+    try:
+        process.does("drain of another node", lambda: '"done"' in json.dumps(scene.record(second)))
+    finally:
+        hanging.set()

@@ -1,0 +1,105 @@
+"""An SMTP server on loopback (RFC 5321) that keeps what it is sent; it can ask for a login, and refuse."""
+
+from __future__ import annotations
+
+import base64
+import socketserver
+import threading
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from types import TracebackType
+from typing import Self, cast
+
+
+@dataclass
+class Mailbox:
+    """What the server got, and how it answers: `refuses` has the reply to a command, by its first word."""
+
+    mails: list[EmailMessage] = field(default_factory=list)
+    recipients: list[list[str]] = field(default_factory=list)
+    logins: list[tuple[str, str]] = field(default_factory=list)
+    refuses: dict[str, str] = field(default_factory=dict)
+    silent: bool = False
+
+
+class _Session(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        server = cast("_Server", self.server)
+        box = server.box
+        if box.silent:
+            server.stopping.wait(10)
+            return
+        self._say("220 loopback ESMTP")
+        to: list[str] = []
+        while line := self.rfile.readline():
+            words = line.decode().strip()
+            name = words.partition(" ")[0].upper()
+            if name in box.refuses:
+                self._say(box.refuses[name])
+            elif name == "EHLO":
+                self._say("250-loopback\r\n250 AUTH PLAIN")
+            elif name == "AUTH":
+                _, user, password = base64.b64decode(words.split()[2]).decode().split("\0")
+                box.logins.append((user, password))
+                self._say("235 welcome")
+            elif name == "RCPT":
+                to.append(words.partition("<")[2].rstrip(">"))
+                self._say("250 ok")
+            elif name == "DATA":
+                self._say("354 go on")
+                box.mails.append(message_from_bytes(self._data(), policy=policy.default))
+                box.recipients.append(to)
+                to = []
+                self._say("250 taken")
+            elif name == "QUIT":
+                self._say("221 bye")
+                return
+            else:
+                self._say("250 ok")
+
+    def _data(self) -> bytes:
+        lines: list[bytes] = []
+        while (line := self.rfile.readline()) not in (b".\r\n", b""):
+            lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
+        return b"".join(lines)
+
+    def _say(self, reply: str) -> None:
+        self.wfile.write(f"{reply}\r\n".encode())
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+    box: Mailbox
+    stopping: threading.Event
+
+
+class FakeSmtp:
+    """Serves inside the context."""
+
+    def __init__(self) -> None:
+        """Bind a free port."""
+        self.box = Mailbox()
+        self._server = _Server(("127.0.0.1", 0), _Session)
+        self._server.box, self._server.stopping = self.box, threading.Event()
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        """Begin to serve."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self._server.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
