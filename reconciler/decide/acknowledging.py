@@ -12,9 +12,11 @@ from functools import partial
 from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen, untouchable
 from reconciler.engine import case as cases
+from reconciler.engine.hooks import present_hooks, unended
 from reconciler.engine.situation import Acknowledgement
 from reconciler.engine.state_machine import Walk
 from reconciler.model.event import Signal, Status
+from reconciler.model.hooks import HookStep
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
@@ -129,7 +131,8 @@ def _why_not(
         return f"the settings of node {names[0]} do not acknowledge it, or it has started there"
     if not all(_is_drained_for(one, signal) for signal in mine):
         return f"node {names[0]} is not drained for it yet"
-    return ""
+    hooks = unended(HookStep.POST_DRAIN, present_hooks(one.node, settings), one.case)
+    return f"node {names[0]} has a hook: {hooks[0]}" if hooks else ""
 
 
 def _is_drained_for(one: Seen, signal: Signal) -> bool:

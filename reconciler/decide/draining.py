@@ -11,12 +11,14 @@ from reconciler.checks.others_first import first_lost_from, others_first
 from reconciler.decide.acknowledging import acknowledged
 from reconciler.decide.context import PassContext
 from reconciler.decide.facts import CaseStep, tell, with_moved
+from reconciler.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, timed_out, was_held
 from reconciler.decide.planned import Decided, node_patch, node_plan, second_patch
 from reconciler.decide.pods import pods_left
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.decide.unattended import unattended
 from reconciler.engine import case as cases
+from reconciler.engine.hooks import told
 from reconciler.engine.orders import drain_options, drain_order
 from reconciler.engine.situation import Staying
 from reconciler.engine.state_machine import Walk
@@ -56,12 +58,17 @@ Our own pod goes with it, and another one needs a moment to take over.
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A recorded drain that is not done, and its progress in this process, if there is any."""
+    """A recorded drain that is not done, and its progress in this process, if there is any.
+
+    `told` is the case as this pass has read it, and `hooked` says what holds the drain if a hook does.
+    """
 
     node: Node
+    told: CaseRecord
     record: CaseRecord
     view: cases.CaseView
     progress: DrainProgress | None
+    hooked: Hold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +104,13 @@ def follow_drain(
     drain = walked.effects.record.drain if walked.state is State.IN_MAINTENANCE else None
     under_way = drain is not None and drain.done is None
     wanted = cases.wants_drain(walked.effects.record, view)
-    step = _Step(walked.effects.record)
+    hooked = follow_hooks(one, walked, view, context)
+    step = _Step(hooked.record)
     # While a node is drained, what holds its uncordon does not matter yet.
-    holds = list(walked.holds)
+    holds = list(hooked.holds)
     if drain is not None and under_way and wanted:
-        begun = _Begun(node, step.record, view, drained)
+        held = drain_hold(one, step.record, view, context)
+        begun = _Begun(node, one.case, step.record, view, drained, held)
         step, holds = _go_on(begun, context, progress), []
     progress.holding.discard(node.name)
     record = step.record
@@ -133,6 +142,10 @@ def follow_drain(
     schedule = progress.schedules.get(node.name)
     telling = tell(CaseStep(before, record, view, has_begun, tuple(holds), schedule), one, context)
     record = telling.record
+    over = timed_out(one, record, view, context)
+    noted = telling.noted
+    if over and record.open:
+        noted = told(noted or record)
     standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(one, walked, record, progress.acknowledgements, context)
     showing = Showing(context.settings.publish, context.keys.prefix, context.now)
@@ -146,8 +159,8 @@ def follow_drain(
         machine=walked.effects.machine,
         notices=(*walked.effects.notices, *step.notices, *telling.fresh),
         publications=signs.writes,
-        pending=telling.pending,
-        noted=second_patch(one, write, telling.noted, context) if telling.noted is not None else None,
+        pending=(*telling.pending, *over),
+        noted=second_patch(one, write, noted, context) if noted is not None else None,
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
@@ -190,11 +203,16 @@ def _go_on(begun: _Begun, context: PassContext, progress: Progress) -> _Step:
     found = pods_left(node, order.options, context)
     kept = found.kept if found is not None else ()
     # The pods do not show what else the drainer waits for, such as the detachment of volumes.
-    if found is not None and found.drained and not running(drained):
+    if found is not None and found.drained and not running(drained) and begun.hooked is None:
         stays = KeptPods.of(kept)
         done = replace(drain, done=_ended_at(record, drained, context), kept=stays)
         record = replace(with_moved(record, drained, context), drain=done)
         return _Step(record, kept=kept, notices=(Notice("MaintenanceDrained", str(stays)),))
+    if begun.hooked is None and was_held(begun.told, drain):
+        # The time limit of a drain is for evictions, not for hooks.
+        record = begun_after_hooks(begun.told, record, context.second)
+        order = _order(replace(begun, record=record), context)
+        return _Step(record, order, held, kept=kept)
     if held is None and context.now - drain.since >= settings.drain.timeout:
         again = DrainRecord(context.second, drain.attempt + 1)
         record = with_moved(record, drained, context)
@@ -252,6 +270,8 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
     if unread:
         # A rule that selects namespaces by label would not find the pods that it is to spare.
         return Hold(node.name, HoldCode.NAMESPACES_READABLE, f"the namespaces can't be read: {unread}")
+    if begun.hooked is not None:
+        return begun.hooked
     if order.slots is None or _yields(drained):
         return None
     # A drain that holds a slot is not stopped for one that would begin.

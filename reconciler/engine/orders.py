@@ -119,15 +119,16 @@ def drain_order(
     """
     escalation = settings.drain.escalation or EscalationSettings()
     deadline = min((one.not_before for one in events if one.not_before), default=None)
-    own_wait = WaitLimit(
-        begun or since, settings.drain.pods_may_wait, _lost_from(events, begun or since, settings)
-    )
+    began, timeout = begun or since, settings.hooks.timeout
+    own_wait = WaitLimit(began, settings.drain.pods_may_wait, _lost_from(events, began, settings))
+    latest = _latest_start(events, began, settings, node)
+    hook_wait = WaitLimit(began, timeout, latest) if timeout else None
     return DrainOrder(
         node=node.name,
         uid=node.uid,
         since=since,
         timeout=settings.drain.timeout,
-        options=replace(drain_options(events, settings, node.labels), own_wait=own_wait),
+        options=replace(drain_options(events, settings, node.labels), own_wait=own_wait, hook_wait=hook_wait),
         escalation=Escalation(
             warn_after=_warn_after(escalation, since, deadline),
             delete_before_deadline=escalation.delete_before_deadline,
@@ -150,6 +151,19 @@ def _lost_from(events: Iterable[KnownEvent], begun: datetime, settings: Settings
     dates = [one.not_before for one in events if one.not_before is not None]
     undated = any(one.not_before is None and one.kind in settings.budget.exempt for one in events)
     return min([*dates, *([begun] if undated else [])], default=None)
+
+
+def _latest_start(
+    events: Iterable[KnownEvent], begun: datetime, settings: Settings, node: Node
+) -> datetime | None:
+    """Return when the drain for the first of the events has to start at the latest (UTC), as `_lost_from`."""
+    found = []
+    for event in events:
+        policy = settings.policy(event.kind, event.condition, node.labels)
+        lost = _lost_from((event,), begun, settings)
+        if lost is not None:
+            found.append(lost - (policy.lead_time if policy is not None else timedelta()))
+    return min(found, default=None)
 
 
 def _warn_after(escalation: EscalationSettings, since: datetime, deadline: datetime | None) -> timedelta:

@@ -23,13 +23,17 @@ _FORWARD = {
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The result for one node and profile: its state, effects, transitions, answers of checks, and holds."""
+    """The result for one node and profile: its state, effects, transitions, answers of checks, and holds.
+
+    `alone` are the checks of which each is all that keeps a transition from being taken.
+    """
 
     state: State
     effects: Effects
     transitions: tuple[Transition, ...] = ()
     answers: tuple[CheckAnswer, ...] = ()
     holds: tuple[Hold, ...] = ()
+    alone: frozenset[str] = frozenset()
 
 
 def walk(
@@ -68,8 +72,9 @@ def walk(
         if step.next is State.OPERATIONAL:
             break
     # The answers to the last question still hold where no step followed.
-    holds = _holds(profile, situation, _asker(situation, checks, given))
-    return Walk(situation.state, effects, tuple(taken), tuple(answers.values()), holds)
+    answer = _asker(situation, checks, given)
+    holds, alone = _holds(profile, situation, answer), _alone(profile, situation, answer)
+    return Walk(situation.state, effects, tuple(taken), tuple(answers.values()), holds, alone)
 
 
 def _because(step: Step, answer: Callable[[str], CheckAnswer]) -> str:
@@ -136,3 +141,8 @@ def _holds(profile: Profile, situation: Situation, answer: Callable[[str], Check
         for one in blocking:
             found[one.name] = Hold(situation.node.name, one.name, one.words, one.until, one.waits_for)
     return tuple(found.values())
+
+
+def _alone(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> frozenset[str]:
+    found = (blockers(step.check, answer) for step in profile.rules(situation.state).transitions)
+    return frozenset(blocking[0].name for blocking in found if len(blocking) == 1)

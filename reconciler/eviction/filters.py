@@ -17,6 +17,7 @@ from typing import NamedTuple
 from reconciler.eviction.order import Tier, tier_of
 from reconciler.eviction.rules import others_word, own_word, rule_for
 from reconciler.model.drains import Behavior, DrainOptions, Refusals
+from reconciler.model.hooks import HookStep, hooks_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
@@ -255,6 +256,26 @@ def _others_word(pod: Pod, around: _Circumstances) -> _Word:
     return _wish(pod, who, around)
 
 
+def _hook(pod: Pod, around: _Circumstances) -> _Word:
+    """Wait for the pod's own `pre-drain` hooks, for a limited time that counts for all of them together.
+
+    Everyone who may create pods can write them, so they hold the eviction of their own pod and nothing else.
+    """
+    limit = around.options.hook_wait
+    if limit is None or pod.finished:
+        return _FINE
+    hooks = hooks_of(pod.annotations, around.options.prefix)
+    names = ", ".join(str(hook) for hook in hooks if hook.id.step is HookStep.PRE_DRAIN)
+    if not names:
+        return _FINE
+    until = limit.ends(timedelta())
+    if around.now < until:
+        because = f"its hook {names} holds its eviction, until {to_text(until)} at most"
+        return _Word(final=Action.WAIT, because=because, until=until)
+    over = f"its hook {names} held its eviction until {to_text(until)}"
+    return _Word(warns=over, overruled=over)
+
+
 def _empty_dir(pod: Pod, around: _Circumstances) -> _Word:
     if not pod.empty_dir or pod.finished:
         return _FINE
@@ -282,4 +303,5 @@ _FILTERS: tuple[_Filter, ...] = (
     _others_word,
     _empty_dir,
     _unmanaged,
+    _hook,
 )

@@ -12,6 +12,10 @@ _SETTINGS = "the owner of the settings"
 _PLATFORM = "the platform, which ends the event after its maintenance"
 _REQUESTER = "whoever requested it: reconciler request {node} --cancel{config} ends it"
 _NOBODY = "nobody: it ends by itself"
+_HOOK = (
+    "the owner of the hook; or a person: kubectl annotate node {{node}} {{keys}}/{step}.NAME- removes it; it "
+    "ends by itself after `hooks.timeout`"
+)
 
 WHO: Mapping[str, str] = MappingProxyType(
     {
@@ -40,6 +44,9 @@ WHO: Mapping[str, str] = MappingProxyType(
         "eventsGone": "{ends}",
         "nodeReady": "the administrator of the node: kubectl describe node {node}",
         "leftByRemediator": "AKS: its remediator removes the taint",
+        "preDrainHooksDone": _HOOK.format(step="pre-drain"),
+        "postDrainHooksDone": _HOOK.format(step="post-drain"),
+        "preUncordonHooksDone": _HOOK.format(step="pre-uncordon"),
         # Holds without a check.
         HoldCode.DISMISSED: "a person: reconciler drain {node}{prefix} drains it by hand",
         HoldCode.DRAIN: "the owner of the pod, or of the budget or webhook that refuses its eviction",
@@ -83,6 +90,7 @@ def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False) ->
     other = keys.prefix != DEFAULT_PREFIX
     parts = {
         "node": node,
+        "keys": keys.prefix,
         "release": keys.release(node),
         "prefix": f" --prefix {keys.prefix}" if other else "",
         "config": " --config FILE" if other else "",

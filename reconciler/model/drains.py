@@ -85,7 +85,8 @@ class DrainOptions:
     own, `max_grace` only caps it. `skip_terminating_after` (--skip-wait-for-delete-timeout) ignores pods
     whose deletion is older than that. `gone_daemonsets` are the `namespace/name` of owners that do not exist.
     Keys under `prefix` on a pod are for the reconciler. `own_wait` limits the wait that such a key asks for;
-    None is no limit. `refusals` are the reasons of pods that are kept.
+    None is no limit. `hook_wait` limits how long a `pre-drain` hook of a pod holds its eviction; None: hooks
+    hold nothing. `refusals` are the reasons of pods that are kept.
     """
 
     ignore_daemonsets: bool = True
@@ -101,6 +102,7 @@ class DrainOptions:
     gone_daemonsets: frozenset[str] = frozenset()
     prefix: str = DEFAULT_PREFIX
     own_wait: WaitLimit | None = None
+    hook_wait: WaitLimit | None = None
     refusals: Refusals = Refusals()
 
 

@@ -47,6 +47,9 @@ ENTRIES = 100
 INSTANCES = 1000
 """Instances of one kind in the settings, and profiles."""
 
+HOOKS = 20
+"""Hooks of one step of one node, and of one pod."""
+
 COUNT = 1_000_000
 """Attempts, machines and the like."""
 

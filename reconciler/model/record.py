@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from reconciler.model.drains import KeptPods
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
+from reconciler.model.hooks import HookRecord
 from reconciler.model.own_times import OwnTimes
 
 # Two moments that differ by no more are the same one, because clocks and formats differ.
@@ -232,7 +233,8 @@ class ProfileRecord:
     `events` was gone from every source that reported it. `self_service` is set once we asked the platform
     to start, `acknowledged` are the ids of the events that it was asked to start, `replacement` is set once
     another machine was requested. `facts` is what happened so far; a profile that is operational has some
-    while an event that requires a drain can't start a case. All moments are UTC.
+    while an event that requires a drain can't start a case. `hooks` are those that hold a step of the case,
+    and those that held one and are still there. All moments are UTC.
     """
 
     state: State = State.OPERATIONAL
@@ -244,6 +246,7 @@ class ProfileRecord:
     acknowledged: tuple[str, ...] = ()
     replacement: Replacement | None = None
     facts: CaseFacts = CaseFacts()
+    hooks: tuple[HookRecord, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -346,6 +349,7 @@ class Record:
             acknowledged=mine.acknowledged,
             replacement=mine.replacement,
             facts=mine.facts,
+            hooks=mine.hooks,
             cordon=cordon.whose if cordon and claim in cordon.claims else Cordon.NONE,
             drain=drain.drain if drain and claim in drain.claims else None,
             node_cordon=cordon.whose if cordon else Cordon.NONE,
@@ -365,6 +369,7 @@ class Record:
             acknowledged=case.acknowledged,
             replacement=case.replacement,
             facts=case.facts,
+            hooks=case.hooks,
         )
         claim = Claim(ClaimKind.PROFILE, profile)
         kept = {name: data for name, data in self.profiles if name != profile}
@@ -496,6 +501,7 @@ def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
         quiet_since=times.maybe(kept.quiet_since),
         self_service=service and replace(service, asked=times.of(service.asked)),
         replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
+        hooks=tuple(replace(one, since=times.of(one.since)) for one in kept.hooks),
     )
 
 

@@ -7,7 +7,7 @@ read, or has a newer version, raises RecordUnreadable and is never overwritten.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -17,6 +17,7 @@ from reconciler.errors import RecordUnreadable
 from reconciler.model import limits
 from reconciler.model.drains import MOST_NAMES, KeptPods
 from reconciler.model.event import Kind
+from reconciler.model.hooks import HookEnd, HookId, HookKind, HookRecord, HookStep
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
@@ -182,6 +183,9 @@ def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
     # A program that does not know this key decides the same; it only does not tell what happened.
     if kept.facts != CaseFacts():
         out["facts"] = _facts_out(kept.facts)
+    if kept.hooks:
+        # A program that does not know this key goes on without the hooks.
+        out["hooks"] = [_hook_out(one) for one in kept.hooks]
     return out
 
 
@@ -207,6 +211,7 @@ def _data_in(document: Mapping[str, Any], start: ProfileRecord) -> ProfileRecord
         acknowledged=tuple(limits.text(str(one)) for one in document.get("acknowledged", ())),
         replacement=_replacement_in(replaced) if replaced is not None else None,
         facts=_facts_in(document.get("facts", {})),
+        hooks=_hooks_in(document.get("hooks", ())),
     )
 
 
@@ -246,6 +251,35 @@ def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
         from_text(document["drainBegan"]) if "drainBegan" in document else None,
         None if moved is None else limits.count(moved),
         Forecast(limits.text(str(forecast["cause"])), from_text(forecast["since"])) if forecast else None,
+    )
+
+
+def _hook_out(hook: HookRecord) -> dict[str, Any]:
+    out: dict[str, Any] = {"hook": str(hook.id), "since": to_text(hook.since)}
+    if hook.id.kind is not HookKind.ANNOTATION:
+        out["kind"] = hook.id.kind.value
+    if hook.end is not None:
+        out["end"] = hook.end.value
+    if hook.told:
+        out["told"] = True
+    return out
+
+
+def _hooks_in(documents: Sequence[Mapping[str, Any]]) -> tuple[HookRecord, ...]:
+    most = limits.HOOKS * len(HookStep) * len(HookKind)
+    if len(documents) > most:
+        raise ValueError(f"{len(documents)} hooks are recorded, and {most} are read")
+    return tuple(sorted((_hook_in(one) for one in documents), key=lambda one: one.id))
+
+
+def _hook_in(document: Mapping[str, Any]) -> HookRecord:
+    step, _, name = document["hook"].partition(".")
+    end = document.get("end")
+    return HookRecord(
+        HookId(HookStep(step), limits.text(name), HookKind(document.get("kind", HookKind.ANNOTATION))),
+        from_text(document["since"]),
+        None if end is None else HookEnd(end),
+        bool(document.get("told", False)),
     )
 
 

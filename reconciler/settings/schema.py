@@ -24,6 +24,7 @@ from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolic
 from reconciler.settings.sections.budget import Budget
 from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
+from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
 from reconciler.settings.sections.notify import MOST as MOST_RECEIVERS
 from reconciler.settings.sections.notify import Notify, named_twice
@@ -129,6 +130,9 @@ class Settings(Section):
     budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
     drain: Drain = Field(default=Drain(), description="How nodes are drained.")
     uncordon: Uncordon = Field(default=Uncordon(), description="When a node is uncordoned.")
+    hooks: Hooks = Field(
+        default=Hooks(), description="What may hold a step of a node's maintenance. See docs/hooks.md."
+    )
     replace: Replacing = Field(
         default=Replacing(),
         description="How machines are replaced, for the events with `replace: true`. See docs/replacing.md.",

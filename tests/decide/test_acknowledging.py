@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.event import Initiator, Kind, Signal, Status
+from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
@@ -654,3 +655,18 @@ def test_on_a_node_that_must_not_be_changed_only_the_acknowledgement_is_removed(
     assert dict(plan.todo.write.annotations) == {ACKNOWLEDGE: None}
     assert (dict(plan.todo.write.labels), plan.todo.write.unschedulable) == ({}, None)
     assert plan.holds != ()
+
+
+def test_a_hook_of_any_of_the_nodes_holds_the_event_until_it_has_ended() -> None:
+    hook = {f"{PREFIX}/post-drain.flash": "team"}
+    hooked = drained("b", 2, annotations=hook)
+    plan = two(hooked)
+    assert given(plan_of(plan)) is None
+    assert (
+        "node b has a hook: post-drain.flash (team)"
+        in {hold.code: hold.reason for hold in plan_of(plan).holds}["acknowledgeDue"]
+    )
+
+    over = HookRecord(HookId(HookStep.POST_DRAIN, "flash"), NOW, HookEnd.TIMED_OUT, told=True)
+    ended = replace(record(events=(A1,)), hooks=(over,))
+    assert given(plan_of(two(drained("b", 2, ended, annotations=hook)))) == ["A1"]

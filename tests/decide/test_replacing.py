@@ -471,3 +471,16 @@ def decide_now(fleet: Fleet) -> Plan:
     )
     found = assess(seen, fleet.world.now)
     return decide(seen, found, fleet.settings, fleet.world.now)
+
+
+def test_a_post_drain_hook_holds_the_deletion_of_the_machine() -> None:
+    fleet = Fleet("a", "b")
+    hook = f"{builders.PREFIX}/post-drain.flash"
+    fleet.cluster.annotate("a", hook, "team")
+    fleet.ask("a")
+    fleet.settle()
+    assert (fleet.machines.asked, "postDrainHooksDone" in fleet.reasons()) == ([], True)
+    fleet.cluster.annotate("a", hook, None)
+    fleet.settle()
+
+    assert [type(one) for one in fleet.machines.asked] == [Remove]

@@ -19,6 +19,7 @@ from tests.laws.cloud_rules import CLOUD_RULES
 from tests.laws.denial_rules import DENIAL_RULES
 from tests.laws.drain_rules import DRAIN_RULES
 from tests.laws.history_rules import HISTORY_RULES
+from tests.laws.hook_rules import HOOK_RULES
 from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.notice_rules import NOTICE_RULES
@@ -1086,6 +1087,7 @@ MUTANTS = (
     *WAITING_RULES,
     *OUTCOME_RULES,
     *HISTORY_RULES,
+    *HOOK_RULES,
     *SIMULATE_RULES,
     *POOL_RULES,
     *READINESS_RULES,

@@ -94,7 +94,7 @@ OUTCOME_RULES = (
         0,
         "no warning is sent twice",
         "reconciler/decide/draining.py",
-        "noted=second_patch(one, write, telling.noted, context) if telling.noted is not None else None,",
+        "noted=second_patch(one, write, noted, context) if noted is not None else None,",
         "noted=None,",
         _TEST,
     ),

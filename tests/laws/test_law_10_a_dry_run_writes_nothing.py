@@ -65,7 +65,7 @@ def test_a_rehearsal_needs_only_reads_and_leaves_the_cluster_as_it_was(
     world: World, policy: Settings
 ) -> None:
     before, log = dict(world.cluster.nodes), list(world.log.happenings)
-    rehearse(Outside(reader=ReadOnly(world)), policy, NOW)
+    rehearse(Outside(reader=ReadOnly(world), itself=world.outside.itself), policy, NOW)
 
     assert world.cluster.nodes == before
     assert (world.log.happenings, world.api.writes) == (log, 0)
@@ -78,7 +78,7 @@ REHEARSED = Hits()
 @settings(max_examples=examples(80))
 @given(strategies.worlds(), strategies.policies())
 def test_a_rehearsal_decides_what_the_pass_then_does(world: World, policy: Settings) -> None:
-    rehearsed = rehearse(Outside(reader=ReadOnly(world)), policy, NOW)
+    rehearsed = rehearse(Outside(reader=ReadOnly(world), itself=world.outside.itself), policy, NOW)
     plan, _ = look(world, policy)
 
     assert all(one.draining.preview is None for one in rehearsed.nodes)

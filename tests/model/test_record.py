@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.errors import RecordUnreadable
 from reconciler.model.event import Kind
+from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.record import (
     CaseFacts,
     Claim,
@@ -60,11 +61,16 @@ def test_every_part_comes_back() -> None:
             drain_began=NOW,
             moved=0,
         ),
+        hooks=(
+            HookRecord(HookId(HookStep.PRE_DRAIN, "backup"), NOW, HookEnd.TIMED_OUT, told=True),
+            HookRecord(HookId(HookStep.PRE_UNCORDON, "smoke.test"), NOW),
+        ),
     )
     record = Record("uid-a").with_case("default", case, NOW).with_case("other", builders.record(), NOW)
     record = record.cordoned(Cordon.OURS, Claim(ClaimKind.PERSON, "ann"), NOW)
 
     assert record.case("default").events == case.events
+    assert record.case("default").hooks == case.hooks
     assert from_annotation(to_annotation(record), "uid-a") == record
 
 

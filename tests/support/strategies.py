@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from reconciler.model.event import Initiator, Kind, Signal, Status
+from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.node import (
     AUTOSCALER_TAINT,
     KARPENTER_LABEL,
@@ -158,6 +159,15 @@ _some_known = st.lists(
     known_events, min_size=1, max_size=2, unique_by=lambda one: (one.kind, one.ids or one.not_before)
 )
 _maybe_now = st.none() | st.just(NOW)
+hook_records = st.builds(
+    HookRecord,
+    st.builds(HookId, st.sampled_from(HookStep), st.just("backup")),
+    past,
+    st.none() | st.just(HookEnd.TIMED_OUT),
+)
+_some_hooks = st.lists(hook_records, max_size=2, unique_by=lambda one: one.id).map(
+    lambda found: tuple(sorted(found, key=lambda one: one.id))
+)
 _maybe_asked = st.none() | st.builds(SelfService, past, st.integers(1, 3), st.just("boot-1"))
 
 
@@ -188,6 +198,7 @@ def cases(draw: st.DrawFn) -> CaseRecord:
         quiet_since=draw(maybe_past),
         dismissed=dismissed,
         self_service=draw(_maybe_asked),
+        hooks=draw(_some_hooks),
     )
 
 
@@ -210,6 +221,8 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
         annotations[IMDS] = builders.published(*reported, vm=builders.vm_name(instance))
     if spoken & 4 or draw(booleans):
         conditions.append(draw(_event_conditions))
+    if spoken & 4:
+        annotations[f"{builders.PREFIX}/{draw(one_of(tuple(HookStep)))}.backup"] = "somebody"
     uid = f"uid-{name}"
     cordoned = draw(numbers(0, 5)) == 0
     if not fresh and draw(booleans):

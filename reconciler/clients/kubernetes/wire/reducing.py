@@ -56,6 +56,8 @@ PREFERENCES = 8
 _OURS = ("/drain", "/wait-completed")
 _OUR_KEY = limits.NAME + max(map(len, _OURS))
 _STATE = "/maintenance-state"
+_HOOK = "/pre-drain."
+_HOOK_KEY = limits.NAME + 64
 _WORD = 128
 _REFERENCE = limits.NAME + 1
 
@@ -254,11 +256,14 @@ def _annotations_of_pod(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return the few annotations of a pod that are read; their author decides about all the others.
 
     The prefix of our keys is a setting, so every key that ends with `/drain` or `/wait-completed` may be
-    ours. What it says is a word: a longer text says nothing.
+    ours. What it says is a word: a longer text says nothing. The same applies to hooks, of which a pod may
+    have several.
     """
     kept = {key: limits.text(annotations[key][:_WORD]) for key in READ_OF_PODS if key in annotations}
     ours = [key for key in dict(annotations) if key.endswith(_OURS) and len(key) <= _OUR_KEY]
-    return kept | {key: limits.text(annotations[key][:_WORD]) for key in sorted(ours)[:DRAIN_WORDS]}
+    hooks = [key for key in dict(annotations) if _HOOK in key and len(key) <= _HOOK_KEY]
+    chosen = (*sorted(ours)[:DRAIN_WORDS], *sorted(hooks)[: limits.HOOKS])
+    return kept | {key: limits.text(annotations[key][:_WORD]) for key in chosen}
 
 
 def _labels_of_pod(labels: Mapping[str, str]) -> dict[str, str]:
