@@ -21,10 +21,11 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     """
     keys = OwnKeys(prefix)
     text = node.annotations.get(keys.record)
-    signs = removed_signs(node, prefix).annotations
+    shown = removed_signs(node, prefix)
+    signs = shown.annotations
     # A released node may receive pods again, so its events may no longer start early.
     signs = {**signs, keys.acknowledge: None} if keys.acknowledge in node.annotations else signs
-    ours = [key for key in (keys.state,) if key in node.labels]
+    ours = {**shown.labels, **({keys.state: None} if keys.state in node.labels else {})}
     if text is None and not ours and not signs:
         return None
     record: Record | None = None
@@ -39,7 +40,7 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
         node,
         prefix,
         unschedulable=False if undo and node.unschedulable else None,
-        labels=dict.fromkeys(ours),
+        labels=ours,
         annotations={**signs, **({keys.record: None} if text is not None else {})},
     )
 

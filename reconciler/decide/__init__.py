@@ -37,6 +37,7 @@ from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger, Snapshot
+from reconciler.publishing.hints import bears_hints
 from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.publishing.registry import object_changes
 from reconciler.settings.schema import Settings
@@ -61,9 +62,9 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     ours_or_theirs = [
         node
         for node in snapshot.nodes
-        # A node that the settings no longer select stays in the plan while it has our record.
+        # A node that the settings no longer select stays in the plan while it has our record or hints.
         if node.name in chosen
-        or faults.of(node.name, "it may have a record", partial(_has_record, node, settings), True)
+        or faults.of(node.name, "it may have a record or hints", partial(_is_marked, node, settings), True)
     ]
     looked = [look_safely(node, assessment.of(node.name), context) for node in ours_or_theirs]
     seen = [one for one in looked if one is not None]
@@ -187,8 +188,9 @@ def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
     return replace(plan, schedule=schedule)
 
 
-def _has_record(node: Node, settings: Settings) -> bool:
-    return OwnKeys(settings.keys.prefix).record in node.annotations
+def _is_marked(node: Node, settings: Settings) -> bool:
+    prefix = settings.keys.prefix
+    return OwnKeys(prefix).record in node.annotations or bears_hints(node, prefix)
 
 
 def _has_place(one: Seen) -> str:

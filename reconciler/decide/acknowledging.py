@@ -153,12 +153,16 @@ def _is_drained_for(one: Seen, signal: Signal) -> bool:
     )
 
 
-def taken_back(node: Node, prefix: str) -> NodeWrite | None:
-    """Return the patch that removes the acknowledgement from a node that must not be changed otherwise."""
+def taken_back(node: Node, prefix: str, labels: Mapping[str, str | None]) -> NodeWrite | None:
+    """Return the patch of a node that must not be changed otherwise, None if nothing changes.
+
+    It removes the acknowledgement, and changes these labels.
+    """
     key = OwnKeys(prefix).acknowledge
-    if key not in node.annotations:
+    annotations = {key: None} if key in node.annotations else {}
+    if not annotations and not labels:
         return None
-    return node_write(node, prefix, annotations={key: None})
+    return node_write(node, prefix, labels=labels, annotations=annotations)
 
 
 def acknowledged(

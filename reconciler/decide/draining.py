@@ -148,9 +148,11 @@ def follow_drain(
         noted = told(noted or record)
     standing = Standing(walked.state, record, view, tuple(holds), draining=order is not None)
     word = acknowledged(one, walked, record, progress.acknowledgements, context)
-    showing = Showing(context.settings.publish, context.keys.prefix, context.now)
+    settings = context.settings
+    showing = Showing(settings.publish, context.keys.prefix, context.now, settings.hints)
     signs = node_signs(node, standing, showing)
-    write = node_patch(one, walked, record, {**signs.annotations, **word}, context)
+    signs = replace(signs, annotations={**signs.annotations, **word})
+    write = node_patch(one, walked, record, signs, context)
     todo = Actions(
         write=write,
         drain=order,

@@ -22,9 +22,13 @@ from reconciler.engine.situation import Situation, Staying
 from reconciler.engine.state_machine import walk
 from reconciler.model.holds import HoldCode
 from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Cordon, State
+from reconciler.publishing.hints import removed_hints
+from reconciler.publishing.publisher import NodeSigns
+from reconciler.settings.schema import Settings
 from reconciler.triggers import TRIGGERS
 
 _PROFILES = {DEFAULT: builtin(DEFAULT, CHECKS, TRIGGERS)}
@@ -68,7 +72,12 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     hold = untouchable(one, settings)
     if hold is not None:
         drained = snapshot.drains.get(node.name)
-        todo = Actions(write=taken_back(node, settings.keys.prefix), stop_drain=running(drained))
+        signs = _signs_of_the_fleet(node, settings)
+        todo = Actions(
+            write=taken_back(node, settings.keys.prefix, signs.labels),
+            stop_drain=running(drained),
+            publications=signs.writes,
+        )
         decided = Decided(one.state, one.case if one.record else None, (hold,))
         return node_plan(one, None, decided, todo, DrainState(progress=drained))
     judged = cases.not_dismissed(one.case, one.judged)
@@ -127,6 +136,16 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
     return follow_drain(one, record, walked, view, context, progress)
+
+
+def _signs_of_the_fleet(node: Node, settings: Settings) -> NodeSigns:
+    """Return the changes that remove the scheduling hints from a node that has left the fleet.
+
+    Nodes that AKS manages itself deny every change.
+    """
+    if settings.manages(node.labels) or HOSTED_LABEL in node.labels:
+        return NodeSigns()
+    return removed_hints(node, settings.keys.prefix)
 
 
 def _prune_dismissed(record: CaseRecord, one: Seen, switched_on: cases.SwitchedOn) -> CaseRecord:

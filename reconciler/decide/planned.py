@@ -16,6 +16,7 @@ from reconciler.model.own import node_write
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeWrite
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
+from reconciler.publishing.publisher import NodeSigns
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,12 @@ def _unspoken_holds(one: Seen) -> tuple[Hold, ...]:
 
 
 def node_patch(
-    one: Seen, walked: Walk, case: CaseRecord, signs: Mapping[str, str | None], context: PassContext
+    one: Seen, walked: Walk, case: CaseRecord, signs: NodeSigns, context: PassContext
 ) -> NodeWrite | None:
     """Return the node's only patch, None if nothing changes.
 
-    `case` is the profile's data after this pass. `signs` are annotations for other tools, which are part of
-    the same patch.
+    `case` is the profile's data after this pass. The annotations and labels in `signs` are for other tools,
+    and part of the same patch.
     """
     node, keys = one.node, context.keys
     record = (one.record or Record(node.uid)).with_case(one.profile, case, context.now)
@@ -113,7 +114,8 @@ def node_patch(
     wanted = record.worst.value if shows else None
     if shown != wanted:
         labels[keys.state] = wanted
-    annotations: dict[str, str | None] = dict(signs)
+    labels |= signs.labels
+    annotations: dict[str, str | None] = dict(signs.annotations)
     recorded = node.annotations.get(keys.record)
     # A record that says the same stays as it is written, in an older version of the format too.
     text = None if record.empty else recorded if record == one.written else to_annotation(record)

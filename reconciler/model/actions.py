@@ -26,6 +26,7 @@ class ActionName(StrEnum):
     RAISE_POOL = "raise pool"
     REPLACE_MACHINE = "replace machine"
     CONDITIONS = "conditions"
+    TAINT = "taint"
     NODE_MAINTENANCE = "nodemaintenance"
     WRITE_LEDGER = "write ledger"
 

@@ -88,6 +88,16 @@ class OwnKeys:
         """The annotation with the events that the node agent acknowledges."""
         return f"{self.prefix}/acknowledge"
 
+    @property
+    def deadline(self) -> str:
+        """The label with the deadline of announced maintenance, a scheduling hint (`hints.label`)."""
+        return f"{self.prefix}/deadline"
+
+    @property
+    def maintenance(self) -> str:
+        """The taint of a node with announced maintenance, a scheduling hint (`hints.taint`)."""
+        return f"{self.prefix}/maintenance"
+
     # On a pod.
 
     @property

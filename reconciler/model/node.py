@@ -71,7 +71,7 @@ OUT_OF_SERVICE_TAINTS = frozenset(
         "cloud.google.com/impending-node-termination",
     }
 )
-_PREFERENCE = "PreferNoSchedule"
+PREFERENCE = "PreferNoSchedule"
 _FAULT_DOMAIN = "0"
 
 
@@ -173,7 +173,7 @@ class Node:
             return "cordoned by others"
         if not self.ready:
             return "NotReady"
-        keys = {taint.key for taint in self.taints if taint.effect != _PREFERENCE}
+        keys = {taint.key for taint in self.taints if taint.effect != PREFERENCE}
         found = min(keys & OUT_OF_SERVICE_TAINTS, default="")
         return f"taint {found}" if found else ""
 

@@ -17,7 +17,7 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.instructions import Instructions, Kept
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
-from reconciler.model.node import Condition
+from reconciler.model.node import Condition, Taint
 from reconciler.model.publication import Publication
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
@@ -131,8 +131,9 @@ class NodeWrite:
     @property
     def only_shows(self) -> bool:
         """Whether it changes only what other tools see."""
-        ours = any(map(OwnKeys(self.own_prefix).owns, self.annotations))
-        return self.unschedulable is None and not self.labels and not ours
+        keys = OwnKeys(self.own_prefix)
+        ours = any(map(keys.owns, self.annotations)) or bool(self.labels.keys() - {keys.deadline})
+        return self.unschedulable is None and not ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,28 @@ class ConditionsWrite:
     def send(self, writer: ClusterWriter) -> None:
         """Write the conditions; raises ClusterError and LockLost."""
         writer.patch_conditions(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TaintWrite:
+    """A taint of ours to add to a node, or to remove if it is not `wanted`. It is a Publication.
+
+    Key and effect identify a taint. All other taints of the node stay as they are.
+    """
+
+    node: str
+    uid: str
+    taint: Taint
+    wanted: bool
+
+    @property
+    def action(self) -> ActionName:
+        """Its name in reports and outcomes."""
+        return ActionName.TAINT
+
+    def send(self, writer: ClusterWriter) -> str | None:
+        """Write the taint, and return what people should know; raises ClusterError and LockLost."""
+        return writer.patch_taint(self)
 
 
 @dataclass(frozen=True, slots=True)

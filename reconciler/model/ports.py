@@ -19,7 +19,7 @@ from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
 from reconciler.model.notification import Notification
-from reconciler.model.plan import ConditionsWrite, NodeWrite
+from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Resting
 from reconciler.model.volume import Volume
@@ -83,6 +83,13 @@ class ClusterWriter(Protocol):
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Add conditions to a node's status, and remove others; Conflict if its UID is another one."""
+
+    def patch_taint(self, write: TaintWrite) -> str | None:
+        """Add or remove one taint of a node; return what people should know, if anything.
+
+        The other taints stay, also those that another controller changes at the same time. Raises NotFound
+        if the node is gone, also if another one has its name, and Conflict if others keep writing it.
+        """
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
         """Create, change or delete a NodeMaintenance; deleting one that is gone succeeds."""

@@ -21,5 +21,5 @@ class Publication(Protocol):
     def action(self) -> ActionName:
         """Its name in reports and outcomes."""
 
-    def send(self, writer: ClusterWriter) -> None:
-        """Send the write; raises ClusterError and LockLost."""
+    def send(self, writer: ClusterWriter) -> str | None:
+        """Send the write, and return what people should know; raises ClusterError and LockLost."""

@@ -13,27 +13,30 @@ from reconciler.model.ports import ClusterReader
 from reconciler.model.publication import Publication
 from reconciler.publishing.standing import Standing
 from reconciler.settings.schema import Settings
+from reconciler.settings.sections.hints import Hints
 from reconciler.settings.sections.others import Sign
 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """Which signs the settings enable, under which prefix, at which moment (aware, UTC)."""
+    """Which signs and hints the settings enable, under which prefix, at which moment (aware, UTC)."""
 
     signs: tuple[Sign, ...]
     prefix: str
     now: datetime
+    hints: Hints = Hints()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSigns:
-    """The changes on one node: annotations, which become part of the node's patch, and separate writes.
+    """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
 
-    None as an annotation's value removes it.
+    None as a value removes the annotation or label.
     """
 
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     writes: tuple[Publication, ...] = ()
+    labels: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class NodePublisher(Protocol):
@@ -44,8 +47,8 @@ class NodePublisher(Protocol):
     """
 
     @property
-    def sign(self) -> Sign:
-        """Its name in `publish`."""
+    def sign(self) -> Sign | None:
+        """Its name in `publish`, None if a section of its own enables it."""
 
     @property
     def annotations(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from reconciler.model.problems import guarded, internal
 from reconciler.model.publication import Publication
 from reconciler.model.unseen import Gaps
 from reconciler.publishing.drainsafe import DrainsafeAnnotations
+from reconciler.publishing.hints import SchedulingHints
 from reconciler.publishing.node_conditions import LifecycleConditions
 from reconciler.publishing.node_maintenances import NodeMaintenances
 from reconciler.publishing.publisher import (
@@ -27,7 +28,7 @@ from reconciler.publishing.publisher import (
 from reconciler.publishing.standing import Standing
 from reconciler.settings.schema import Settings
 
-ON_NODES: tuple[NodePublisher, ...] = (DrainsafeAnnotations(), LifecycleConditions())
+ON_NODES: tuple[NodePublisher, ...] = (DrainsafeAnnotations(), LifecycleConditions(), SchedulingHints())
 AS_OBJECTS: tuple[ObjectPublisher, ...] = (NodeMaintenances(),)
 
 ANNOTATIONS = frozenset[str]().union(*(one.annotations for one in ON_NODES))
@@ -118,8 +119,10 @@ def object_changes(
 
 def _joined(some: Sequence[NodeSigns]) -> NodeSigns:
     annotations: dict[str, str | None] = {}
+    labels: dict[str, str | None] = {}
     writes: list[Publication] = []
     for one in some:
         annotations |= one.annotations
+        labels |= one.labels
         writes += one.writes
-    return NodeSigns(annotations, tuple(writes))
+    return NodeSigns(annotations, tuple(writes), labels)

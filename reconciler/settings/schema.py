@@ -24,6 +24,7 @@ from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolic
 from reconciler.settings.sections.budget import Budget
 from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
+from reconciler.settings.sections.hints import Hints
 from reconciler.settings.sections.hooks import Hooks
 from reconciler.settings.sections.meanings import ConditionMeaning, Events
 from reconciler.settings.sections.notify import MOST as MOST_RECEIVERS
@@ -155,6 +156,11 @@ class Settings(Section):
         max_length=MOST_RECEIVERS,
         description="Who gets notices about maintenance, how, and when. Each entry has a `name` and one "
         "transport, such as `slack`. See docs/notices.md. Default: nobody.",
+    )
+    hints: Hints = Field(
+        default=Hints(),
+        description="Scheduling hints on nodes with an announced event that requires a drain. See "
+        "docs/publishing.md#scheduling-hints.",
     )
     coexist: Coexist = Field(
         default=Coexist(), description="How the reconciler works together with other tools that drain nodes."

@@ -13,7 +13,7 @@ from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.own import is_as_seen, shows_intent
-from reconciler.model.plan import ConditionsWrite, NodeWrite
+from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, PodChange
 from reconciler.model.snapshot import Agents, Ledger, Remediator
@@ -186,6 +186,19 @@ class SimulatedApi:
             have[one.type] = replace(one, transition=since)
         self.cluster.put_node(replace(node, conditions=tuple(have.values())))
         self.cluster.note(Actor.US, ActionName.CONDITIONS, write.node)
+        self.end_write(call)
+
+    def patch_taint(self, write: TaintWrite) -> None:
+        """Add or remove a taint of a node, by its key and effect."""
+        call = self.begin_write("patch_taint", write.node, content=write)
+        node = self.cluster.nodes.get(write.node)
+        if node is None or node.uid != write.uid:
+            raise NotFound(f"node {write.node} not found", status=404)
+        one = (write.taint.key, write.taint.effect)
+        others = [taint for taint in node.taints if (taint.key, taint.effect) != one]
+        taints = (*others, write.taint) if write.wanted else tuple(others)
+        self.cluster.put_node(replace(node, taints=taints))
+        self.cluster.note(Actor.US, ActionName.TAINT, write.node)
         self.end_write(call)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:

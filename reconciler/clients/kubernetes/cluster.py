@@ -19,7 +19,7 @@ from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthori
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
-from reconciler.model.plan import ConditionsWrite, NodeWrite
+from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 
@@ -160,6 +160,10 @@ class Cluster:
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Patch a node's status; see node_writing.patch_conditions."""
         node_writing.patch_conditions(self._connection, self._guard, write)
+
+    def patch_taint(self, write: TaintWrite) -> str:
+        """Add or remove a taint of a node; see node_writing.patch_taint."""
+        return node_writing.patch_taint(self._connection, self._guard, write)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
         """Create, change or delete a NodeMaintenance."""

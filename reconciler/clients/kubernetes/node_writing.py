@@ -7,6 +7,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, STRATEGIC_PATCH, Connection, Request
 from reconciler.clients.kubernetes.objects import get
@@ -14,17 +16,29 @@ from reconciler.clients.kubernetes.paths import NODES
 from reconciler.clients.kubernetes.wire import shapes
 from reconciler.clients.kubernetes.wire.reducing import FROM_JSON, node_reducer
 from reconciler.clients.retrying import patiently, write_until_settled
-from reconciler.errors import ClusterError, Conflict, Forbidden, Rejected, TooManyRequests, Unreachable
+from reconciler.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Rejected,
+    TooManyRequests,
+    Unreachable,
+)
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.own import is_as_seen, shows_intent
-from reconciler.model.plan import ConditionsWrite, NodeWrite
+from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 
 log = logging.getLogger(__name__)
 
 # k8s.io/apiserver: plugin/webhook/errors and plugin/policy/validating.
 _DENIED = re.compile(r"\bdenied (?:the )?request\b")
-_ADVICE = "set keys.stateLabel: false if a policy of the cluster denies changes of node labels"
+_ADVICE = (
+    "set keys.stateLabel: false if a policy of the cluster denies changes of node labels, "
+    "and leave hints.label off"
+)
+_TAINT_ADVICE = "set hints.taint: false if a policy of the cluster denies changes of node taints"
 
 SHOWN_PATIENCE = 2.0
 """The limit of retries for a condition, in seconds.
@@ -118,6 +132,65 @@ def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrit
         if read_node(connection, write.node, Wanted(frozenset(), "")).uid == write.uid:
             raise
         raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
+
+
+def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
+    """Add or remove one taint, and return what people should know, empty if the node is as wanted.
+
+    The API replaces the list of taints as a whole. So each try reads the node, keeps every other taint with
+    all of its fields, and names the resourceVersion of that read. Raises NotFound if the node is gone, also
+    if another one has its name, and Conflict if other clients keep writing it. A denial by an admission
+    policy is no error, because the taint only shows something.
+    """
+
+    def send() -> None:
+        found = shapes.decode(_TaintedNode, connection.send(Request("GET", NODES / write.node)))
+        if found.metadata.uid != write.uid:
+            raise NotFound(f"node {write.node} was deleted and created again", status=404)
+        have = found.spec.taints or []
+        others = [one for one in have if (one.get("key"), one.get("effect")) != _identity(write)]
+        if (len(others) < len(have)) is write.wanted:
+            return
+        taints = [*others, _taint(write)] if write.wanted else others
+        seen = {"uid": write.uid, "resourceVersion": found.metadata.resourceVersion}
+        body = {"metadata": seen, "spec": {"taints": taints}}
+        guard()
+        connection.send(Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH))
+
+    try:
+        write_until_settled(
+            lambda: patiently(send, patience=SHOWN_PATIENCE, sleep=connection.sleep), sleep=connection.sleep
+        )
+    except (Forbidden, Rejected) as error:
+        if not _is_denied(error):
+            raise
+        said = f"the taints of the node stay as they are ({write.taint.key}): {error}; {_TAINT_ADVICE}"
+        log.warning("node %s: %s", write.node, said)
+        return said
+    return ""
+
+
+class _TaintedSpec(shapes.Shape):
+    """core/v1 NodeSpec, with its taints as they are: a field that is left out would be lost."""
+
+    taints: list[dict[str, Any]] | None = None
+
+
+class _TaintedNode(shapes.Shape):
+    """core/v1 Node, reduced to its taints."""
+
+    metadata: shapes.ObjectMeta
+    spec: _TaintedSpec = msgspec.field(default_factory=_TaintedSpec)
+
+
+def _identity(write: TaintWrite) -> tuple[str, str]:
+    return write.taint.key, write.taint.effect
+
+
+def _taint(write: TaintWrite) -> dict[str, str]:
+    taint = write.taint
+    value = {"value": taint.value} if taint.value else {}
+    return {"key": taint.key, "effect": taint.effect, **value}
 
 
 def _condition(one: Condition) -> dict[str, Any]:

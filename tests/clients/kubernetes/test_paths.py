@@ -23,8 +23,8 @@ from reconciler.clients.kubernetes.paths import ApiPath, api, core, on_node
 from reconciler.errors import NotFound, Rejected
 from reconciler.model.machine import Machine, MachineRef, Remove
 from reconciler.model.maintenance import MaintenanceWrite
-from reconciler.model.node import Wanted
-from reconciler.model.plan import ConditionsWrite, NodeWrite
+from reconciler.model.node import Taint, Wanted
+from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Owner, Pod
 from tests.support.stub import Answer, Asked, Stub, json_answer
 
@@ -94,6 +94,9 @@ USES: dict[str, Use] = {
     "patch a node": lambda c, name: Cluster(c, guard=lambda: None).patch_node(write(name)),
     "patch conditions": lambda c, name: Cluster(c, guard=lambda: None).patch_conditions(
         ConditionsWrite(name, "u", gone=("X",))
+    ),
+    "patch a taint": lambda c, name: Cluster(c, guard=lambda: None).patch_taint(
+        TaintWrite(name, "u", Taint("x", effect="PreferNoSchedule"), wanted=True)
     ),
     "list pods": lambda c, name: Cluster(c).pods(name),
     "write the ledger": lambda c, name: Cluster(c, namespace=name).ledger(),

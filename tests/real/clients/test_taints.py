@@ -1,0 +1,194 @@
+"""One taint of a node: all others stay, whoever writes them at the same time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import Forbidden, LockLost, NotFound
+from reconciler.model.node import Node, Taint
+from reconciler.model.plan import TaintWrite
+from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
+from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.fill import Pool, fill
+from tests.support.controlplane.policies import in_force
+from tests.support.controlplane.server import ControlPlane
+from tests.support.stub import Answer, Asked, json_answer, status
+
+NAME = Pool("np").node_name(0)
+OURS = Taint(f"{PREFIX}/maintenance", effect="PreferNoSchedule")
+OURS_AS_SENT = {"key": OURS.key, "effect": "PreferNoSchedule"}
+SINCE = "2026-05-11T20:00:00Z"
+THEIRS: list[dict[str, Any]] = [
+    {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},
+    {"key": "example.com/failing", "effect": "NoExecute", "timeAdded": SINCE},
+    {"key": OURS.key, "effect": "NoSchedule"},
+]
+
+
+@pytest.fixture
+def node(cluster: ControlPlane, ours: Cluster) -> Node:
+    """The only node, with taints of others."""
+    fill(cluster.kubeconfig, nodes=1)
+    cluster.api.patch("nodes", NAME, {"spec": {"taints": THEIRS}})
+    return ours.nodes(WANTED)[0]
+
+
+def put(node: Node) -> TaintWrite:
+    return TaintWrite(node.name, node.uid, OURS, wanted=True)
+
+
+def taints(cluster: ControlPlane) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cluster.api.get("nodes", NAME)["spec"].get("taints", [])
+    return found
+
+
+def version(cluster: ControlPlane) -> str:
+    return str(cluster.api.get("nodes", NAME)["metadata"]["resourceVersion"])
+
+
+def test_it_comes_and_goes_and_the_others_keep_every_field(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    assert ours.patch_taint(put(node)) == ""
+    assert taints(cluster) == [*THEIRS, OURS_AS_SENT]
+
+    seen = version(cluster)
+    assert ours.patch_taint(put(node)) == ""
+    assert version(cluster) == seen
+
+    assert ours.patch_taint(replace(put(node), wanted=False)) == ""
+    assert taints(cluster) == THEIRS
+
+
+def test_the_only_taint_of_a_node_comes_and_goes(cluster: ControlPlane, ours: Cluster, node: Node) -> None:
+    cluster.api.patch("nodes", NAME, {"spec": {"taints": None}})
+
+    ours.patch_taint(put(node))
+    assert taints(cluster) == [OURS_AS_SENT]
+    ours.patch_taint(replace(put(node), wanted=False))
+    assert taints(cluster) == []
+
+
+def test_a_taint_that_another_controller_adds_between_read_and_write_stays(
+    cluster: ControlPlane, connection: Connection, node: Node
+) -> None:
+    added = {"key": "example.com/new", "effect": "NoSchedule"}
+    tries = 0
+
+    def guard() -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            cluster.api.patch("nodes", NAME, {"spec": {"taints": [*THEIRS, added]}})
+
+    Cluster(connection, guard=guard).patch_taint(put(node))
+
+    assert taints(cluster) == [*THEIRS, added, OURS_AS_SENT]
+    assert tries == 2
+
+
+def test_a_node_created_again_under_its_name_gets_no_taint(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    cluster.api.delete("nodes", NAME)
+    with pytest.raises(NotFound):
+        ours.patch_taint(put(node))
+    fill(cluster.kubeconfig, nodes=1)
+
+    with pytest.raises(NotFound, match="created again"):
+        ours.patch_taint(put(node))
+    assert OURS_AS_SENT not in taints(cluster)
+
+
+def test_a_lost_lock_writes_no_taint(cluster: ControlPlane, connection: Connection, node: Node) -> None:
+    def lost() -> None:
+        raise LockLost("gone")
+
+    with pytest.raises(LockLost):
+        Cluster(connection, guard=lost).patch_taint(put(node))
+    assert taints(cluster) == THEIRS
+
+
+def test_a_write_whose_answer_was_lost_adds_one_taint(stub: StubMaker) -> None:
+    have: list[dict[str, Any]] = []
+
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "PATCH":
+            have[:] = json.loads(asked.body)["spec"]["taints"]
+            return Answer(b"{", cut=True)
+        return json_answer(
+            {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}, "spec": {"taints": have}}
+        )
+
+    server, connection = stub(answer)
+    Cluster(connection, guard=lambda: None).patch_taint(TaintWrite("n", "u", OURS, wanted=True))
+
+    assert have == [OURS_AS_SENT]
+    assert [asked.method for asked in server.asked] == ["GET", "PATCH", "GET"]
+
+
+# A policy of the cluster that denies changes of taints.
+
+POLICY: dict[str, Any] = {
+    "metadata": {"name": "no-node-taints"},
+    "spec": {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
+            ]
+        },
+        "validations": [
+            {
+                "expression": "object.spec.?taints.orValue([]) == oldObject.spec.?taints.orValue([])",
+                "message": "node taints are not yours",
+            }
+        ],
+    },
+}
+BINDING: dict[str, Any] = {
+    "metadata": {"name": "no-node-taints"},
+    "spec": {"policyName": "no-node-taints", "validationActions": ["Deny"]},
+}
+
+
+@pytest.fixture
+def denied(cluster: ControlPlane, node: Node) -> Iterator[Node]:
+    """The node, in a cluster with this policy in force."""
+    with in_force(cluster.api, POLICY, BINDING, lambda: _denies(cluster)):
+        yield node
+
+
+def _denies(cluster: ControlPlane) -> bool:
+    try:
+        cluster.api.patch("nodes", NAME, {"spec": {"taints": []}})
+        # The policy may come into force between the two, and then refuses this one.
+        cluster.api.patch("nodes", NAME, {"spec": {"taints": THEIRS}})
+    except ApiError:
+        return True
+    return False
+
+
+def test_a_denied_taint_is_no_error_and_names_the_policy(ours: Cluster, denied: Node) -> None:
+    said = ours.patch_taint(put(denied))
+
+    assert "ValidatingAdmissionPolicy 'no-node-taints'" in said
+    assert "hints.taint: false" in said
+
+
+def test_a_missing_right_is_an_error(stub: StubMaker) -> None:
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            return json_answer({"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}})
+        return status(403, "Forbidden", 'nodes "n" is forbidden: User "x" cannot patch resource "nodes"')
+
+    _, connection = stub(answer)
+    with pytest.raises(Forbidden):
+        Cluster(connection, guard=lambda: None).patch_taint(TaintWrite("n", "u", OURS, wanted=True))
