@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
@@ -17,6 +18,7 @@ from reconciler.model.instructions import (
     Word,
     approval_text,
     deferral_text,
+    hold_of,
     hold_text,
     instructions_of,
 )
@@ -36,12 +38,13 @@ class Instructed:
     """What an instruction changes on one node.
 
     `done` says it in words. `write` is None if nothing changes. `refused`: it can't be done, and `done` says
-    why.
+    why. `idle`: nothing is to be said of it, unless somebody named the node.
     """
 
     done: str
     write: NodeWrite | None = None
     refused: bool = False
+    idle: bool = False
 
 
 def parse_until(text: str, zone: tzinfo, now: datetime) -> datetime:
@@ -83,16 +86,57 @@ def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Inst
     return Instructed(f"deferred {deferral.word}{replaced}", write)
 
 
-def resumed(node: Node, prefix: str) -> Instructed:
-    """Return the patch that ends the hold and the deferral of the node."""
+def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
+    """Return the patch that stops the drain of a node with a hold of many nodes, if it is in maintenance.
+
+    The hold itself is in the ledger. A drain that runs reads its own node only.
+    """
+    record = record_of(node, prefix)
+    if not isinstance(record, Record) or not (record.in_maintenance or record.claimed_by):
+        return Instructed("is not in maintenance", idle=True)
+    write = node_write(node, prefix, annotations={OwnKeys(prefix).hold_of_many: hold_text(hold)})
+    return Instructed(f"its drain stops, held {hold.word}", write)
+
+
+def resumed(node: Node, prefix: str, now: datetime, fleet: Iterable[PersonHold] = ()) -> Instructed:
+    """Return the patch that ends the hold and the deferral of the node.
+
+    `fleet` are the holds of the ledger, which go on and are named.
+    """
     keys = OwnKeys(prefix)
     found = {
         key: name for key, name in ((keys.hold, "hold"), (keys.defer, "deferral")) if key in node.annotations
     }
+    held = [one.words(node.name) for one in fleet if one.holds(node) and not one.word.ended(now)]
+    still = f"; {'; '.join(held)}" if held else ""
     if not found:
-        return Instructed("neither held nor deferred")
+        return Instructed(
+            f"neither held nor deferred itself{still}" if held else "neither held nor deferred", idle=True
+        )
+    said = instructions_of(node, prefix, now)
+    words = (
+        f"{name} {one.word}" if one is not None and one.word.scope == "" else name
+        for name, one in zip(("hold", "deferral"), (said.hold, said.deferral), strict=True)
+        if name in found.values()
+    )
     write = node_write(node, prefix, annotations=dict.fromkeys(found))
-    return Instructed(f"resumed: {' and '.join(found.values())} removed", write)
+    return Instructed(f"resumed, without the {' and the '.join(words)}{still}", write)
+
+
+def resumed_with_many(node: Node, prefix: str, now: datetime, scope: str) -> Instructed:
+    """Return the patch that ends on the node what was given to many nodes at once.
+
+    An instruction to the node itself stays, and is named.
+    """
+    keys, said = OwnKeys(prefix), instructions_of(node, prefix, now)
+    found = [keys.hold_of_many] if _scope_of(node.annotations.get(keys.hold_of_many), now) == scope else []
+    found += [keys.defer] if said.deferral is not None and said.deferral.word.scope == scope else []
+    own = hold_of(node.annotations[keys.hold], now) if keys.hold in node.annotations else None
+    still = f"still held {own.word}; reconciler resume {node.name} ends that" if own is not None else ""
+    if not found:
+        return Instructed(still or "neither held nor deferred", idle=not still)
+    write = node_write(node, prefix, annotations=dict.fromkeys(found))
+    return Instructed("; ".join(text for text in ("resumed", still) if text), write)
 
 
 def approved(node: Node, plan: NodePlan | None, word: Word, prefix: str, now: datetime) -> Instructed:
@@ -121,5 +165,10 @@ def unapproved(node: Node, prefix: str) -> Instructed:
     """Return the patch that withdraws the approval of the node."""
     key = OwnKeys(prefix).approved
     if key not in node.annotations:
-        return Instructed("has no approval")
+        return Instructed("has no approval", idle=True)
     return Instructed("approval withdrawn", node_write(node, prefix, annotations={key: None}))
+
+
+def _scope_of(text: str | None, now: datetime) -> str:
+    hold = hold_of(text, now) if text is not None else None
+    return hold.word.scope if hold is not None else ""

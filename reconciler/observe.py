@@ -172,7 +172,7 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
 
 def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
     what = "the ledger"
-    follows = "the last start and earlier answers of polled sources are not known"
+    follows = "the last start and earlier answers of polled sources are not known, nor holds of all nodes"
     found = gaps.read(what, reader.ledger, follows)
     if found is not None:
         return found

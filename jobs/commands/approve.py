@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
@@ -11,7 +10,7 @@ import click
 from jobs import options
 from jobs.runtime import instructing
 from jobs.runtime.environment import Target
-from jobs.runtime.instructing import Chosen, Scene, carry_out
+from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource
 from reconciler.instruct import Instructed, approved, unapproved
@@ -45,14 +44,14 @@ def command(
     if cancel and (until is not None or reason):
         raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
 
-    def instruct(scene: Scene) -> Callable[[Node], Instructed]:
+    def instruct(scene: Scene) -> Asked:
         if cancel:
-            return partial(unapproved, prefix=scene.settings.keys.prefix)
+            return Asked(partial(unapproved, prefix=scene.settings.keys.prefix))
         word = scene.word(until, reason)
         outside = Wiring(scene.connection, target).to_read(scene.settings)
         plans = {one.node: one for one in rehearse(outside, scene.settings, scene.now).nodes}
         named, prefix = bool(chosen.names), scene.settings.keys.prefix
-        return partial(_approve, plans=plans, word=word, named=named, prefix=prefix, now=scene.now)
+        return Asked(partial(_approve, plans=plans, word=word, named=named, prefix=prefix, now=scene.now))
 
     return carry_out(chosen, instruct, "MaintenanceApproved", config, target, output)
 
@@ -62,5 +61,5 @@ def _approve(
 ) -> Instructed:
     plan = plans.get(node.name)
     if not named and not (plan is not None and any(one.kept.approval for one in plan.events)):
-        return Instructed("nothing waits for an approval")
+        return Instructed("nothing waits for an approval", idle=True)
     return approved(node, plan, word, prefix, now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import click
@@ -10,11 +9,10 @@ import click
 from jobs import options
 from jobs.runtime import instructing
 from jobs.runtime.environment import Target
-from jobs.runtime.instructing import Chosen, Scene, carry_out
+from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import Instructed, deferred
+from reconciler.instruct import deferred
 from reconciler.model.instructions import Deferral
-from reconciler.model.node import Node
 
 
 @click.command("defer")
@@ -43,8 +41,8 @@ def command(
     `reconciler resume` ends the deferral.
     """
 
-    def instruct(scene: Scene) -> Callable[[Node], Instructed]:
-        deferral = Deferral(scene.word(until, reason))
-        return partial(deferred, deferral=deferral, prefix=scene.settings.keys.prefix, now=scene.now)
+    def instruct(scene: Scene) -> Asked:
+        deferral = Deferral(scene.word(until, reason, chosen.scope))
+        return Asked(partial(deferred, deferral=deferral, prefix=scene.settings.keys.prefix, now=scene.now))
 
     return carry_out(chosen, instruct, "MaintenanceDeferred", config, target, output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import click
@@ -10,9 +9,9 @@ import click
 from jobs import options
 from jobs.runtime import instructing
 from jobs.runtime.environment import Target
-from jobs.runtime.instructing import Chosen, Scene, carry_out
+from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out, hold_many
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import Instructed, held
+from reconciler.instruct import Instructed, held, stopped
 from reconciler.model.instructions import PersonHold
 from reconciler.model.node import Node
 
@@ -36,12 +35,20 @@ def command(
 ) -> int:
     """Hold nodes: no drain of them begins, not even at a deadline.
 
-    A node in maintenance goes on, and is uncordoned after it. With --now its drain stops between two
-    evictions. `reconciler resume` ends the hold.
+    --all and --pool also hold nodes that join later. A node in maintenance goes on, and is uncordoned after
+    it. With --now its drain stops between two evictions. `reconciler resume` ends the hold.
     """
 
-    def instruct(scene: Scene) -> Callable[[Node], Instructed]:
-        hold = PersonHold(scene.word(until, reason), stops)
-        return partial(held, hold=hold, prefix=scene.settings.keys.prefix, now=scene.now)
+    def instruct(scene: Scene) -> Asked:
+        hold = PersonHold(scene.word(until, reason, chosen.scope), stops)
+        prefix = scene.settings.keys.prefix
+        if not chosen.scope:
+            return Asked(partial(held, hold=hold, prefix=prefix, now=scene.now))
+        done = hold_many(hold, scene)
+        return Asked(partial(stopped, hold=hold, prefix=prefix) if stops else _nothing, done)
 
     return carry_out(chosen, instruct, "MaintenanceHeld", config, target, output)
+
+
+def _nothing(node: Node) -> Instructed:
+    return Instructed(f"{node.name} goes on", idle=True)

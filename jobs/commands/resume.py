@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import click
@@ -10,10 +9,9 @@ import click
 from jobs import options
 from jobs.runtime import instructing
 from jobs.runtime.environment import Target
-from jobs.runtime.instructing import Chosen, Scene, carry_out
+from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out, holds_of_many, resume_many
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import Instructed, resumed
-from reconciler.model.node import Node
+from reconciler.instruct import resumed, resumed_with_many
 
 
 @click.command("resume")
@@ -22,9 +20,16 @@ from reconciler.model.node import Node
 @options.output
 @options.cluster
 def command(chosen: Chosen, config: SettingsSource | None, output: str, target: Target) -> int:
-    """End the hold and the deferral of nodes, whoever gave them."""
+    """End the hold and the deferral of nodes, whoever gave them.
 
-    def instruct(scene: Scene) -> Callable[[Node], Instructed]:
-        return partial(resumed, prefix=scene.settings.keys.prefix)
+    --all and --pool end what was given with the same option. A node that was named on its own stays held.
+    """
+
+    def instruct(scene: Scene) -> Asked:
+        prefix, now = scene.settings.keys.prefix, scene.now
+        if chosen.scope:
+            done = resume_many(chosen.scope, scene)
+            return Asked(partial(resumed_with_many, prefix=prefix, now=now, scope=chosen.scope), done)
+        return Asked(partial(resumed, prefix=prefix, now=now, fleet=holds_of_many(scene)))
 
     return carry_out(chosen, instruct, "MaintenanceResumed", config, target, output)

@@ -17,12 +17,22 @@ from jobs.runtime.node_names import check_nodes
 from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
+from reconciler.calendar.values import literal
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
+from reconciler.errors import (
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Rejected,
+    SettingsError,
+    Unauthorized,
+    Unreachable,
+)
 from reconciler.instruct import Instructed, parse_until
-from reconciler.model.instructions import Word
-from reconciler.model.node import Node, Wanted
+from reconciler.model.instructions import ALL, PersonHold, Word, is_scope, pool_scope
+from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
 from reconciler.report.safe import json_text
@@ -33,32 +43,41 @@ from reconciler.settings.schema import Settings
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which nodes a person means: names, a label selector, or all nodes that the settings select."""
+    """Which nodes a person means: names, a label selector, a pool, or all nodes that the settings select.
+
+    `scope` is that of an instruction to all nodes or to a pool, empty for others.
+    """
 
     names: tuple[str, ...] = ()
     selector: LabelSelector | None = None
-    everything: bool = False
+    scope: str = ""
 
     def of(self, nodes: dict[str, Node], settings: Settings) -> list[Node]:
         """Return these nodes; NotFound for a name that no node has, and for a selector without nodes."""
         if self.names:
             check_nodes(self.names, nodes.keys())
             return [nodes[name] for name in dict.fromkeys(self.names)]
-        found = [
-            node
-            for node in nodes.values()
-            if settings.in_fleet(node.labels)
-            and (self.selector is None or self.selector.matches(node.labels))
-        ]
+        found = [node for node in nodes.values() if settings.in_fleet(node.labels) and self._has(node)]
         if not found:
-            raise NotFound(f"no node matches {self.selector or settings.node_selector}", status=404)
+            chosen = self.selector or (self.scope if self.scope != ALL else settings.node_selector)
+            raise NotFound(f"no node matches {chosen}", status=404)
         return found
 
+    def _has(self, node: Node) -> bool:
+        if self.selector is not None:
+            return self.selector.matches(node.labels)
+        return self.scope in (ALL, pool_scope(node.pool))
 
-def _chosen(nodes: tuple[str, ...], selector: LabelSelector | None, everything: bool) -> Chosen:
-    if sum((bool(nodes), selector is not None, everything)) != 1:
-        raise click.UsageError("name the nodes, or give --selector, or --all")
-    return Chosen(nodes, selector, everything)
+
+def _chosen(
+    nodes: tuple[str, ...], selector: LabelSelector | None, pool: str | None, everything: bool
+) -> Chosen:
+    if sum((bool(nodes), selector is not None, pool is not None, everything)) != 1:
+        raise click.UsageError("name the nodes, or give --selector, --pool or --all")
+    scope = ALL if everything else pool_scope(pool or "")
+    if pool is not None and not is_scope(scope):
+        raise click.UsageError(f"--pool: {literal(pool)} is not the name of a pool")
+    return Chosen(nodes, selector, scope)
 
 
 chosen = options.as_one(
@@ -68,6 +87,7 @@ chosen = options.as_one(
     click.option(
         "--selector", "-l", type=options.SELECTOR, help="The nodes with these labels, as in kubectl."
     ),
+    click.option("--pool", help="The nodes of this pool."),
     click.option("--all", "everything", is_flag=True, help="All nodes that the settings select."),
 )
 """The nodes, as the argument `chosen`."""
@@ -82,27 +102,35 @@ reason = click.option("--reason", default="", help="The reason, shown in reports
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a command works with: the nodes of the cluster, the settings, and the moment (UTC)."""
+    """What a command works with: the settings, the moment (UTC), and the API server."""
 
-    nodes: dict[str, Node]
     settings: Settings
-    connection: Connection
     now: datetime
+    connection: Connection
+    target: Target
 
-    def word(self, until: str | None, reason: str) -> Word:
+    def word(self, until: str | None, reason: str, scope: str = "") -> Word:
         """Return who gives the instruction, and why; SettingsError for what the annotation can't hold."""
         try:
             at = parse_until(until, self.settings.time_zone, self.now) if until is not None else None
         except ValueError as error:
             raise SettingsError((f"--until: {error}",)) from error
         try:
-            return Word(person(), self.now.replace(microsecond=0), at, reason)
+            return Word(person(), self.now.replace(microsecond=0), at, reason, scope)
         except ValueError as error:
             raise SettingsError((str(error),)) from error
 
 
-Instruct = Callable[[Scene], Callable[[Node], Instructed]]
-"""Reads what the command needs once, and returns what it does about each node."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command does about each node, and what it has done for all of them at once, in words."""
+
+    on: Callable[[Node], Instructed]
+    done: str = ""
+
+
+Instruct = Callable[[Scene], Asked]
+"""Reads what the command needs once, and does what is done once."""
 
 
 def carry_out(
@@ -122,30 +150,70 @@ def carry_out(
     connection = Connection(target.kubeconfig, target.context)
     try:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        nodes = {
-            node.name: node for node in cluster.nodes(Wanted(frozenset(), settings.keys.prefix, labels=None))
-        }
-        scene = Scene(nodes, settings, connection, now)
-        decide = instruct(scene)
-        results = _write_all(which.of(nodes, settings), decide, cluster, EventsByHand(connection), event)
+        wanted = Wanted(frozenset(), settings.keys.prefix, annotations=POOL_ANNOTATIONS, labels=None)
+        nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
+        asked = instruct(Scene(settings, now, connection, target))
+        results = _write_all(nodes, asked.on, cluster, EventsByHand(connection), event)
     finally:
         connection.close()
-    if not which.names:
-        # Thousands of nodes may have nothing to change.
-        results = [one for one in results if one["changed"] or not one["ok"]]
+    # Thousands of nodes may have nothing to change.
+    results = [one for one in results if not one.pop("idle") or which.names]
     if output == "json":
-        document = {"nodes": results}
+        document = {"done": asked.done or None, "nodes": results}
         echo(json_text(json.dumps(document, indent=2, ensure_ascii=False)))
+    else:
+        _print(asked.done, results, settings)
+    return 0 if all(one["ok"] for one in results) else 1
+
+
+def hold_many(hold: PersonHold, scene: Scene) -> str:
+    """Hold all nodes, or a pool, with the ledger; return in words what was done."""
+    # The ledger knows every source, and their settings: few commands need it.
+    from reconciler.clients.kubernetes.fleet_holds import change_holds
+
+    def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
+        others = (
+            one for one in before if one.word.scope != hold.word.scope and not one.word.ended(scene.now)
+        )
+        return (*others, hold)
+
+    try:
+        before = change_holds(scene.connection, scene.target.namespace, change)
+    except ValueError as error:
+        raise SettingsError((str(error),)) from error
+    replaced = [one for one in before if one.word.scope == hold.word.scope and not one.word.ended(scene.now)]
+    return "; ".join((hold.words(""), *(f"before, {one.words('')}" for one in replaced)))
+
+
+def resume_many(scope: str, scene: Scene) -> str:
+    """End the hold of all nodes, or of a pool; return in words what was done."""
+    from reconciler.clients.kubernetes.fleet_holds import change_holds
+
+    def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
+        return tuple(one for one in before if one.word.scope != scope)
+
+    before = change_holds(scene.connection, scene.target.namespace, change)
+    ended = [one for one in before if not one.word.ended(scene.now)]
+    done = [f"resumed, without the hold {one.word}" for one in ended if one.word.scope == scope]
+    return "; ".join((*done, *(one.words("") for one in ended if one.word.scope != scope)))
+
+
+def holds_of_many(scene: Scene) -> tuple[PersonHold, ...]:
+    """Return the holds of all nodes and of pools; none if we may not read them."""
+    try:
+        return Cluster(scene.connection, namespace=scene.target.namespace).ledger().holds
+    except (Forbidden, Unauthorized, Rejected):
+        return ()
+
+
+def _print(done: str, results: list[dict[str, Any]], settings: Settings) -> None:
+    if done:
+        echo(shown([done], settings.time_zone, width()), nl=False)
     elif not results:
         echo("nothing to change on any of these nodes")
-    else:
-        for one in results:
-            echo(
-                shown([f"{one['node']}: {one['message']}"], settings.time_zone, width()),
-                err=not one["ok"],
-                nl=False,
-            )
-    return 0 if all(one["ok"] for one in results) else 1
+    for one in results:
+        line = shown([f"{one['node']}: {one['message']}"], settings.time_zone, width())
+        echo(line, err=not one["ok"], nl=False)
 
 
 def _write_all(
@@ -176,7 +244,9 @@ def _write_all(
         if changed:
             who = person()
             events.write(node, Notice(event, message if who in message else f"{message} by {who}"))
-        results.append({"node": node.name, "ok": ok, "changed": changed, "message": message})
+        results.append(
+            {"node": node.name, "ok": ok, "changed": changed, "message": message, "idle": found.idle}
+        )
     return results
 
 

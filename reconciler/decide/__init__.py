@@ -16,6 +16,7 @@ from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_replacement
 from reconciler.decide.reporting import (
     expiries,
+    held_by_people,
     is_reported,
     moments,
     notes,
@@ -153,6 +154,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
         notes=(
             *unspaced,
+            *held_by_people(snapshot, now),
             *of_the_future(seen, read != snapshot.ledger),
             *problems,
             *unacknowledged,

@@ -42,7 +42,7 @@ class PassContext:
 
     def instructions(self, node: Node) -> Instructions:
         """Return what people say about a node."""
-        return instructions_of(node, self.settings.keys.prefix, self.now)
+        return instructions_of(node, self.settings.keys.prefix, self.now, self.snapshot.ledger.holds)
 
     @property
     def keys(self) -> OwnKeys:

@@ -138,6 +138,11 @@ def of_the_future(seen: Iterable[Seen], ledger: bool) -> tuple[str, ...]:
     return (f"a clock was ahead: times in the future in {' and '.join(found)} count as now",)
 
 
+def held_by_people(snapshot: Snapshot, now: datetime) -> tuple[str, ...]:
+    """Return a note about each hold of all nodes, or of a pool."""
+    return tuple(one.words("") for one in snapshot.ledger.holds if not one.word.ended(now))
+
+
 def orphaned_drains(snapshot: Snapshot, planned: Collection[str]) -> Iterable[NodePlan]:
     """Yield a stop for every drain of a node without a plan."""
     for name, drained in sorted(snapshot.drains.items()):

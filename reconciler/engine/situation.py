@@ -112,7 +112,7 @@ class Situation:
     @property
     def instructions(self) -> Instructions:
         """What people say about the node."""
-        return instructions_of(self.node, self.settings.keys.prefix, self.now)
+        return instructions_of(self.node, self.settings.keys.prefix, self.now, self.ledger.holds)
 
     @property
     def asking(self) -> tuple[JudgedEvent, ...]:

@@ -6,6 +6,8 @@ Each is an annotation of the node, in JSON, with who gave it and when:
     <prefix>/defer     {"by": "alice@host", "at": "…", "until": "2026-11-22T06:00:00Z"}
     <prefix>/approved  {"by": "alice@host", "at": "…", "case": "…", "events": [{"kind": "Reboot", …}]}
 
+A hold of all nodes, or of a pool, is in the ledger, so that it also holds nodes that join later.
+
 `until` ends each of them. A hold that can't be read is in force, and an approval that can't be read approves
 nothing: what a person wants is unknown then, and nothing starts.
 """
@@ -13,7 +15,8 @@ nothing: what a person wants is unknown then, and nothing starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,6 +29,10 @@ from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.record_text import event_in, event_out
 
+ALL = "all"
+"""The scope of an instruction to all nodes."""
+
+_POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _SHOWN = 240
 """Characters of a reason in a sentence; the annotation may have more."""
 
@@ -34,7 +41,8 @@ _SHOWN = 240
 class Word:
     """Who gave an instruction, when, until when it applies, and why. Moments are UTC.
 
-    `at` is None if it is not known. `until` is None for an instruction without an end. `problem` says what
+    `at` is None if it is not known. `until` is None for an instruction without an end. `scope` is `all` or
+    `pool NAME` for one that was given to so many nodes at once, empty for one to a node. `problem` says what
     can't be read, empty if all can.
     """
 
@@ -42,11 +50,16 @@ class Word:
     at: datetime | None = None
     until: datetime | None = None
     reason: str = ""
+    scope: str = ""
     problem: str = ""
 
     def __post_init__(self) -> None:
         """Check the limits that a reader applies; ValueError says what to change."""
-        for name, text, most in (("name", self.by, limits.NAME), ("reason", self.reason, limits.TEXT)):
+        for name, text, most in (
+            ("name", self.by, limits.NAME),
+            ("scope", self.scope, limits.NAME),
+            ("reason", self.reason, limits.TEXT),
+        ):
             if len(text) > most:
                 raise ValueError(f"the {name} has {len(text)} characters; write at most {most}")
 
@@ -72,7 +85,12 @@ class PersonHold:
 
     def words(self, node: str) -> str:
         """Return in words who holds the node, and how that ends."""
-        return f"it is held {self.word}; reconciler resume {node} ends that"
+        who = {"": "it is", ALL: "all nodes are"}.get(self.word.scope, f"{self.word.scope} is")
+        return f"{who} held {self.word}; {resume_command(self.word.scope, node)} ends that"
+
+    def holds(self, node: Node) -> bool:
+        """Whether a hold of the ledger is about the node."""
+        return self.word.scope in (ALL, pool_scope(node.pool))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +101,7 @@ class Deferral:
 
     def words(self, node: str) -> str:
         """Return in words who deferred the drain, and how that ends."""
-        return f"its drain is deferred {self.word}; reconciler resume {node} ends that"
+        return f"its drain is deferred {self.word}; {resume_command(self.word.scope, node)} ends that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +160,33 @@ class Kept:
         return tuple(one for one in (self.hold, self.deferral, self.approval) if one is not None)
 
 
-def instructions_of(node: Node, prefix: str, now: datetime) -> Instructions:
-    """Return the instructions on a node that apply at `now` (aware). It raises nothing for any text."""
+def pool_scope(pool: str) -> str:
+    """Return the scope of an instruction to a pool; that of no pool if the node has none."""
+    return f"pool {pool}" if pool else ""
+
+
+def is_scope(text: str) -> bool:
+    """Whether a text is the scope of an instruction to many nodes."""
+    return text == ALL or (text.startswith("pool ") and _POOL.fullmatch(text[5:]) is not None)
+
+
+def resume_command(scope: str, node: str = "") -> str:
+    """Return the command that ends an instruction of this scope."""
+    option = "--all" if scope == ALL else f"--{scope}" if scope else node
+    return f"reconciler resume {option}"
+
+
+def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[PersonHold] = ()) -> Instructions:
+    """Return the instructions that apply to a node at `now` (aware). It raises nothing for any text.
+
+    `fleet` are the holds of the ledger. Of several holds, the one that stops most and lasts longest applies.
+    """
     keys, found = OwnKeys(prefix), node.annotations
+    own = [hold_of(found[key], now) for key in (keys.hold, keys.hold_of_many) if key in found]
+    holds = [one for one in own if one is not None]
+    holds += [one for one in fleet if one.holds(node) and not one.word.ended(now)]
     return Instructions(
-        _hold(found[keys.hold], now) if keys.hold in found else None,
+        max(holds, key=lambda one: (one.stops, one.word.until or limits.UNREADABLE), default=None),
         _deferral(found[keys.defer], now) if keys.defer in found else None,
         _approval(found[keys.approved], now) if keys.approved in found else None,
     )
@@ -161,6 +201,28 @@ def stopping_hold(node: Node, prefix: str, now: datetime) -> str:
 def hold_text(hold: PersonHold) -> str:
     """Return the text of the annotation."""
     return _text(hold.word, {"now": hold.stops})
+
+
+def fleet_text(holds: Iterable[PersonHold]) -> str:
+    """Return the holds of the ledger as its text, empty for none; ValueError for more than a reader takes."""
+    found = [json.loads(hold_text(one)) for one in holds]
+    if len(found) > limits.EVENTS:
+        raise ValueError(f"{len(found)} pools are held, and {limits.EVENTS} are read; hold all nodes instead")
+    return json.dumps(found, ensure_ascii=False) if found else ""
+
+
+def fleet_holds(text: str) -> tuple[PersonHold, ...]:
+    """Return the holds of the ledger. A text that can't be read holds all nodes, and says so."""
+    if not text:
+        return ()
+    try:
+        found = limits.loads(text)
+        if not isinstance(found, list) or len(found) > limits.EVENTS:
+            raise ValueError(f"it is no list of at most {limits.EVENTS} holds")
+        return tuple(PersonHold(_word(one), one.get("now") is True) for one in found)
+    except (ValueError, TypeError, AttributeError) as error:
+        problem = limits.text(f"`holds` of the ledger can't be read: {error!r}", _SHOWN)
+        return (PersonHold(Word(scope=ALL, problem=problem)),)
 
 
 def deferral_text(deferral: Deferral) -> str:
@@ -183,12 +245,14 @@ def _text(word: Word, more: Mapping[str, object]) -> str:
         "at": to_text(word.at) if word.at is not None else None,
         "until": to_text(word.until) if word.until is not None else None,
         "reason": limits.whole(word.reason),
+        "scope": limits.whole(word.scope),
         **more,
     }
     return json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
 
 
-def _hold(text: str, now: datetime) -> PersonHold | None:
+def hold_of(text: str, now: datetime) -> PersonHold | None:
+    """Return the hold in an annotation's text, None for one that says no or has ended at `now`."""
     if text.strip().casefold() in ("", "false"):
         return None
     document, problem = _document(text)
@@ -205,7 +269,14 @@ def _deferral(text: str, now: datetime) -> Deferral | None:
         return Deferral(Word(problem=problem))
     word = _word(document)
     if word.until is None and not word.problem:
-        word = Word(word.by, word.at, None, word.reason, "it has no `until`, so it lasts until the deadline")
+        word = Word(
+            word.by,
+            word.at,
+            None,
+            word.reason,
+            word.scope,
+            "it has no `until`, so it lasts until the deadline",
+        )
     return None if word.ended(now) else Deferral(word)
 
 
@@ -224,7 +295,7 @@ def _approval(text: str, now: datetime) -> Approval | None:
         events = tuple(event_in(one) for one in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         problem = limits.text(f"the approval can't be read: {error!r}; reconciler approve writes it", _SHOWN)
-        return Approval(Word(word.by, word.at, word.until, word.reason, problem))
+        return Approval(Word(word.by, word.at, word.until, word.reason, word.scope, problem))
     return None if word.ended(now) else Approval(word, case, events)
 
 
@@ -257,8 +328,14 @@ def _word(document: Mapping[str, Any]) -> Word:
         moments["at"],
         moments["until"],
         limits.text(_string(document.get("reason"))),
+        _scope(document.get("scope")),
         "; ".join(problems),
     )
+
+
+def _scope(value: object) -> str:
+    """Return the scope, empty for a text that is none: a command is shown with it, which people type."""
+    return value if isinstance(value, str) and is_scope(value) else ""
 
 
 def _string(value: object) -> str:

@@ -69,6 +69,11 @@ class OwnKeys:
         return f"{self.prefix}/hold"
 
     @property
+    def hold_of_many(self) -> str:
+        """The annotation with the copy of a hold of many nodes, for a drain that runs."""
+        return f"{self.prefix}/hold-of-many"
+
+    @property
     def defer(self) -> str:
         """The annotation by which a person defers the drain of the node."""
         return f"{self.prefix}/defer"

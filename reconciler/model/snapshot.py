@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Kind, Reading
+from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node
 from reconciler.model.own_times import OwnTimes
@@ -72,7 +73,8 @@ class Ledger:
     next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
     replacements may still be missing. `published` are the signs of publishers that may have objects, which
     are deleted once the settings no longer name the sign. `lasted` is how long cases that we ended took from
-    the start of the drain, by the kind of their event. `unread` says why the last start can't be read,
+    the start of the drain, by the kind of their event. `holds` are those of people for all nodes, or for a
+    pool; only people write them. `unread` says why the last start can't be read,
     empty where it can. `ahead` is a last start in the future as it was read: a write replaces it, though a
     last start never moves back otherwise.
     """
@@ -82,6 +84,7 @@ class Ledger:
     replaced: tuple[Replaced, ...] = ()
     published: tuple[str, ...] = ()
     lasted: Mapping[Kind, timedelta] = field(default_factory=dict)
+    holds: tuple[PersonHold, ...] = ()
     unread: str = ""
     ahead: datetime | None = None
 
@@ -97,7 +100,7 @@ class Ledger:
         """Return this ledger as it is written over `before`: the last start never moves back."""
         earlier = before.last_start if before.last_start != self.ahead else None
         last = max((one for one in (earlier, self.last_start) if one), default=None)
-        return replace(self, last_start=last, ahead=None)
+        return replace(self, last_start=last, ahead=None, holds=before.holds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from reconciler.model.instructions import (
 )
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import DrainRecord, KnownEvent, State
+from reconciler.model.snapshot import Ledger
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import (
@@ -236,3 +237,28 @@ def test_a_converged_pass_about_a_held_node_writes_nothing() -> None:
 
     assert plan_of(plan).todo.write is None
     assert plan.next_change is None or plan.next_change < builders.NOW + minutes(60 * 24 * 365)
+
+
+@pytest.mark.parametrize(
+    ("scope", "held"), [("all", True), ("pool np1", True), ("pool np2", False), ("elsewhere", False)]
+)
+def test_a_hold_of_the_ledger_is_about_all_nodes_or_about_a_pool(scope: str, held: bool) -> None:
+    ledger = Ledger(holds=(PersonHold(Word("alice@laptop", NOW, scope=scope)),))
+    said = reported(signal(not_before=SOON, event_id="E"))
+    plan = planned(snapshot(node(pool="np1"), readings={"a": said}, ledger=ledger))
+    found = plan_of(plan)
+
+    assert ("notHeld" in codes(found)) is held
+    assert (found.todo.drain is None) is held
+    assert any("held by alice@laptop" in note for note in plan.notes)
+    assert plan.ledger is None or plan.ledger.holds == ledger.holds
+
+
+def test_the_hold_that_stops_most_applies() -> None:
+    ledger = Ledger(holds=(PersonHold(Word("alice@laptop", scope="all"), stops=True),))
+    on = node(annotations=hold())
+    found = plan_of(planned(snapshot(on, ledger=ledger)))
+
+    assert found.instructions.hold is not None
+    assert found.instructions.hold.stops
+    assert "reconciler resume --all" in found.instructions.hold.words("a")

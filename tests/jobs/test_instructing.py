@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from jobs.cli import main
+from tests.support import builders
 from tests.support.builders import PREFIX
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
@@ -26,6 +27,7 @@ class Cluster:
     nodes: dict[str, dict[str, Any]]
     events: list[dict[str, Any]] = field(default_factory=list)
     broken: str = ""
+    ledger: dict[str, str] | None = None
 
     def run(self, *arguments: str) -> int:
         return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
@@ -34,6 +36,11 @@ class Cluster:
         """The instruction on a node, None if it has none."""
         text = self.nodes[name]["metadata"]["annotations"].get(key)
         return None if text is None else json.loads(text)
+
+
+def _ledger(data: dict[str, str]) -> dict[str, Any]:
+    metadata = {"name": "node-maintenance-ledger", "uid": "uid-ledger", "resourceVersion": "3"}
+    return {"kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 @pytest.fixture
@@ -46,7 +53,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
                 "uid": f"uid-{name}",
                 "resourceVersion": "7",
                 "annotations": {},
-                "labels": {"pool": "db" if name == "c" else "web"},
+                "labels": {"pool": "web", "agentpool": "web"} if name != "c" else {"agentpool": "db"},
             },
             "spec": {},
             "status": {},
@@ -59,6 +66,16 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         if asked.path == NODES:
             items = list(nodes.values())
             return json_answer({"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": items})
+        if asked.path.endswith("/configmaps"):
+            made.ledger = json.loads(asked.body)["data"]
+            return json_answer(_ledger(made.ledger))
+        if asked.path.endswith("/configmaps/node-maintenance-ledger"):
+            if made.ledger is None:
+                return status(404, "NotFound", "nothing is here")
+            if asked.method == "PATCH":
+                made.ledger |= json.loads(asked.body)["data"]
+                made.ledger = {key: text for key, text in made.ledger.items() if text is not None}
+            return json_answer(_ledger(made.ledger))
         if asked.path.endswith("/events"):
             made.events.append(json.loads(asked.body))
             return json_answer(made.events[-1])
@@ -97,7 +114,9 @@ def test_a_hold_has_who_when_and_why_and_ends_with_resume(
 
     assert cluster.run("resume", "a", "b") == 0
     assert cluster.said("a", HOLD) is None
-    assert capsys.readouterr().out == "a: resumed: hold removed\nb: neither held nor deferred\n"
+    told = capsys.readouterr().out
+    assert told.startswith(f"a: resumed, without the hold by {hold['by']} since ")
+    assert told.endswith("b: neither held nor deferred\n")
     assert hold["by"] in cluster.events[-1]["message"]
 
 
@@ -122,10 +141,52 @@ def test_a_selector_and_all_choose_nodes(cluster: Cluster, capsys: pytest.Captur
     ]
     assert cluster.said("c", DEFER) is None
     # Of nodes that nobody named, those without a change are not listed.
-    assert cluster.run("resume", "--all") == 0
-    assert capsys.readouterr().out == "a: resumed: deferral removed\nb: resumed: deferral removed\n"
-    assert cluster.run("resume", "--all") == 0
+    assert cluster.run("resume", "-l", "pool") == 0
+    assert [line[:10] for line in capsys.readouterr().out.splitlines() if line[1:2] == ":"] == [
+        "a: resumed",
+        "b: resumed",
+    ]
+    assert cluster.run("resume", "-l", "pool") == 0
     assert capsys.readouterr().out == "nothing to change on any of these nodes\n"
+
+
+def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_keep_there(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.run("hold", "--all", "--reason", "incident") == 0
+    assert capsys.readouterr().out.startswith("all nodes are held by ")
+    assert cluster.ledger is not None
+    cluster.ledger["lastStart"] = "2026-11-21T11:00:00Z"
+    assert cluster.run("hold", "--pool", "web") == 0
+    assert cluster.run("hold", "--pool", "web", "--now") == 0
+
+    holds = json.loads(cluster.ledger["holds"])
+    assert [(one["scope"], one.get("now", False)) for one in holds] == [("all", False), ("pool web", True)]
+    assert all(one["metadata"]["annotations"] == {} for one in cluster.nodes.values())
+    capsys.readouterr()
+    assert cluster.run("resume", "a") == 0
+    assert "a: neither held nor deferred itself; all nodes are held by" in capsys.readouterr().out
+    assert cluster.run("resume", "--all") == 0
+    assert "; pool web is held by" in " ".join(capsys.readouterr().out.split())
+    assert cluster.run("resume", "--pool", "web") == 0
+    assert cluster.ledger == {"lastStart": "2026-11-21T11:00:00Z"}
+
+
+def test_a_hold_of_all_nodes_with_now_is_copied_to_nodes_in_maintenance_until_it_ends(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = builders.held_node(builders.record(), "b")
+    cluster.nodes["b"]["metadata"]["annotations"].update(begun.annotations)
+    cluster.nodes["c"]["metadata"]["annotations"][HOLD] = '{"by": "bob@desk"}'
+
+    assert cluster.run("hold", "--all", "--now") == 0
+    copied = f"{PREFIX}/hold-of-many"
+    assert [cluster.said(name, copied) is not None for name in "abc"] == [False, True, False]
+    capsys.readouterr()
+    assert cluster.run("resume", "--all") == 0
+    assert cluster.said("b", copied) is None
+    assert cluster.said("c", HOLD) == {"by": "bob@desk"}
+    assert "c: still held by bob@desk; reconciler resume c ends that" in capsys.readouterr().out
 
 
 def test_a_write_that_fails_harms_its_node_only(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,9 +201,11 @@ def test_a_write_that_fails_harms_its_node_only(cluster: Cluster, capsys: pytest
     ("arguments", "code", "message"),
     [
         (("hold", "x"), 1, "x: there is no such node"),
-        (("hold",), 2, "name the nodes, or give --selector, or --all"),
-        (("hold", "a", "--all"), 2, "name the nodes, or give --selector, or --all"),
+        (("hold",), 2, "name the nodes, or give --selector, --pool or --all"),
+        (("hold", "a", "--all"), 2, "name the nodes, or give --selector, --pool or --all"),
         (("hold", "--selector", "pool=none"), 1, "no node matches pool=none"),
+        (("hold", "--pool", "none"), 1, "no node matches pool none"),
+        (("hold", "--pool", "a; b"), 2, "is not the name of a pool"),
         (("hold", "a", "--until", "yesterday"), 2, "--until: "),
         (("hold", "a", "--until", "2020-01-01"), 2, "is not in the future"),
         (("hold", "a", "--reason", "x" * 1025), 2, "write at most 1024"),

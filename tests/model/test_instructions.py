@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -16,6 +18,8 @@ from reconciler.model.instructions import (
     Word,
     approval_text,
     deferral_text,
+    fleet_holds,
+    fleet_text,
     hold_text,
     instructions_of,
     stopping_hold,
@@ -160,3 +164,32 @@ def test_only_a_hold_with_now_stops_a_drain_that_runs() -> None:
 def test_a_reason_that_a_reader_would_cut_is_refused() -> None:
     with pytest.raises(ValueError, match="the reason has 1025 characters; write at most 1024"):
         Word(reason="x" * 1025)
+
+
+def test_the_holds_of_the_ledger_are_read_as_they_were_written() -> None:
+    holds = (PersonHold(replace(ALICE, scope="all"), stops=True), PersonHold(Word(scope="pool np1")))
+
+    assert fleet_holds(fleet_text(holds)) == holds
+    assert fleet_holds(fleet_text(())) == ()
+
+
+@pytest.mark.parametrize("text", ["x", "{}", "[7]", "[" + ",".join(["{}"] * 101) + "]", "[" * 9_000])
+def test_holds_of_the_ledger_that_cannot_be_read_hold_all_nodes(text: str) -> None:
+    (hold,) = fleet_holds(text)
+
+    assert (hold.word.scope, hold.stops) == ("all", False)
+    assert hold.word.problem
+    assert "reconciler resume --all" in hold.words("")
+
+
+def test_more_holds_than_a_pass_reads_are_refused() -> None:
+    with pytest.raises(ValueError, match="101 pools are held, and 100 are read"):
+        fleet_text([PersonHold(Word(scope=f"pool {number}")) for number in range(101)])
+
+
+@pytest.mark.parametrize("scope", ["pool a; rm -rf /", "pool ", "every", "\x1b[2J"])
+def test_a_command_is_shown_for_a_scope_that_is_one(scope: str) -> None:
+    hold = said(hold=json.dumps({"scope": scope})).hold
+
+    assert hold is not None
+    assert hold.words("a") == "it is held by a person; reconciler resume a ends that"

@@ -15,6 +15,7 @@ from reconciler.clients.kubernetes import replaced_memory
 from reconciler.errors import SourceError
 from reconciler.model import limits
 from reconciler.model.event import Kind
+from reconciler.model.instructions import fleet_holds
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.polling import AnyMemory, Memory
 from reconciler.model.snapshot import Ledger
@@ -27,6 +28,9 @@ _LONGEST = 200
 REPLACED = "replaced"
 PUBLISHED = "published"
 LASTED = "lasted"
+HOLDS = "holds"
+"""Only people write it, with `reconciler hold`."""
+
 _SECOND = timedelta(seconds=1)
 _MOST_SIGNS = 10
 
@@ -41,6 +45,7 @@ def from_data(data: Mapping[str, str]) -> Ledger:
         replaced=replaced_memory.load(data.get(REPLACED)),
         published=_signs(data.get(PUBLISHED, "")),
         lasted=_lasted(data.get(LASTED, "")),
+        holds=fleet_holds(data.get(HOLDS, "")),
     )
 
 
