@@ -46,6 +46,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     begun = (
         *_stop_drains(plan, outside.drainer),
         *_write_ledger(plan, outside.writer, refused),
+        *_take_leases(plan, outside.writer, refused),
         *_write_nodes(others, outside.writer, refused),
         *_start_drains(plan, outside.drainer, refused),
     )
@@ -108,6 +109,20 @@ def _write_ledger(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Itera
         # Without this entry a deleted machine would free its place in the budget at once.
         refused |= {node.node for node in plan.nodes if isinstance(node.todo.machine, Remove)}
         yield replace(outcome, result=Result.FAILED)
+
+
+def _take_leases(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    """Take the Leases of steps of workflows. A node that does not get one takes no step in this pass.
+
+    A killed pass may have taken a Lease without the step. The node then waits for the Lease to expire.
+    """
+    for node in plan.nodes:
+        for take in node.todo.takes if node.node not in refused else ():
+            outcome = _attempt(node.node, ActionName.TAKE_LEASE, partial(writer.take_lease, take))
+            yield outcome
+            if outcome.result is not Result.DONE:
+                refused.add(node.node)
+                break
 
 
 def _write_nodes(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:

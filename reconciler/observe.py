@@ -24,7 +24,7 @@ from reconciler.model.problems import guarded, internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
-from reconciler.model.snapshot import Agents, Ledger, Problems, Remediator, Snapshot
+from reconciler.model.snapshot import Agents, Ledger, Problems, ReadForSettings, Remediator, Snapshot
 from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS, Gaps
 from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
@@ -102,7 +102,7 @@ def observe(
         readings=readings,
         records=records,
         pods=pods,
-        namespaces=namespaces,
+        for_settings=ReadForSettings(namespaces),
         agents=agents,
         remediator=remediator,
         drains=dict(drains or {}),
@@ -165,7 +165,7 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
         snapshot,
         pods={name: tuple(found) for name, found in pods.items()} if listed is not None else snapshot.pods,
         budgets=budgets or (),
-        namespaces=namespaces or {},
+        for_settings=replace(snapshot.for_settings, namespaces=namespaces or {}),
         problems=replace(snapshot.problems, unseen=tuple(gaps.unseen.values())),
     )
 

@@ -34,7 +34,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
         if node.todo.drain is None:
             return node
         # The order was made before the namespaces were read.
-        order = replace(node.todo.drain, namespaces=snapshot.namespaces)
+        order = replace(node.todo.drain, namespaces=snapshot.for_settings.namespaces)
         try:
             seen = eviction.preview(order, staying, pods, snapshot.budgets, now)
             seen = replace(seen, unknown=unknown)

@@ -7,6 +7,7 @@ from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.machine_providers import MachineProviders, Surroundings
+from reconciler.clients.prometheus import Prometheus
 from reconciler.clients.sources import SourceClients
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.ports import Drains
@@ -27,6 +28,7 @@ class Wiring:
         self._connection = connection
         self._guard = guard
         self._sources = SourceClients(guard)
+        self._prometheus = Prometheus()
         self._made: tuple[Settings, MachineProviders, AllNotifiers] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
@@ -37,6 +39,7 @@ class Wiring:
             clients=self._sources.of(settings),
             machines=machines,
             itself=self.itself,
+            prometheus=self._prometheus,
         )
 
     def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
@@ -50,6 +53,7 @@ class Wiring:
             clients=self._sources.of(settings),
             machines=machines,
             itself=self.itself,
+            prometheus=self._prometheus,
         )
 
     def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers]:

@@ -14,4 +14,6 @@ def pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey
     pods = snapshot.pods.get(node.name)
     if pods is None:
         return None
-    return survey(pods, options, now=context.now, namespaces=snapshot.namespaces, own_pod=snapshot.own_pod)
+    return survey(
+        pods, options, now=context.now, namespaces=snapshot.for_settings.namespaces, own_pod=snapshot.own_pod
+    )

@@ -22,6 +22,7 @@ class ActionName(StrEnum):
     """A change of only our keys on the node; an outcome names it more precisely (`outcome_name`)."""
     PUBLISH = "publish"
     DRAIN = "drain"
+    TAKE_LEASE = "take lease"
     PERFORM_MAINTENANCE = "perform maintenance"
     RAISE_POOL = "raise pool"
     REPLACE_MACHINE = "replace machine"
@@ -39,6 +40,7 @@ def actions(plan: NodePlan) -> tuple[ActionName, ...]:
 def _actions(plan: NodePlan) -> Iterator[ActionName]:
     if plan.todo.stop_drain:
         yield ActionName.STOP_DRAIN
+    yield from (ActionName.TAKE_LEASE for _ in plan.todo.takes)
     if plan.todo.write is not None:
         yield write_name(plan.todo.write)
     if plan.todo.drain is not None:

@@ -27,6 +27,7 @@ class LeaseSeen:
     """A Lease as it was read: its holder, its last renewal (UTC, None if it has none), and its duration.
 
     `uid` and `resource_version` are those of the object, empty for one that this pass takes itself.
+    `transitions` counts how often it was taken.
     """
 
     holder: str
@@ -34,6 +35,7 @@ class LeaseSeen:
     duration: timedelta
     resource_version: str = ""
     uid: str = ""
+    transitions: int = 0
 
     @property
     def until(self) -> datetime | None:

@@ -14,6 +14,7 @@ from reconciler.model.ports import (
     MachineReader,
     Machines,
     Notifier,
+    PrometheusReader,
     SourceClient,
 )
 
@@ -37,13 +38,15 @@ class Outside:
     """What a pass reads.
 
     It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
-    sources, by the source's name. A source without a client uses only the answers in the ledger.
+    sources, by the source's name. A source without a client uses only the answers in the ledger. Without
+    `prometheus`, checks of workflows have no answers from it.
     """
 
     reader: ClusterReader
     clients: Mapping[str, SourceClient] = field(default_factory=dict)
     machines: MachineReader | None = None
     itself: Self = Self()
+    prometheus: PrometheusReader | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

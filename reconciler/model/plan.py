@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler.model.actions import ActionName
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.case_outcome import CaseOutcome, outcome_of
+from reconciler.model.check_reads import LeaseTake
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
@@ -251,7 +252,7 @@ class Actions:
     `publications` only show something to other tools: they are not counted as actions, and are sent last.
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
     because the case ends: such a write follows them. `notices` are sent after `write`, and `noted` then
-    records that both were sent.
+    records that both were sent. `takes` are the Leases that a step of a workflow takes, before `write`.
     """
 
     write: NodeWrite | None = None
@@ -263,6 +264,7 @@ class Actions:
     publications: tuple[Publication, ...] = ()
     pending: tuple[Notice, ...] = ()
     noted: NodeWrite | None = None
+    takes: tuple[LeaseTake, ...] = ()
 
     @property
     def any(self) -> bool:

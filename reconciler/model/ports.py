@@ -13,6 +13,7 @@ from threading import Condition
 from typing import Any, Protocol, runtime_checkable
 
 from reconciler.model.azure import PerformMaintenance
+from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake, PrometheusAnswer, PrometheusQuery
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
@@ -51,6 +52,9 @@ class ClusterReader(Protocol):
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """Our NodeMaintenance objects, those of this prefix; None if the CRD is not installed."""
+
+    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
+        """A Lease that checks of workflows read, None if it does not exist."""
 
     def skew(self) -> timedelta | None:
         """Our clock minus the `Date` of the server's last answer, None before any."""
@@ -97,6 +101,12 @@ class ClusterWriter(Protocol):
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it."""
 
+    def take_lease(self, take: LeaseTake) -> None:
+        """Take a Lease, or create it; Conflict if it has changed since it was read.
+
+        Taking it again, because an answer was lost, changes nothing.
+        """
+
 
 class Notifier(Protocol):
     """Reports to people what was done. Nothing waits for it, and nothing depends on it."""
@@ -114,6 +124,16 @@ class CaseHistory(Protocol):
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Keep the cases that end with a pass, before it closes them. A failure is logged, not raised."""
+
+
+class PrometheusReader(Protocol):
+    """Asks Prometheus for checks of workflows."""
+
+    def ask(self, queries: Sequence[PrometheusQuery], /) -> Mapping[PrometheusQuery, PrometheusAnswer]:
+        """Return the answer to each query, within a few seconds; a failure is its `problem`. Raises nothing.
+
+        Nothing is sent twice, and an answer may be some seconds old.
+        """
 
 
 class SourceClient(Protocol):

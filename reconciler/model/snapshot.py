@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Kind, Reading
 from reconciler.model.instructions import PersonHold
@@ -133,6 +134,18 @@ class Resting:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadForSettings:
+    """What is read only if the settings ask for it.
+
+    `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
+    workflows need.
+    """
+
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    checks: ReadForChecks = ReadForChecks()
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that a decision depends on, except the settings and `now`.
 
@@ -150,7 +163,7 @@ class Snapshot:
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
     records: Mapping[str, Record | Unreadable] = field(default_factory=dict)
     pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
-    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    for_settings: ReadForSettings = ReadForSettings()
     budgets: tuple[PodDisruptionBudget, ...] = ()
     agents: Agents = Agents()
     remediator: Remediator = Remediator()

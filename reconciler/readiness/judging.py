@@ -20,7 +20,7 @@ from reconciler.model.problems import guarded
 from reconciler.model.readiness import FindingCode, Workload
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import ReadForSettings, Snapshot
 from reconciler.model.unseen import BUDGETS, PODS
 from reconciler.readiness.found import Found
 from reconciler.readiness.pods import REFUSALS, Policy, leaving, staying
@@ -142,7 +142,7 @@ def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[li
 
 def _policy(node: Node, around: _Circumstances) -> Policy:
     settings = around.settings
-    snapshot = Snapshot((), namespaces=around.seen.namespaces)
+    snapshot = Snapshot((), for_settings=ReadForSettings(around.seen.namespaces))
     order = drain_order(node, _EVENTS, around.now, settings, snapshot)
     return Policy(
         order=replace(order, options=replace(order.options, refusals=REFUSALS)),

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooManyRequests
 from reconciler.model.actions import ActionName
+from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
@@ -140,6 +141,11 @@ class SimulatedApi:
         found = self.cluster.maintenances
         return None if found is None else tuple(one for _, one in sorted(found.items()))
 
+    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
+        """A Lease of a check."""
+        self._read("lease", str(ref))
+        return self.cluster.leases.get(ref)
+
     def skew(self) -> timedelta | None:
         """How far our clock is ahead."""
         return self.cluster.skew
@@ -223,6 +229,18 @@ class SimulatedApi:
             raise Conflict("our ConfigMap: another client keeps writing it", status=409)
         self.cluster.ledger = ledger.merged(self.cluster.ledger)
         self.cluster.note(Actor.US, "ledger")
+        self.end_write(call)
+
+    def take_lease(self, take: LeaseTake) -> None:
+        """Take a Lease. One that has changed since it was read is not taken."""
+        call = self.begin_write("take_lease", take.holder, str(take.ref), take)
+        now = self.cluster.leases.get(take.ref)
+        ours = now is not None and (now.holder, now.renewed) == (take.holder, take.at)
+        if now != take.seen and not ours:
+            raise Conflict(f"the Lease {take.ref} has changed", status=409)
+        count = now.transitions + 1 if now is not None else 0
+        self.cluster.put_lease(take.ref, LeaseSeen(take.holder, take.at, take.duration, transitions=count))
+        self.cluster.note(Actor.US, ActionName.TAKE_LEASE, take.holder, str(take.ref))
         self.end_write(call)
 
     # Notifier

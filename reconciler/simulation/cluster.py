@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.errors import ReconcilerError
+from reconciler.model.check_reads import LeaseRef, LeaseSeen
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.moments import shifted
 from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
@@ -61,6 +62,8 @@ class SimulatedCluster:
         self.ledger = Ledger()
         self.maintenances: dict[str, Maintenance] | None = {}
         """The NodeMaintenance objects by name; None where the CRD is not installed."""
+        self.leases: dict[LeaseRef, LeaseSeen] = {}
+        """The Leases of checks."""
         self.node_listeners: list[Callable[[Node], None]] = []
         """Called after each write of a node, with the node as it is then."""
         self.finalizers: set[str] = set()
@@ -105,6 +108,10 @@ class SimulatedCluster:
         self.note(Actor.CLUSTER, "node joined", node.name)
         self.settle()
         return self.nodes[node.name]
+
+    def put_lease(self, ref: LeaseRef, lease: LeaseSeen) -> None:
+        """Store a Lease as it is now, with a new resourceVersion."""
+        self.leases[ref] = replace(lease, resource_version=self._next_revision(), uid=f"lease-{ref}")
 
     def put_node(self, node: Node) -> None:
         """Store a node as it is now, with a new resourceVersion."""

@@ -10,6 +10,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 
 from reconciler.model import ports
+from reconciler.model.check_reads import LeaseRef, LeaseSeen
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
 from reconciler.model.outside import Outside
@@ -54,6 +55,9 @@ class ReadOnly:
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         return self._api.maintenances(prefix)
+
+    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
+        return self._api.lease(ref)
 
     def skew(self) -> timedelta | None:
         return self._api.skew()

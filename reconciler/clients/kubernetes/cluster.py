@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from reconciler.clients.guard import Guard, read_only
-from reconciler.clients.kubernetes import maintenances, node_writing, objects
+from reconciler.clients.kubernetes import maintenances, node_writing, objects, turns
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.paths import BUDGETS, CORE, NODES, PODS, api, core, on_node
 from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
@@ -149,6 +150,10 @@ class Cluster:
         """Return our NodeMaintenance objects; None if the CRD is not installed."""
         return maintenances.read(self._connection, prefix)
 
+    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
+        """Return a Lease of a check, None if it does not exist."""
+        return turns.read(self._connection, ref)
+
     def skew(self) -> timedelta | None:
         """Return our clock minus the `Date` of the server's last answer, None before the first."""
         return self._connection.skew
@@ -168,6 +173,10 @@ class Cluster:
     def write_maintenance(self, write: MaintenanceWrite) -> None:
         """Create, change or delete a NodeMaintenance."""
         maintenances.write(self._connection, self._guard, write)
+
+    def take_lease(self, take: LeaseTake) -> None:
+        """Take a Lease for a node; see turns.take."""
+        turns.take(self._connection, self._guard, take)
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""
