@@ -46,8 +46,16 @@ RIGHTS_RULES = (
         0,
         "the reconciler changes no taint",
         _OURS,
-        "variables.specBefore.all(key, key == 'unschedulable' || key in variables.spec)",
-        "true",
+        "variables.taints.all(one, one in variables.taintsBefore ||",
+        "variables.taints.all(one, true ||",
+        _POLICIES,
+    ),
+    Mutant(
+        0,
+        "the reconciler removes no taint",
+        _OURS,
+        "variables.taintsBefore.all(one, one in variables.taints ||",
+        "variables.taintsBefore.all(one, true ||",
         _POLICIES,
     ),
     Mutant(

@@ -238,9 +238,12 @@ def test_other_users_may_write_our_keys(guarded: ControlPlane) -> None:
     assert guarded.api.get("nodes", OWN)["metadata"]["annotations"][f"{PREFIX}/request"]
 
 
+KEPT = {"key": "kept", "effect": "PreferNoSchedule"}
+HINT = {"key": f"{PREFIX}/maintenance", "effect": "PreferNoSchedule"}
 WRITTEN = {
     "cordon": {"spec": {"unschedulable": True}},
     "uncordon": {"spec": {"unschedulable": None}},
+    "our taint": {"spec": {"taints": [KEPT, HINT]}},
     "our label": label("state", "in-maintenance"),
     "our label removed": label("state", None),
     "our annotation": annotation("record"),
@@ -262,6 +265,13 @@ def test_the_reconciler_may_write_what_it_writes(ours: Api, what: str) -> None:
     ours.patch("nodes", OWN, WRITTEN[what])
 
 
+def test_the_reconciler_may_remove_its_taint(guarded: ControlPlane, ours: Api) -> None:
+    guarded.api.patch("nodes", OWN, {"spec": {"taints": [KEPT, HINT]}})
+    ours.patch("nodes", OWN, {"spec": {"taints": [KEPT]}})
+
+    assert ours.get("nodes", OWN)["spec"]["taints"] == [KEPT]
+
+
 def condition(kind: str, status: str = "True") -> Object:
     return {"type": kind, "status": status, "reason": "NodeMaintenance", "message": ""}
 
@@ -280,6 +290,9 @@ OWNER = {"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "x"}
 REFUSED = {
     "a taint": {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}},
     "no taint": {"spec": {"taints": None}},
+    "our taint in place of another": {"spec": {"taints": [HINT]}},
+    "our taint with another effect": {"spec": {"taints": [KEPT, {**HINT, "effect": "NoSchedule"}]}},
+    "another's taint changed": {"spec": {"taints": [{**KEPT, "effect": "NoSchedule"}]}},
     "another cordon and a taint": {"spec": {"unschedulable": True, "taints": []}},
     "podCIDR": {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}},
     "a label": {"metadata": {"labels": {"another": "x"}}},
