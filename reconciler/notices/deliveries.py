@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
+from typing import Any
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.calendar.notice_times import Weekly
 from reconciler.model import limits
-from reconciler.model.moments import shifted
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.notices import Message, Topic
 from reconciler.notices.memory import OLDEST, Memory
 from reconciler.report import safe
 from reconciler.settings.sections.notify import Notify
+from reconciler.settings.templates import TemplateFailed, rendered
 
 MOST = 50
 """Messages in one delivery. The others follow in the next one."""
@@ -28,6 +30,7 @@ class Delivery:
 
     `title` and `lines` are for people: without control characters, and with moments in the entry's zone.
     `thread` is the chat thread to continue, empty for a new message. `cluster` is the name of the cluster.
+    `body` is what a template made instead of title and lines, empty without one.
     """
 
     to: str
@@ -36,11 +39,45 @@ class Delivery:
     lines: tuple[str, ...]
     cluster: str = ""
     thread: str = ""
+    body: str = ""
 
     @property
     def text(self) -> str:
-        """The title and the lines."""
-        return "\n".join((self.title, *self.lines))
+        """The title and the lines, or what a template made instead."""
+        return self.body or "\n".join((self.title, *self.lines))
+
+    def values(self) -> dict[str, Any]:
+        """Return what a template can use."""
+        return {
+            "cluster": self.cluster,
+            "title": self.title,
+            "text": self.text,
+            "lines": list(self.lines),
+            "messages": [
+                {
+                    "topic": one.topic.value,
+                    "node": one.node,
+                    "kind": one.kind,
+                    "pool": one.pool,
+                    "zone": one.zone,
+                    "at": to_text(one.at),
+                    "text": one.text,
+                    "repeats": one.repeats,
+                }
+                for one in self.messages
+            ],
+        }
+
+    def with_template(self, template: str, is_over: Callable[[], bool]) -> Delivery:
+        """Return the delivery with the text that a template makes.
+
+        If the template fails, the text is the usual one, and says why.
+        """
+        try:
+            body = rendered(template, self.values(), is_over)
+        except TemplateFailed as error:
+            return replace(self, lines=(*self.lines, safe.line(f"The template failed: {error}")))
+        return replace(self, body=safe.lines(body))
 
     @property
     def bad(self) -> bool:

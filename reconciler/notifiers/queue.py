@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from reconciler.notices.deliveries import Delivery
 from reconciler.notices.deriving import Pass, after_pass
 from reconciler.notices.memory import Memory
 from reconciler.notifiers.transports.transport import NotSent, Transport
+from reconciler.settings import templates
 from reconciler.settings.sections.notify import Notify
 
 log = logging.getLogger(__name__)
@@ -246,7 +248,7 @@ class NoticeQueue:
         thread: str | None = None
         try:
             self._around.guard()
-            thread = self._transport(delivery.to).send(delivery)
+            thread = self._transport(delivery.to).send(self._worded(delivery))
         except NotSent as error:
             failure = error
         except LockLost:
@@ -265,6 +267,15 @@ class NoticeQueue:
                     self._failed(delivery.to, failure)
                 self._busy.discard(delivery.to)
                 self._changed.notify_all()
+
+    def _worded(self, delivery: Delivery) -> Delivery:
+        with self._changed:
+            entries = self._entries
+        template = next((one.template for one in entries if one.name == delivery.to), None)
+        if template is None:
+            return delivery
+        ends = time.monotonic() + templates.SECONDS
+        return delivery.with_template(template, lambda: time.monotonic() > ends)
 
     def _transport(self, name: str) -> Transport:
         with self._changed:

@@ -279,6 +279,16 @@ def test_without_receivers_there_is_no_thread_and_no_request(people: People) -> 
     assert threads() == []
 
 
+def test_a_template_of_the_settings_makes_the_text(people: People) -> None:
+    people.remember("a")
+    people.queue("notify: [{name: all, teams: {webhook: 'http://x/'}, template: 'hello {{ title }}'}]").close(
+        5
+    )
+
+    (delivery,) = people.to("all").sent
+    assert delivery.text == "hello node a: maintenance started"
+
+
 def test_a_refusal_for_good_waits_longer_than_a_failure(people: People) -> None:
     people.to("all").fails = [NotSent("404", refused=True), NotSent("404", refused=True)]
     people.remember("a")

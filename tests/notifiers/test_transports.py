@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ from tests.support.stub import Answer, Stub, json_answer
 
 UTC = ZoneInfo("UTC")
 OK = Answer(b"ok", content_type="text/plain")
+
+
+APPRISE = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+"""apprise imports it for its mails."""
 
 
 class Receiver:
@@ -263,6 +268,57 @@ def test_a_secret_that_is_missing_or_wrong_says_what_to_change(
     with pytest.raises(NotSent, match=why) as found:
         receiver.send(f"webhook: {{url: '{value}'}}")
     assert found.value.refused
+
+
+@APPRISE
+def test_apprise_sends_by_its_url_and_needs_its_extra(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = receiver.url.replace("http://", "json://")
+    receiver.send(f"apprise: {{url: '{url}/hook'}}", message(Topic.MISSED))
+
+    assert receiver.body()["title"] == "[prod] node a: missed"
+    assert receiver.body()["message"] == "it is"
+    assert receiver.body()["type"] == "warning"
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    with pytest.raises(NotSent, match=r"the extra \[notify\] is not installed"):
+        receiver.send(f"apprise: {{url: '{url}/hook'}}")
+
+
+@APPRISE
+@pytest.mark.parametrize(
+    ("url", "why", "refused"),
+    [
+        ("nothing-like-it://SECRET", "apprise can't read this URL", True),
+        ("json://169.254.169.254/SECRET", "link-local", True),
+        ("json://127.0.0.1:1/SECRET", "apprise could not send it", False),
+    ],
+)
+def test_apprise_says_why_it_sends_nothing_and_logs_no_secret(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture, url: str, why: str, refused: bool
+) -> None:
+    with pytest.raises(NotSent, match=why) as found:
+        receiver.send(f"apprise: {{url: '{url}'}}")
+    assert found.value.refused is refused
+    assert "SECRET" not in caplog.text
+
+
+def test_a_template_makes_the_text_of_chats_and_mails(receiver: Receiver) -> None:
+    text = "'{% for one in messages %}{{ one.node }} {{ one.text }}{% endfor %}'"
+    entry = receiver.entry(f"{HOOK}, template: {text}")
+    delivery = delivery_of(entry, (message(text="<b>\x1b[1m"),), UTC)
+    assert entry.template is not None
+    transport_of(entry, receiver.http).send(delivery.with_template(entry.template, lambda: False))
+
+    assert receiver.body() == {"text": "a &lt;b&gt;\\x1b[1m"}
+
+
+def test_a_template_that_fails_loses_no_message(receiver: Receiver) -> None:
+    entry = receiver.entry(f"{HOOK}, template: '{{{{ messages[7].node }}}}'")
+    assert entry.template is not None
+    made = delivery_of(entry, (message(),), UTC).with_template(entry.template, lambda: False)
+
+    assert made.text.startswith("[prod] node a: maintenance started\nit is\nThe template failed: Undefined")
 
 
 def test_each_transport_of_the_settings_has_its_line() -> None:

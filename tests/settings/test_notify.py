@@ -43,12 +43,14 @@ def test_a_mistake_behind_a_reference_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        ("{name: a}", "needs exactly one of slack, teams, mail, pagerduty, webhook; none is set"),
+        ("{name: a}", "needs exactly one of slack, teams, mail, pagerduty, webhook, apprise; none is set"),
         (f"{{name: a, {HOOK}, teams: {{webhook: 'https://x/'}}}}", "teams, webhook are set"),
         (f"{{name: a, {HOOK}, when: [Later]}}", "'Later' is not one of Received, Planned"),
         (f"{{name: a, {HOOK}, at: {{time: '08:00'}}, every: 1h}}", "can't be used together with `every`"),
         (f"{{name: a, {HOOK}, every: 30s}}", "is shorter than a minute"),
         (f"{{name: 'a b', {HOOK}}}", "'a b' is not a name"),
+        (f"{{name: a, {HOOK}, template: x}}", "has no effect"),
+        ("{name: a, teams: {webhook: 'https://x/'}, template: '{{ x }}'}", "the template uses x"),
         ("{name: a, slack: {token: x}}", "slack.channel: is missing"),
         ("{name: a, slack: {webhook: 'https://x/', thread: 1d}}", "need a `token`"),
         ("{name: a, mail: {server: x, from: a, to: [b@c]}}", "'a' is not a mail address"),

@@ -84,5 +84,5 @@ def mail(settings: Mail, delivery: Delivery) -> EmailMessage:
     message["Auto-Submitted"] = "auto-generated"
     if delivery.bad:
         message["Importance"] = "high"
-    message.set_content("\n".join((*delivery.lines, "")))
+    message.set_content(f"{delivery.body or chr(10).join(delivery.lines)}\n")
     return message

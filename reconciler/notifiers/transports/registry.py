@@ -40,6 +40,13 @@ def _webhook(entry: Notify, http: Http) -> Transport | None:
     return WebhookTransport(entry.webhook, http) if entry.webhook is not None else None
 
 
+def _apprise(entry: Notify, http: Http) -> Transport | None:
+    del http
+    from reconciler.notifiers.transports.apprise import AppriseTransport
+
+    return AppriseTransport(entry.apprise) if entry.apprise is not None else None
+
+
 TransportFactory = Callable[[Notify, Http], Transport | None]
 """Creates a transport, or returns None if the entry does not use it."""
 
@@ -49,6 +56,7 @@ TRANSPORTS: Mapping[str, TransportFactory] = {
     "mail": _mail,
     "pagerduty": _pagerduty,
     "webhook": _webhook,
+    "apprise": _apprise,
 }
 
 

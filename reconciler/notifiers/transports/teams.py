@@ -30,8 +30,8 @@ class TeamsTransport:
 def card(delivery: Delivery) -> dict[str, Any]:
     """Return the message with one adaptive card. A text block reads Markdown, so that is escaped."""
     title = {"type": "TextBlock", "text": safe.markdown(delivery.title), "weight": "Bolder", "wrap": True}
-    blocks, left = [title], _LARGEST
-    for line in delivery.lines:
+    blocks, left = [] if delivery.body else [title], _LARGEST
+    for line in delivery.body.split("\n") if delivery.body else delivery.lines:
         text = safe.markdown(line)
         left -= len(text)
         if left < 0:

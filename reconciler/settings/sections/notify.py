@@ -18,6 +18,7 @@ from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Days, Duration, Selector, Text, Zone
 from reconciler.settings.sections.section import Section
+from reconciler.settings.templates import LONGEST, mistake_in
 
 MOST = 20
 """Entries of `notify`."""
@@ -28,7 +29,8 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _URL = re.compile(
     r"https?://(?:[^\s/?#@]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]\S*)?"
 )
-_METADATA = "169.254."
+LINK_LOCAL = "169.254."
+"""The first characters of link-local addresses, at which clouds serve credentials."""
 
 
 def _secret(value: object) -> Secret:
@@ -56,7 +58,7 @@ def check_url(text: str) -> None:
     found = _URL.fullmatch(text)
     if found is None:
         raise ValueError("is not a URL; write it like https://example.com/path")
-    if found["host"].startswith(_METADATA):
+    if found["host"].startswith(LINK_LOCAL):
         raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
 
 
@@ -77,7 +79,7 @@ def _header(value: object) -> str:
 def _host(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9.:_-]{1,253}", value):
         raise ValueError(f"{literal(value)} is not the name of a server")
-    if value.startswith(_METADATA):
+    if value.startswith(LINK_LOCAL):
         raise ValueError("is a link-local address, where clouds serve credentials; nothing is sent there")
     return value
 
@@ -205,6 +207,15 @@ class Webhook(Section):
     )
 
 
+class Apprise(Section):
+    """Whatever apprise can send to."""
+
+    url: SecretText = Field(
+        description="The URL in the form of apprise, such as `matrix://…`. It is a secret. Default: none, it "
+        "is required."
+    )
+
+
 class At(Section):
     """The times at which collected messages are sent."""
 
@@ -217,7 +228,7 @@ class At(Section):
     )
 
 
-TRANSPORTS = ("slack", "teams", "mail", "pagerduty", "webhook")
+TRANSPORTS = ("slack", "teams", "mail", "pagerduty", "webhook", "apprise")
 """The keys that say how messages are sent; an entry has exactly one of them."""
 
 
@@ -233,6 +244,10 @@ class Notify(Section):
     pagerduty: PagerDuty | None = Field(default=None, description="Send to PagerDuty. Default: none.")
     webhook: Webhook | None = Field(
         default=None, description="Post CloudEvents 1.0 to an HTTP server. Default: none."
+    )
+    apprise: Apprise | None = Field(
+        default=None,
+        description="Send by apprise, which needs the extra `[notify]`. See docs/notices.md. Default: none.",
     )
     when: tuple[Topic, ...] | None = Field(
         default=None,
@@ -274,6 +289,12 @@ class Notify(Section):
         default=timedelta(minutes=10),
         description="How long pods must block a drain before `Blocked` is sent.",
     )
+    template: Text | None = Field(
+        default=None,
+        max_length=LONGEST,
+        description="The text of a message as a Jinja template, see docs/notices.md. Not for `pagerduty` and "
+        "`webhook`. Default: none.",
+    )
     cluster: str = Field(
         default="",
         max_length=100,
@@ -287,6 +308,10 @@ class Notify(Section):
         if len(chosen) != 1:
             named = f"{', '.join(chosen)} are" if chosen else "none is"
             found.append(Mistake((), f"needs exactly one of {', '.join(TRANSPORTS)}; {named} set"))
+        if self.template is not None and (self.pagerduty is not None or self.webhook is not None):
+            found.append(Mistake(("template",), "has no effect, because the message is not a text"))
+        elif self.template is not None and (wrong := mistake_in(self.template)):
+            found.append(Mistake(("template",), wrong))
         if self.when == ():
             found.append(Mistake(("when",), "has no topics; remove the key for all of them"))
         if self.at is not None and (self.every is not None or self.after):
