@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Protocol
 
 from reconciler.calendar.crons import stretches
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, to_utc
@@ -125,7 +126,11 @@ class Once:
         return f"{self.start.isoformat(timespec='minutes')} to {self.end.isoformat(timespec='minutes')}"
 
 
-Times = Always | Weekly | Cron | Once
+class Times(Protocol):
+    """A rule that says when a window or a freeze applies; `str` of it is the rule as text."""
+
+    def runs(self, since: datetime) -> Iterator[Run]:
+        """Yield the runs that end after `since`, ascending; they do not touch each other."""
 
 
 def joined(runs: Iterator[Run], edge: datetime, since: datetime) -> Iterator[Run]:

@@ -1,0 +1,218 @@
+"""Planned-maintenance configurations of AKS, as ARM and `az aks maintenanceconfiguration show` give them.
+
+A configuration has a schedule with a fixed offset from UTC, so its hours move when the clocks of people
+change. The older form, that of the configuration `default`, has hours of the week in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from typing import Any
+
+from reconciler.calendar.occurrences import Run
+from reconciler.calendar.recurrence import Event, Frequency, Imported, Length, Rule
+from reconciler.calendar.values import literal, parse_moment, to_utc
+
+_DAY = timedelta(days=1)
+_OFFSET = re.compile(r"([+-])(0[0-9]|1[0-4]):([0-5][0-9])")
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9])?")
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
+_SCHEDULES = "daily, weekly, absoluteMonthly and relativeMonthly"
+_MOST_SPANS = 500
+_SOME_MONDAY = datetime(2001, 1, 1)  # noqa: DTZ001 - on the wall clock
+_KEYS = ("maintenanceWindow", "timeInWeek", "notAllowedTime")
+
+
+def is_aks(value: object) -> bool:
+    """Return whether a document has the keys of a maintenance configuration."""
+    try:
+        document = _document(value)
+    except ValueError:
+        return False
+    return any(key in document for key in _KEYS)
+
+
+def parse_aks(value: object) -> Imported:
+    """Return the time of the windows of a configuration, without the times at which it allows none.
+
+    Raises ValueError with the key that is wrong.
+    """
+    document = _document(value)
+    if not any(document.get(key) for key in _KEYS):
+        raise ValueError(f"is not a maintenance configuration of AKS: it has none of {', '.join(_KEYS)}")
+    taken = tuple(_not_allowed_time(document.get("notAllowedTime")))
+    window = document.get("maintenanceWindow")
+    if window is not None:
+        event, dates = _window(_mapping(window, "maintenanceWindow"), document)
+        return Imported((event,), (*taken, *dates))
+    hours = tuple(_time_in_week(document.get("timeInWeek")))
+    return Imported(hours, taken, always=not hours)
+
+
+def _document(value: object) -> Mapping[str, Any]:
+    """Return the properties of the only configuration in a document."""
+    if isinstance(value, dict) and isinstance(value.get("value"), list):
+        value = value["value"]
+    if isinstance(value, list):
+        if len(value) != 1:
+            raise ValueError(
+                f"has {len(value)} configurations; use a file for each, as `az aks maintenanceconfiguration "
+                "show` prints it"
+            )
+        value = value[0]
+    found = _mapping(value, "the file")
+    properties = found.get("properties")
+    return properties if isinstance(properties, dict) else found
+
+
+def _window(window: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[Event, tuple[Event, ...]]:
+    path = "maintenanceWindow"
+    zone = _offset(window.get("utcOffset"), f"{path}.utcOffset")
+    clock = _clock(window.get("startTime"), f"{path}.startTime")
+    hours = _count(window.get("durationHours"), f"{path}.durationHours", 24)
+    schedule = _mapping(window.get("schedule"), f"{path}.schedule")
+    named = [(key, part) for key, part in schedule.items() if part is not None]
+    if len(named) != 1:
+        raise ValueError(f"{path}.schedule: needs exactly one of {_SCHEDULES}")
+    key, part = named[0]
+    begins = window.get("startDate")
+    first = _date(begins, f"{path}.startDate") if begins else None
+    rule = _rule(key, _mapping(part, f"{path}.schedule.{key}"), f"{path}.schedule.{key}")
+    if first is None and rule.interval > 1:
+        raise ValueError(f"{path}.startDate: is missing, and says from when on an interval above 1 counts")
+    # The start date only says from when on the schedule applies, and which of its intervals comes first.
+    start = _first_start(rule, datetime.combine(first or _SOME_MONDAY.date(), clock), zone)
+    event = Event(start, zone, Length(elapsed=timedelta(hours=hours)), (rule,))
+    return event, tuple(_not_allowed_dates(window.get("notAllowedDates"), zone))
+
+
+def _first_start(rule: Rule, start: datetime, zone: timezone) -> datetime:
+    """Return the first time from `start` on that fits the days of a rule, whatever its interval."""
+    every = Rule(rule.frequency, days=rule.days, month_days=rule.month_days)
+    return next(every.walls(start, start, start + 400 * _DAY, zone))
+
+
+def _rule(key: str, part: Mapping[str, Any], path: str) -> Rule:
+    match key:
+        case "daily":
+            return Rule(Frequency.DAILY, _count(part.get("intervalDays"), f"{path}.intervalDays", 7))
+        case "weekly":
+            interval = _count(part.get("intervalWeeks"), f"{path}.intervalWeeks", 4)
+            day = _day(part.get("dayOfWeek"), f"{path}.dayOfWeek")
+            return Rule(Frequency.WEEKLY, interval, days=((day, 0),))
+        case "absoluteMonthly":
+            interval = _count(part.get("intervalMonths"), f"{path}.intervalMonths", 6)
+            return Rule(
+                Frequency.MONTHLY,
+                interval,
+                month_days=(_count(part.get("dayOfMonth"), f"{path}.dayOfMonth", 31),),
+            )
+        case "relativeMonthly":
+            interval = _count(part.get("intervalMonths"), f"{path}.intervalMonths", 6)
+            week = str(part.get("weekIndex")).lower()
+            if week not in _WEEKS:
+                raise ValueError(
+                    f"{path}.weekIndex: {literal(part.get('weekIndex'))} is not one of First, Second, Third, "
+                    "Fourth, Last"
+                )
+            day = _day(part.get("dayOfWeek"), f"{path}.dayOfWeek")
+            return Rule(Frequency.MONTHLY, interval, days=((day, _WEEKS[week]),))
+    raise ValueError(f"{path}: is not one of {_SCHEDULES}")
+
+
+def _not_allowed_dates(value: object, zone: timezone) -> Iterator[Event]:
+    path = "maintenanceWindow.notAllowedDates"
+    for index, span in enumerate(_list(value, path)):
+        here = f"{path}[{index}]"
+        entry = _mapping(span, here)
+        start = _date(entry.get("start"), f"{here}.start")
+        # The end is a day on which maintenance is not allowed either.
+        end = _date(entry.get("end"), f"{here}.end") + _DAY
+        if end <= start:
+            raise ValueError(f"{here}.end: is before the start")
+        yield Event(datetime.combine(start, time()), zone, Length(wall=end - start))
+
+
+def _not_allowed_time(value: object) -> Iterator[Event]:
+    for index, span in enumerate(_list(value, "notAllowedTime")):
+        here = f"notAllowedTime[{index}]"
+        entry = _mapping(span, here)
+        start, end = (_moment(entry.get(key), f"{here}.{key}") for key in ("start", "end"))
+        if end <= start:
+            raise ValueError(f"{here}.end: is not after the start")
+        yield Event(start.replace(tzinfo=None), UTC, Length(), more=(Run(start, end),))
+
+
+def _time_in_week(value: object) -> Iterator[Event]:
+    for index, entry in enumerate(_list(value, "timeInWeek")):
+        here = f"timeInWeek[{index}]"
+        found = _mapping(entry, here)
+        day = _day(found.get("day"), f"{here}.day")
+        for slot in _list(found.get("hourSlots"), f"{here}.hourSlots"):
+            if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot <= 23:
+                raise ValueError(f"{here}.hourSlots: {literal(slot)} is not an hour from 0 to 23")
+            start = _SOME_MONDAY + timedelta(days=day, hours=slot)
+            yield Event(start, UTC, Length(elapsed=timedelta(hours=1)), (Rule(Frequency.WEEKLY),))
+
+
+def _mapping(value: object, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: {literal(value)} is not a mapping of keys to values")
+    return value
+
+
+def _list(value: object, path: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"{path}: {literal(value)} is not a list")
+    if len(value) > _MOST_SPANS:
+        raise ValueError(f"{path}: has more than {_MOST_SPANS} entries")
+    return value
+
+
+def _count(value: object, path: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ValueError(f"{path}: {literal(value)} is not a whole number from 1 to {most}")
+    return value
+
+
+def _day(value: object, path: str) -> int:
+    if not isinstance(value, str) or value.lower() not in _DAYS:
+        raise ValueError(f"{path}: {literal(value)} is not a day like Monday")
+    return _DAYS.index(value.lower())
+
+
+def _offset(value: object, path: str) -> timezone:
+    if value is None:
+        return UTC
+    found = _OFFSET.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{path}: {literal(value)} is not an offset like +02:00")
+    offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+    return timezone(-offset if found[1] == "-" else offset)
+
+
+def _clock(value: object, path: str) -> time:
+    found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{path}: {literal(value)} is not a time of day like 22:00")
+    return time(int(found[1]), int(found[2]))
+
+
+def _moment(value: object, path: str) -> datetime:
+    try:
+        return to_utc(parse_moment(value), UTC)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _date(value: object, path: str) -> date:
+    """Return a date. Some versions of the API write it with the time 00:00 behind it."""
+    try:
+        return parse_moment(value).date()
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -1,0 +1,247 @@
+"""Calendars in the format iCalendar (RFC 5545): the events of a `.ics` file.
+
+Whatever would make an event longer or shorter than a person sees it in their calendar is a mistake of the
+whole file: half a freeze is worse than a clear error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta, tzinfo
+
+from reconciler.calendar.ical_lines import NO_CALENDAR, CalendarMistake, Component, Property, read_components
+from reconciler.calendar.ical_rules import (
+    is_date,
+    parse_date,
+    parse_length,
+    parse_length_text,
+    parse_rule,
+    parse_wall,
+)
+from reconciler.calendar.ical_zones import iana_zone, zone_of, zones_of
+from reconciler.calendar.occurrences import Run
+from reconciler.calendar.recurrence import Event, Imported, Length
+from reconciler.calendar.values import to_utc
+
+MOST_EVENTS = 2000
+MOST_REPEATING = 200
+MOST_STARTS = 500
+"""Starts on one day that all repeating events of a calendar may have together."""
+_MOST_DATES = 5000
+_COUNTED = datetime(2000, 1, 1)  # noqa: DTZ001 - on the wall clock
+"""Instances are counted one by one from the first one on."""
+
+_OF_EVENTS = "DTSTART DTEND DURATION RRULE RDATE EXDATE EXRULE RECURRENCE-ID UID SEQUENCE STATUS"
+_OF_ZONES = "TZID TZOFFSETFROM TZOFFSETTO X-LIC-LOCATION X-WR-TIMEZONE"
+_WANTED = frozenset(f"{_OF_EVENTS} {_OF_ZONES}".split())
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """An event of a file. `replaces` is the RECURRENCE-ID: the instance (UTC) or its day that it replaces."""
+
+    event: Event
+    uid: str
+    sequence: int
+    cancelled: bool
+    replaces: datetime | date | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Zones:
+    """The time zones of a file, and the one for times without a zone."""
+
+    by_name: Mapping[str, tzinfo]
+    floating: tzinfo
+
+
+def parse_ical(text: str, zone: tzinfo, *, zone_given: bool = False) -> Imported:
+    """Return the events of a `.ics` file.
+
+    Days and times without a zone are in the X-WR-TIMEZONE of the file. `zone` applies to a file without
+    one, and to every file with `zone_given`. Raises CalendarMistake with the line.
+    """
+    calendars = read_components(text, _WANTED)
+    found: list[_Read] = []
+    for calendar in calendars:
+        if calendar.name != "VCALENDAR":
+            raise CalendarMistake(NO_CALENDAR, calendar.line)
+        own = next((iana_zone(one.value) for one in calendar.all("X-WR-TIMEZONE")), None)
+        zones = _Zones(zones_of(calendar), zone if zone_given or own is None else own)
+        for component in calendar.components:
+            if component.name == "VEVENT":
+                if len(found) == MOST_EVENTS:
+                    raise CalendarMistake(f"the calendar has more than {MOST_EVENTS} events", component.line)
+                found.append(_event(component, zones))
+    if not calendars:
+        raise CalendarMistake("is empty, and not an iCalendar file", 1)
+    _check_repeating(found)
+    return Imported(tuple(_put_together(found)))
+
+
+def _check_repeating(found: list[_Read]) -> None:
+    repeating = [one for one in found if one.event.rules]
+    if len(repeating) > MOST_REPEATING:
+        line = repeating[MOST_REPEATING].line
+        raise CalendarMistake(f"the calendar has more than {MOST_REPEATING} events that repeat", line)
+    starts = 0
+    for one in repeating:
+        starts += sum(rule.starts_a_day for rule in one.event.rules)
+        if starts > MOST_STARTS:
+            message = f"the events of the calendar start more than {MOST_STARTS} times on one day"
+            raise CalendarMistake(message, one.line)
+
+
+def _put_together(found: list[_Read]) -> Iterator[Event]:
+    """Yield the events that take place; an instance that was moved or cancelled is taken out of its event."""
+    newest: dict[tuple[str, object], int] = {}
+    for one in found:
+        key = (one.uid, one.replaces)
+        newest[key] = max(newest.get(key, 0), one.sequence)
+    # Programs that send changes write an event again with a higher number.
+    current = [one for one in found if not one.uid or one.sequence == newest[one.uid, one.replaces]]
+    moved: dict[str, list[datetime | date]] = {}
+    for one in current:
+        if one.replaces is not None:
+            moved.setdefault(one.uid, []).append(one.replaces)
+    for one in current:
+        if one.cancelled:
+            continue
+        gone = moved.get(one.uid, []) if one.replaces is None else []
+        if not gone:
+            yield one.event
+            continue
+        moments = {each for each in gone if isinstance(each, datetime)}
+        days = {each for each in gone if not isinstance(each, datetime)}
+        yield replace(
+            one.event,
+            without=one.event.without | moments,
+            without_days=one.event.without_days | days,
+        )
+
+
+def _event(component: Component, zones: _Zones) -> _Read:
+    begin = component.one("DTSTART")
+    if begin is None:
+        raise CalendarMistake("VEVENT has no DTSTART", component.line)
+    if component.all("EXRULE"):
+        line = component.all("EXRULE")[0].line
+        raise CalendarMistake("EXRULE is not supported; write the dates as EXDATE", line)
+    all_day = is_date(begin)
+    start, zone = _wall(begin, zones)
+    length = _length(component, start, zone, zones, all_day=all_day)
+    without, without_days = _excluded(component, zones)
+    event = Event(
+        start,
+        zone,
+        length,
+        tuple(parse_rule(rule) for rule in component.all("RRULE")),
+        tuple(_further(component, length, zones)),
+        frozenset(without),
+        frozenset(without_days),
+    )
+    if start < _COUNTED and any(rule.count is not None for rule in event.rules):
+        raise CalendarMistake(f"an event with COUNT starts before {_COUNTED.year}; write UNTIL", begin.line)
+    if event.rules and length.wall + length.elapsed > timedelta(days=366):
+        raise CalendarMistake("an event that repeats lasts longer than a year", component.line)
+    uid, status = component.one("UID"), component.one("STATUS")
+    cancelled = status is not None and status.value.strip().upper() == "CANCELLED"
+    return _Read(
+        event,
+        uid.value.strip() if uid else "",
+        _sequence(component),
+        cancelled,
+        _replaces(component, zones, all_day=all_day),
+        component.line,
+    )
+
+
+def _sequence(component: Component) -> int:
+    given = component.one("SEQUENCE")
+    if given is None:
+        return 0
+    text = given.value.strip()
+    if not text.isdecimal() or len(text) > 12:
+        raise CalendarMistake(f"SEQUENCE:{text[:40]} is not a whole number", given.line)
+    return int(text)
+
+
+def _wall(given: Property, zones: _Zones) -> tuple[datetime, tzinfo]:
+    """Return a date or a time on its wall clock, and the zone of that clock."""
+    text = given.value.strip()
+    if is_date(given):
+        return parse_date(text, given.line), zones.floating
+    if text.upper().endswith("Z"):
+        return parse_wall(text[:-1], given.line), UTC
+    return parse_wall(text, given.line), zone_of(given, zones.by_name, zones.floating)
+
+
+def _length(component: Component, start: datetime, zone: tzinfo, zones: _Zones, *, all_day: bool) -> Length:
+    end, duration = component.one("DTEND"), component.one("DURATION")
+    if end is not None and duration is not None:
+        raise CalendarMistake("VEVENT has both DTEND and DURATION; keep one of them", duration.line)
+    if duration is not None:
+        return parse_length(duration)
+    if end is None:
+        return Length(wall=timedelta(days=1 if all_day else 0))
+    if is_date(end) is not all_day:
+        raise CalendarMistake("DTEND and DTSTART must both have a time, or both have none", end.line)
+    last, of_end = _wall(end, zones)
+    # In one zone the end is a time on the wall clock too: 05:00 is 05:00 when the clocks have changed.
+    length = (
+        Length(wall=last - start)
+        if of_end == zone
+        else Length(elapsed=to_utc(last, of_end) - to_utc(start, zone))
+    )
+    if length.wall + length.elapsed < timedelta():
+        raise CalendarMistake("DTEND is before DTSTART", end.line)
+    return length
+
+
+def _excluded(component: Component, zones: _Zones) -> tuple[set[datetime], set[date]]:
+    moments: set[datetime] = set()
+    days: set[date] = set()
+    for given in component.all("EXDATE"):
+        for one in _each(given):
+            wall, zone = _wall(one, zones)
+            if is_date(one):
+                days.add(wall.date())
+            else:
+                moments.add(to_utc(wall, zone))
+    return moments, days
+
+
+def _further(component: Component, length: Length, zones: _Zones) -> Iterator[Run]:
+    for given in component.all("RDATE"):
+        for one in _each(given):
+            first, slash, second = one.value.partition("/")
+            wall, zone = _wall(replace(one, value=first), zones)
+            start = to_utc(wall, zone)
+            if not slash:
+                yield Run(start, length.end(wall, zone))
+            elif second.strip().upper().startswith(("P", "+")):
+                yield Run(start, parse_length_text(second.strip(), one.line).end(wall, zone))
+            else:
+                last, of_end = _wall(replace(one, value=second), zones)
+                yield Run(start, to_utc(last, of_end))
+
+
+def _each(given: Property) -> list[Property]:
+    """Return the values of a list, each as a property of its own."""
+    values = [value.strip() for value in given.value.split(",")]
+    if len(values) > _MOST_DATES:
+        raise CalendarMistake(f"{given.name} has more than {_MOST_DATES} dates", given.line)
+    return [replace(given, value=value) for value in values if value]
+
+
+def _replaces(component: Component, zones: _Zones, *, all_day: bool) -> datetime | date | None:
+    given = component.one("RECURRENCE-ID")
+    if given is None:
+        return None
+    if given.parameters.get("RANGE"):
+        message = "RECURRENCE-ID with RANGE is not supported; end the event with UNTIL, and add a second one"
+        raise CalendarMistake(message, given.line)
+    wall, zone = _wall(given, zones)
+    return wall.date() if is_date(given) else to_utc(wall, zone)

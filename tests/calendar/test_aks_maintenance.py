@@ -1,0 +1,196 @@
+"""Planned-maintenance configurations of AKS, in both of their forms."""
+
+import json
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from reconciler.calendar.aks_maintenance import is_aks, parse_aks
+
+
+def window(schedule: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    """Return a configuration as `az aks maintenanceconfiguration show` prints it, with nulls."""
+    kinds = dict.fromkeys(("absoluteMonthly", "daily", "relativeMonthly", "weekly"))
+    given = {"durationHours": 4, "startTime": "22:00", "utcOffset": None, "startDate": "2026-01-01"}
+    return {
+        "id": "/subscriptions/x",
+        "name": "aksManagedNodeOSUpgradeSchedule",
+        "maintenanceWindow": {**given, "notAllowedDates": None, "schedule": {**kinds, **schedule}, **keys},
+        "notAllowedTime": None,
+        "timeInWeek": None,
+    }
+
+
+def runs(document: object, since: str = "2026-01-01", count: int = 3) -> list[str]:
+    """Return the first runs of a configuration after a moment, in UTC."""
+    moment = datetime.fromisoformat(since).replace(tzinfo=UTC)
+    found = islice(parse_aks(document).runs(moment), count)
+    return [f"{run.start:%Y-%m-%dT%H:%M} {run.end:%Y-%m-%dT%H:%M}" for run in found]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "keys", "expected"),
+    [
+        pytest.param(
+            {"daily": {"intervalDays": 2}},
+            {},
+            [
+                "2026-01-01T22:00 2026-01-02T02:00",
+                "2026-01-03T22:00 2026-01-04T02:00",
+                "2026-01-05T22:00 2026-01-06T02:00",
+            ],
+            id="every second day, from the start date on",
+        ),
+        pytest.param(
+            {"weekly": {"intervalWeeks": 2, "dayOfWeek": "Friday"}},
+            {"utcOffset": "+05:30", "startDate": "2026-01-03"},
+            [
+                "2026-01-09T16:30 2026-01-09T20:30",
+                "2026-01-23T16:30 2026-01-23T20:30",
+                "2026-02-06T16:30 2026-02-06T20:30",
+            ],
+            id="every second Friday, with an offset",
+        ),
+        pytest.param(
+            {"absoluteMonthly": {"intervalMonths": 3, "dayOfMonth": 15}},
+            {"utcOffset": "-08:00"},
+            [
+                "2026-01-16T06:00 2026-01-16T10:00",
+                "2026-04-16T06:00 2026-04-16T10:00",
+                "2026-07-16T06:00 2026-07-16T10:00",
+            ],
+            id="a day of every third month",
+        ),
+        pytest.param(
+            {"absoluteMonthly": {"intervalMonths": 1, "dayOfMonth": 31}},
+            {},
+            [
+                "2026-01-31T22:00 2026-02-01T02:00",
+                "2026-03-31T22:00 2026-04-01T02:00",
+                "2026-05-31T22:00 2026-06-01T02:00",
+            ],
+            id="months without this day have no window",
+        ),
+        pytest.param(
+            {"relativeMonthly": {"intervalMonths": 1, "weekIndex": "Last", "dayOfWeek": "Sunday"}},
+            {"durationHours": 8},
+            [
+                "2026-01-25T22:00 2026-01-26T06:00",
+                "2026-02-22T22:00 2026-02-23T06:00",
+                "2026-03-29T22:00 2026-03-30T06:00",
+            ],
+            id="the last Sunday of a month",
+        ),
+        pytest.param(
+            {"relativeMonthly": {"intervalMonths": 2, "weekIndex": "First", "dayOfWeek": "Monday"}},
+            {"startDate": "2026-01-06"},
+            [
+                "2026-02-02T22:00 2026-02-03T02:00",
+                "2026-04-06T22:00 2026-04-07T02:00",
+                "2026-06-01T22:00 2026-06-02T02:00",
+            ],
+            id="the interval counts from the first one after the start date",
+        ),
+        pytest.param(
+            {"daily": {"intervalDays": 1}},
+            {
+                "utcOffset": "+02:00",
+                "startDate": None,
+                "notAllowedDates": [{"start": "2026-01-02", "end": "2026-01-03"}],
+            },
+            [
+                "2026-01-01T20:00 2026-01-01T22:00",
+                "2026-01-03T22:00 2026-01-04T00:00",
+                "2026-01-04T20:00 2026-01-05T00:00",
+            ],
+            id="both dates are not allowed, in the offset of the window",
+        ),
+    ],
+)
+def test_a_window_is_when_its_schedule_says(
+    schedule: dict[str, Any], keys: dict[str, Any], expected: list[str]
+) -> None:
+    document = window(schedule, **keys)
+
+    assert runs(document) == expected
+    arm = {"name": document["name"], "properties": {"maintenanceWindow": document["maintenanceWindow"]}}
+    assert runs({"value": [arm]}) == expected
+
+
+def test_the_default_configuration_has_hours_of_the_week() -> None:
+    document = {
+        "timeInWeek": [{"day": "Monday", "hourSlots": [1, 2]}, {"day": "Sunday", "hourSlots": [23]}],
+        "notAllowedTime": [{"start": "2026-01-12T00:00:00Z", "end": "2026-01-12T02:30:00Z"}],
+    }
+
+    assert runs(document) == [
+        "2026-01-04T23:00 2026-01-05T00:00",
+        "2026-01-05T01:00 2026-01-05T03:00",
+        "2026-01-11T23:00 2026-01-12T00:00",
+    ]
+    assert runs(document, "2026-01-12", 1) == ["2026-01-12T02:30 2026-01-12T03:00"]
+
+
+def test_without_hours_all_time_but_that_which_is_not_allowed() -> None:
+    document = {"notAllowedTime": [{"start": "2026-01-12T00:00:00Z", "end": "2026-01-13T00:00:00Z"}]}
+
+    assert runs(document, "2026-01-12") == ["2026-01-13T00:00 9999-12-31T23:59"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schedule": {}}, "schedule: needs exactly one of daily"),
+        ({"schedule": {"hourly": {}}}, "schedule.hourly: is not one of daily"),
+        ({"schedule": {"daily": {"intervalDays": 0}}}, "intervalDays: 0 is not a whole number from 1 to 7"),
+        ({"schedule": {"weekly": {"intervalWeeks": 1, "dayOfWeek": "Fr"}}}, "dayOfWeek: 'Fr' is not a day"),
+        (
+            {
+                "schedule": {
+                    "relativeMonthly": {"intervalMonths": 1, "weekIndex": "Fifth", "dayOfWeek": "Friday"}
+                }
+            },
+            "weekIndex: 'Fifth' is not one of First",
+        ),
+        ({"startDate": None, "schedule": {"daily": {"intervalDays": 2}}}, "startDate: is missing"),
+        ({"durationHours": "4"}, "durationHours: '4' is not a whole number from 1 to 24"),
+        ({"startTime": "10pm"}, "startTime: '10pm' is not a time of day like 22:00"),
+        ({"utcOffset": "CET"}, "utcOffset: 'CET' is not an offset"),
+        (
+            {"notAllowedDates": [{"start": "2026-01-02", "end": "2026-01-01"}]},
+            r"\[0\].end: is before the start",
+        ),
+        (
+            {"notAllowedDates": [{"start": "soon", "end": "2026-01-01"}]},
+            r"\[0\].start: 'soon' is not a moment",
+        ),
+        ({"notAllowedDates": [{}] * 501}, "notAllowedDates: has more than 500 entries"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_key(change: dict[str, Any], message: str) -> None:
+    document = window({"daily": {"intervalDays": 1}})
+    document["maintenanceWindow"].update(change)
+
+    with pytest.raises(ValueError, match=message):
+        parse_aks(json.loads(json.dumps(document)))
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "has 0 configurations"),
+        ([{}, {}], "has 2 configurations; use a file for each"),
+        ({"items": []}, "is not a maintenance configuration"),
+        ({"timeInWeek": [{"day": "Monday", "hourSlots": [24]}]}, "24 is not an hour from 0 to 23"),
+    ],
+)
+def test_another_document_is_refused(document: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_aks(document)
+
+
+def test_a_list_of_freezes_is_no_maintenance_configuration() -> None:
+    assert not is_aks([{"start": "2026-01-01", "end": "2026-01-02"}])
+    assert is_aks({"properties": {"timeInWeek": []}})

@@ -1,0 +1,70 @@
+"""Lists of freezes, in the forms in which they are found."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from reconciler.calendar.freeze_list import parse_freezes
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def runs(value: object) -> list[str]:
+    """Return the freezes in UTC."""
+    found = parse_freezes(value, BERLIN).runs(datetime(2026, 1, 1, tzinfo=UTC))
+    return [f"{run.start:%m-%dT%H:%M} {run.end:%m-%dT%H:%M}" for run in found]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param(
+            [{"start": "2026-03-01", "end": "2026-03-02T06:00", "reason": "sale"}],
+            ["02-28T23:00 03-02T05:00"],
+            id="moments of the settings",
+        ),
+        pytest.param(
+            {"spec": {"fromUtc": "2026-03-01T10:00:00", "toUtc": "2026-03-01T12:00:00Z"}},
+            ["03-01T10:00 03-01T12:00"],
+            id="an object",
+        ),
+        pytest.param(
+            {
+                "items": [
+                    {"kind": "AdminFreezeWindow", "spec": {"fromUtc": "2026-03-01", "toUtc": "2026-03-02"}}
+                ]
+            },
+            ["03-01T00:00 03-02T00:00"],
+            id="a list of objects",
+        ),
+        pytest.param(
+            {
+                "adminFreezeWindows": [{"from": "2026-03-01T00:00Z", "to": "2026-03-02T00:00Z"}],
+                "CustomerFreezeWindow": {"start": "2026-03-01T12:00Z", "end": "2026-03-03T00:00Z"},
+            },
+            ["03-01T00:00 03-03T00:00"],
+            id="those of the administrator and of the customer",
+        ),
+    ],
+)
+def test_a_freeze_is_between_its_two_moments(value: object, expected: list[str]) -> None:
+    assert runs(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("soon", "the file: 'soon' is not a freeze"),
+        ([{"start": "2026-03-01"}], r"^\[0\]: has no end"),
+        ([{"start": "soon", "end": "2026-03-01"}], r"^\[0\].start: 'soon' is not a moment"),
+        ([{"start": "2026-03-01", "end": "2026-03-01"}], r"^\[0\]: its end is not after its start"),
+        ({"items": [{"spec": {"end": "2026-03-01"}}]}, r"^items\[0\].spec: has no start"),
+        ([[[[[[]]]]]], "is nested too deep"),
+        ([{"start": "2026-03-01", "end": "2026-03-02"}] * 2001, "more than 2000 freezes"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_place(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_freezes(value, BERLIN)
