@@ -11,6 +11,7 @@ from typing import Any
 from reconciler.engine.struck import is_struck
 from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
 from reconciler.machines import registry as machine_providers
+from reconciler.model.calendar_text import CalendarText
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.machine import Machine, MachineRef
@@ -97,6 +98,7 @@ def observe(
     ]
     pods, unread_pods = _pods(reader, busy, gaps)
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
+    calendars, unread = _calendars(outside, settings, now)
     return Snapshot(
         nodes=nodes,
         readings=readings,
@@ -114,7 +116,7 @@ def observe(
         leads_since=outside.itself.leads_since,
         published=objects,
         problems=Problems(
-            (*problems, *unpolled),
+            (*problems, *unpolled, *unread),
             node_problems,
             unread_pods,
             namespaces_problem,
@@ -122,6 +124,7 @@ def observe(
         ),
         machines=machines,
         resting=reader.resting() if isinstance(reader, PartialReader) else (),
+        calendars=calendars,
     )
 
 
@@ -271,6 +274,26 @@ def _namespaces(
         return {}, str(error)
     except Exception as error:  # noqa: BLE001 - one namespace's data holds the drains that depend on it
         return {}, internal("the namespaces can't be read", error)
+
+
+def _calendars(
+    outside: Outside, settings: Settings, now: datetime
+) -> tuple[Mapping[str, CalendarText], tuple[str, ...]]:
+    """Return what was read of the calendars, and a note for each whose newest content can't be used."""
+    places = settings.calendar_places()
+    if not places or outside.calendars is None:
+        return settings.calendar_texts, ()
+    found, problems = guarded(
+        "the calendars can't be read", partial(outside.calendars.read, places, now), dict[str, CalendarText]()
+    )
+    notes = [
+        f"the calendar {name} can't be read: {one.unread}; it allows no start before a deadline"
+        if one.unread
+        else f"the calendar {name}: {one.note}"
+        for name, one in found.items()
+        if one.unread or one.note
+    ]
+    return found, (*problems, *notes)
 
 
 def _poll(

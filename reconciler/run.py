@@ -58,5 +58,6 @@ def examine(
 
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime) -> Plan:
+    settings = settings.with_calendars(snapshot.calendars)
     events = assess(snapshot, now)
     return decide(snapshot, events, settings, now)

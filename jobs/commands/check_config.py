@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
 from jobs import options
+from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
+from reconciler.model.calendar_text import Holder
 from reconciler.settings.explain import explain_settings
+from reconciler.settings.load import calendar_mistakes, read_settings
+from reconciler.settings.schema import Settings
 from reconciler.settings.warnings import warnings
 
 
@@ -25,8 +30,22 @@ def command(config: SettingsSource, strict: bool, target: Target) -> int:
     """
     now = datetime.now(UTC)
     settings = settings_from(config, target, now)
+    # The API server may be away where a file is checked, so calendars in objects are not read.
+    settings, _ = with_calendars(settings, None, now)
+    _raise_for_calendars(config, settings)
     echo(explain_settings(settings, str(config)), nl=False)
     found = warnings(settings, now)
     for warning in found:
         echo(f"warning: {config}: {warning}", err=True)
     return int(strict and bool(found))
+
+
+def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:
+    """Raise SettingsError if the content of a calendar in a file is wrong."""
+    files = {one.name for one in settings.calendar_places() if one.holder is Holder.FILE}
+    wrong = {
+        name: one.unread for name, one in settings.calendar_texts.items() if name in files and one.unread
+    }
+    if wrong:
+        data = read_settings(config) if isinstance(config, Path) else b""
+        raise calendar_mistakes(data, str(config), settings, wrong)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from jobs import options
+from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
 from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
 from jobs.runtime.settings_source import SettingsSource, settings_from
@@ -93,7 +94,7 @@ def command(
     if asked.history is not None and asked.start is not None:
         raise click.UsageError("--start is for --made-up; the cases of a history have their own times")
     now = datetime.now(UTC)
-    named = [(str(one), settings_from(one, target, now)) for one in (config, against) if one is not None]
+    named = [(str(one), _settings(one, target, now)) for one in (config, against) if one is not None]
     scenario = _scenario(asked, named[0][1], now)
     length = (scenario.end - scenario.start).days
     if length > LONGEST:
@@ -105,6 +106,14 @@ def command(
     document = to_document(scenario, policies)
     echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
     return 0
+
+
+def _settings(source: SettingsSource, target: Target, now: datetime) -> Settings:
+    """Return the settings with what their calendars say now, which counts for the whole play."""
+    settings, notes = with_calendars(settings_from(source, target, now), target, now)
+    for note in notes:
+        echo(f"warning: {source}: {note}", err=True)
+    return settings
 
 
 def _scenario(asked: _Asked, settings: Settings, now: datetime) -> Scenario:

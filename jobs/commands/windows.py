@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from jobs import options
+from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
@@ -30,7 +31,11 @@ def command(
     config: SettingsSource, target: Target, at: str | None, labels: tuple[str, ...], output: str
 ) -> int:
     """Print whether a drain may start at a moment, why, and the next openings."""
-    return windows(settings_from(config, target, datetime.now(UTC)), at=at, labels=labels, output=output)
+    now = datetime.now(UTC)
+    settings, notes = with_calendars(settings_from(config, target, now), target, now)
+    for note in notes:
+        echo(f"warning: {note}", err=True)
+    return windows(settings, at=at, labels=labels, output=output)
 
 
 def windows(settings: Settings, *, at: str | None, labels: tuple[str, ...], output: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.runtime.environment import Target, itself
+from reconciler.clients.calendars import Calendars
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
@@ -29,6 +30,7 @@ class Wiring:
         self._guard = guard
         self._sources = SourceClients(guard)
         self._prometheus = Prometheus()
+        self._calendars = Calendars(connection)
         self._made: tuple[Settings, MachineProviders, AllNotifiers] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
@@ -38,6 +40,7 @@ class Wiring:
             reader=self.cluster,
             clients=self._sources.of(settings),
             machines=machines,
+            calendars=self._calendars,
             itself=self.itself,
             prometheus=self._prometheus,
         )
@@ -52,6 +55,7 @@ class Wiring:
             notifier=notifier,
             clients=self._sources.of(settings),
             machines=machines,
+            calendars=self._calendars,
             itself=self.itself,
             prometheus=self._prometheus,
         )

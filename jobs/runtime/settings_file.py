@@ -99,7 +99,7 @@ class SettingsFile:
         return load_settings(self._path, now, os.environ)
 
     def _parsed(self, content: bytes, now: datetime) -> Settings:
-        return parse_content(content, str(self._path), now, os.environ)
+        return parse_content(content, str(self._path), now, os.environ, folder=self._path.parent)
 
     def _digest(self) -> tuple[bytes, bytes | None]:
         """Return a digest of the content, and the content; an empty digest and None if it can't be read."""

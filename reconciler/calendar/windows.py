@@ -25,11 +25,12 @@ _LOOK_BACK = timedelta(days=9)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """When drains may start on the selected nodes."""
+    """When drains may start on the selected nodes. `unread` says why its times are not known."""
 
     name: str
     times: Times
     selector: LabelSelector = EVERYTHING
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,10 +332,16 @@ class Calendar:
                 text += ", so a drain may start at any time"
             end = opening.end if opening is not None else None
             return f"{text} until {to_text(end)}" if end else text
+        unread = "".join(
+            f"; the windows of {self.windows[i].name} are not known, because it can't be read: "
+            f"{self.windows[i].unread}"
+            for i in windows
+            if self.windows[i].unread
+        )
         if opening is None:
-            return f"no maintenance window is open, and none opens within {HORIZON.days} days"
+            return f"no maintenance window is open, and none opens within {HORIZON.days} days{unread}"
         start = to_text(opening.start)
-        return f"no maintenance window is open; {opening.window} opens next, at {start}"
+        return f"no maintenance window is open; {opening.window} opens next, at {start}{unread}"
 
     def _because_not_allowed(self, now: datetime, state: _State) -> str:
         parts = []

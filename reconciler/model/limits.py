@@ -53,6 +53,12 @@ HOOKS = 20
 COUNT = 1_000_000
 """Attempts, machines and the like."""
 
+CALENDAR = 1_000_000
+"""Bytes of the content of a calendar; a ConfigMap holds no more."""
+
+CALENDARS = 100
+"""Calendars in the settings."""
+
 LARGEST_SETTINGS = 1 << 20
 """Bytes of a settings file; a ConfigMap holds no more."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.ports import (
+    CalendarReader,
     CaseHistory,
     ClusterReader,
     ClusterWriter,
@@ -39,12 +40,14 @@ class Outside:
 
     It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
     sources, by the source's name. A source without a client uses only the answers in the ledger. Without
-    `prometheus`, checks of workflows have no answers from it.
+    `prometheus`, checks of workflows have no answers from it. Without `calendars`, those of the settings
+    have the content that the settings were given.
     """
 
     reader: ClusterReader
     clients: Mapping[str, SourceClient] = field(default_factory=dict)
     machines: MachineReader | None = None
+    calendars: CalendarReader | None = None
     itself: Self = Self()
     prometheus: PrometheusReader | None = None
 

@@ -13,6 +13,7 @@ from threading import Condition
 from typing import Any, Protocol, runtime_checkable
 
 from reconciler.model.azure import PerformMaintenance
+from reconciler.model.calendar_text import CalendarPlace, CalendarText
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake, PrometheusAnswer, PrometheusQuery
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
@@ -58,6 +59,16 @@ class ClusterReader(Protocol):
 
     def skew(self) -> timedelta | None:
         """Our clock minus the `Date` of the server's last answer, None before any."""
+
+
+class CalendarReader(Protocol):
+    """Reads the calendars that the settings name."""
+
+    def read(self, places: Sequence[CalendarPlace], now: datetime) -> Mapping[str, CalendarText]:
+        """Return what each place has, by the name of its calendar; `now` is aware. Raises nothing.
+
+        While a content can't be used, the last good one counts for a bounded time, with a note.
+        """
 
 
 class VolumeReader(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from reconciler.model.calendar_text import CalendarText
 from reconciler.model.check_reads import ReadForChecks
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Kind, Reading
@@ -157,6 +158,7 @@ class Snapshot:
     are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
     objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
     `problems` says what could not be read. `resting` are nodes that only count; no client leaves any out.
+    `calendars` is what was read of the calendars of the settings, by their names.
     """
 
     nodes: tuple[Node, ...]
@@ -178,3 +180,4 @@ class Snapshot:
     problems: Problems = Problems()
     machines: Mapping[str, Machine] = field(default_factory=dict)
     resting: tuple[Resting, ...] = ()
+    calendars: Mapping[str, CalendarText] = field(default_factory=dict)

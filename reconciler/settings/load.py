@@ -33,7 +33,7 @@ def load_settings(
         data = read_settings(path)
     except OSError as error:
         raise SettingsError((f"{path}:1:1: can't be read: {error.strerror or error}",)) from error
-    return parse_content(data, str(path), now, environment)
+    return parse_content(data, str(path), now, environment, folder=path.parent)
 
 
 def read_settings(path: FilePath) -> bytes:
@@ -43,11 +43,17 @@ def read_settings(path: FilePath) -> bytes:
 
 
 def parse_content(
-    data: bytes, name: str, now: datetime | None = None, environment: Mapping[str, str] = NO_VARIABLES
+    data: bytes,
+    name: str,
+    now: datetime | None = None,
+    environment: Mapping[str, str] = NO_VARIABLES,
+    *,
+    folder: FilePath | None = None,
 ) -> Settings:
     """Return the settings in the content of the file `name`, with their version, loaded `now` (aware).
 
-    Raises SettingsError with every mistake.
+    `folder` is that of the file, where relative paths begin; None if it is no file. Raises SettingsError with
+    every mistake.
     """
     if len(data) > LARGEST_SETTINGS:
         raise SettingsError((f"{name}:1:1: is larger than {LARGEST_SETTINGS} bytes",))
@@ -57,7 +63,22 @@ def parse_content(
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         raise SettingsError((f"{name}:{line}:{column}: is not UTF-8 text",)) from error
-    return parse_settings(text, name, environment).with_version(SettingsVersion(short_hash(data), now))
+    settings = parse_settings(text, name, environment).with_version(SettingsVersion(short_hash(data), now))
+    return settings if folder is None else settings.in_folder(folder.absolute())
+
+
+def calendar_mistakes(data: bytes, name: str, settings: Settings, wrong: Mapping[str, str]) -> SettingsError:
+    """Return the error about calendars whose content is wrong, with the places of their keys in the file.
+
+    `data` is the content of the file `name`, and `wrong` says what is wrong with each calendar, by its name.
+    """
+    document = read_yaml(data.decode("utf-8-sig"))
+    found = []
+    for index, one in enumerate(settings.calendars):
+        if one.name in wrong:
+            path: Path = ("calendars", index, "file" if one.aks is None else "aks")
+            found.append(_line(name, document.place(path), Mistake(path, wrong[one.name])))
+    return SettingsError(tuple(found))
 
 
 def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VARIABLES) -> Settings:
@@ -112,7 +133,8 @@ def _line(name: str, place: Place, mistake: Mistake) -> str:
 def _named_twice(value: dict[str, object]) -> Iterator[Mistake]:
     """Yield entries of one list with the same name, even if other mistakes make the list invalid."""
     drain = value.get("drain")
-    lists: list[tuple[Path, object]] = [((key,), value.get(key)) for key in ("windows", "notAllowed")]
+    named = ("windows", "notAllowed", "calendars")
+    lists: list[tuple[Path, object]] = [((key,), value.get(key)) for key in named]
     lists.append((("drain", "rules"), drain.get("rules") if isinstance(drain, dict) else None))
     for path, entries in lists:
         seen: dict[str, int] = {}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -13,15 +14,19 @@ from pydantic import Field, PrivateAttr, model_validator
 from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
+from reconciler.model.calendar_text import CalendarPlace, CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.lifecycle import LIFECYCLE
+from reconciler.model.limits import CALENDARS
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.settings_version import SettingsVersion
+from reconciler.settings.calendars import rules_of
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
 from reconciler.settings.sections.budget import Budget
+from reconciler.settings.sections.calendars import CalendarSettings
 from reconciler.settings.sections.draining import Drain
 from reconciler.settings.sections.fields import ConditionType, Duration, Flag, Prefix, Selector, Zone
 from reconciler.settings.sections.hints import Hints
@@ -128,6 +133,11 @@ class Settings(Section):
     not_allowed: tuple[NotAllowedSettings, ...] = Field(
         default=(), description="When drains may not start. It wins over `windows`. Default: none."
     )
+    calendars: tuple[CalendarSettings, ...] = Field(
+        default=(),
+        description="Windows and freezes from calendars that others keep, in addition to `windows` and "
+        "`notAllowed`. See docs/calendars.md. Default: none.",
+    )
     budget: Budget = Field(default=Budget(), description="How many nodes may be out of service at once.")
     drain: Drain = Field(default=Drain(), description="How nodes are drained.")
     uncordon: Uncordon = Field(default=Uncordon(), description="When a node is uncordoned.")
@@ -181,6 +191,9 @@ class Settings(Section):
 
     _version: SettingsVersion | None = PrivateAttr(default=None)
     _only_workflows: bool = PrivateAttr(default=False)
+    _folder: Path | None = PrivateAttr(default=None)
+    _texts: Mapping[str, CalendarText] = PrivateAttr(default={})
+    _with_texts: Settings | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _conditions_not_our_own(self) -> Settings:
@@ -212,6 +225,12 @@ class Settings(Section):
         return self
 
     @model_validator(mode="after")
+    def _few_calendars(self) -> Settings:
+        if len(self.calendars) > CALENDARS:
+            raise Mistakes((Mistake(("calendars",), f"has more than {CALENDARS} entries"),))
+        return self
+
+    @model_validator(mode="after")
     def _moments_in_order(self) -> Settings:
         found = []
         for key, entries in (("windows", self.windows), ("notAllowed", self.not_allowed)):
@@ -227,6 +246,7 @@ class Settings(Section):
         """Copy without the cached calendar, because `model_copy(update=…)` may change its windows."""
         copy = super().__copy__()
         copy.__dict__.pop("calendar", None)
+        copy._with_texts = None
         return copy
 
     @property
@@ -250,6 +270,35 @@ class Settings(Section):
         copy = self.model_copy()
         copy._version = version
         return copy
+
+    def in_folder(self, folder: Path) -> Settings:
+        """Return the same settings, as loaded from a file in this folder, where relative paths begin."""
+        copy = self.model_copy()
+        copy._folder = folder
+        return copy
+
+    def calendar_places(self) -> tuple[CalendarPlace, ...]:
+        """Return where the content of each calendar is, in order."""
+        return tuple(each.place(self.time_zone, self._folder) for each in self.calendars)
+
+    @property
+    def calendar_texts(self) -> Mapping[str, CalendarText]:
+        """What was read of the calendars, by their names."""
+        return self._texts
+
+    def with_calendars(self, texts: Mapping[str, CalendarText]) -> Settings:
+        """Return the same settings with what was read of their calendars, by the names of these.
+
+        The same texts give the same object, so that what it has computed of the calendar is kept.
+        """
+        if not self.calendars:
+            return self
+        kept = self._with_texts
+        if kept is None or kept._texts != texts:
+            kept = self.model_copy()
+            kept._texts = dict(texts)
+            self._with_texts = kept
+        return kept
 
     def in_fleet(self, labels: Mapping[str, str]) -> bool:
         """Return whether `nodeSelector` selects a node with these labels."""
@@ -320,6 +369,7 @@ class Settings(Section):
         selectors = [self.node_selector, *(override.node_selector for override in self.overrides)]
         selectors += [times.node_selector for times in (*self.windows, *self.not_allowed)]
         selectors += [entry.node_selector for entry in self.notify]
+        selectors += [calendar.node_selector for calendar in self.calendars]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
     def user_initiated(self, labels: Mapping[str, str]) -> UserInitiated:
@@ -342,13 +392,15 @@ class Settings(Section):
     def calendar(self) -> Calendar:
         """The windows, and the times that are not allowed."""
         zone = self.time_zone
+        windows, freezes = rules_of(zip(self.calendars, self.calendar_places(), strict=True), self._texts)
         return Calendar(
             [
                 Window(
                     each.name or each.title(zone), times_of(each, each.time_zone or zone), each.node_selector
                 )
                 for each in self.windows
-            ],
+            ]
+            + windows,
             [
                 NotAllowed(
                     each.name or each.title(zone),
@@ -358,5 +410,6 @@ class Settings(Section):
                     each.node_selector,
                 )
                 for each in self.not_allowed
-            ],
+            ]
+            + freezes,
         )

@@ -67,7 +67,9 @@ def _named(kinds: Iterator[Kind]) -> str:
 def _calendar(settings: Settings, now: datetime) -> Iterator[Warned]:
     calendar = settings.calendar
     for index, window in enumerate(calendar.windows):
-        key = f"windows[{index}] ({window.name})"
+        key = _key("windows", index, window.name, settings, len(settings.windows))
+        if window.unread:
+            continue  # a calendar that is not read here
         if not _opens((window,), (), now):
             yield Warned(
                 key, f"never opens in the next {HORIZON.days} days", "change its times, or remove it"
@@ -81,13 +83,21 @@ def _calendar(settings: Settings, now: datetime) -> Iterator[Warned]:
         if policy.outside_window is not OutsideWindow.NEVER and kind is not Kind.UNKNOWN
     )
     for index, freeze in enumerate(calendar.not_allowed):
-        key = f"notAllowed[{index}] ({freeze.name})"
+        key = _key("notAllowed", index, freeze.name, settings, len(settings.not_allowed))
         if next(freeze.times.runs(now), None) is None:
             yield Warned(key, "is over and never comes again", "remove it, or change its dates")
         elif not freeze.absolute and at_deadline:
             message = f"a deadline wins over it: nodes are drained all the same for {at_deadline}"
             change = "set absolute: true if no drain may start then, or outsideWindow: Never for some events"
             yield Warned(key, message, change)
+
+
+def _key(key: str, index: int, name: str, settings: Settings, written: int) -> str:
+    """Return the key of a window or a freeze; those of calendars come after those that are `written`."""
+    if index < written:
+        return f"{key}[{index}] ({name})"
+    found = next(i for i, one in enumerate(settings.calendars) if one.name == name)
+    return f"calendars[{found}] ({name})"
 
 
 def _opens(windows: tuple[Window, ...], freezes: tuple[NotAllowed, ...], now: datetime) -> bool:

@@ -13,6 +13,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from tests.laws.ahead_rules import AHEAD_RULES
+from tests.laws.calendar_rules import CALENDAR_RULES
 from tests.laws.check_rules import CHECK_RULES
 from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.cloud_rules import CLOUD_RULES
@@ -1077,6 +1078,7 @@ MUTANTS = (
     *DRAIN_RULES,
     *LIMIT_RULES,
     *AHEAD_RULES,
+    *CALENDAR_RULES,
     *CHECK_RULES,
     *CLIENT_RULES,
     *CLOUD_RULES,

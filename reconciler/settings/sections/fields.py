@@ -20,6 +20,7 @@ from reconciler.calendar.values import (
     parse_zone,
 )
 from reconciler.model.aks_conditions import CONDITIONS
+from reconciler.model.names import is_object_name
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.selectors import parse_selector
 
@@ -53,6 +54,13 @@ def _prefix(value: object) -> str:
     label = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
     if len(text) > 253 or not re.fullmatch(rf"{label}(?:\.{label})*", text):
         raise ValueError(f"{literal(text)} is not a DNS name in lower case, like node-maintenance.dev")
+    return text
+
+
+def _object_name(value: object) -> str:
+    text = _text(value)
+    if not is_object_name(text):
+        raise ValueError(f"{literal(text)} is not a name of an object in Kubernetes")
     return text
 
 
@@ -123,6 +131,7 @@ Share = Annotated[
 ]
 Count = Annotated[int, PlainValidator(_positive), WithJsonSchema({"type": "integer", "minimum": 1})]
 ClusterId = Annotated[str, PlainValidator(_cluster_id), WithJsonSchema(_TEXT)]
+ObjectName = Annotated[str, PlainValidator(_object_name), WithJsonSchema(_TEXT)]
 Prefix = Annotated[str, PlainValidator(_prefix), WithJsonSchema(_TEXT)]
 ConditionType = Annotated[str, PlainValidator(_condition_type), WithJsonSchema(_TEXT)]
 Namespaces = Annotated[

@@ -1,0 +1,127 @@
+"""`calendars`: windows and freezes from calendars that others keep."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from reconciler.model.calendar_text import CalendarPlace, Holder
+from reconciler.model.selector import EVERYTHING
+from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.sections.fields import Flag, ObjectName, Selector, Text, Zone
+from reconciler.settings.sections.section import Section
+
+
+class CalendarUse(StrEnum):
+    """What the events of a calendar are."""
+
+    WINDOWS = "windows"
+    NOT_ALLOWED = "notAllowed"
+
+
+class ObjectKey(Section):
+    """A key of a ConfigMap or a Secret."""
+
+    namespace: ObjectName = Field(
+        default="node-maintenance", description="The namespace of the object. Default: `node-maintenance`."
+    )
+    name: ObjectName = Field(description="The name of the object. Default: none, it is required.")
+    key: Text | None = Field(
+        default=None, description="The key with the calendar. Default: the only key of the object."
+    )
+
+
+class CalendarSettings(Section):
+    """A calendar, in a file or in an object of the cluster."""
+
+    name: Text = Field(
+        description="The name of the calendar in reports. Names are unique. Default: none, it is required."
+    )
+    file: Text | None = Field(
+        default=None,
+        description="A file: iCalendar (`.ics`), a maintenance configuration of AKS (JSON or YAML), or a "
+        "list of freezes. A relative path begins at the folder of the settings file. Default: none.",
+    )
+    aks: Text | None = Field(
+        default=None,
+        description="A file with a maintenance configuration of AKS, as ARM or `az aks "
+        "maintenanceconfiguration show` gives it. Default: none.",
+    )
+    config_map: ObjectKey | None = Field(
+        default=None, description="A key of a ConfigMap, instead of a file. Default: none."
+    )
+    secret: ObjectKey | None = Field(
+        default=None, description="A key of a Secret, instead of a file. Default: none."
+    )
+    as_: CalendarUse | None = Field(
+        default=None,
+        alias="as",
+        description="What the events are: `windows`, in which drains may start, or `notAllowed`, in which "
+        "they may not. Default: `windows` for `aks`, else `notAllowed`.",
+    )
+    node_selector: Selector = Field(
+        default=EVERYTHING, description="The nodes that it applies to. Default: all nodes."
+    )
+    time_zone: Zone | None = Field(
+        default=None,
+        description="The IANA time zone of whole days, and of times without a zone of their own. Default: "
+        "the zone that the calendar names, else the `timeZone` of the file.",
+    )
+    reason: str = Field(default="", description="The reason of a freeze, shown in reports. Default: none.")
+    absolute: Flag = Field(
+        default=False,
+        description="Whether its freezes hold against deadlines too. A calendar that can't be read never "
+        "does.",
+    )
+
+    @property
+    def use(self) -> CalendarUse:
+        """What its events are."""
+        return self.as_ or (CalendarUse.NOT_ALLOWED if self.aks is None else CalendarUse.WINDOWS)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> CalendarSettings:
+        found = []
+        given = [key for key in ("file", "aks", "config_map", "secret") if getattr(self, key) is not None]
+        if len(given) != 1:
+            many = "has more than one of" if given else "needs one of"
+            found.append(Mistake((), f"{many} file, aks, configMap and secret; write exactly one"))
+        if self.use is CalendarUse.WINDOWS:
+            message = "is for freezes; remove it, or write as: notAllowed"
+            found += [Mistake((key,), message) for key in ("reason", "absolute") if getattr(self, key)]
+        if found:
+            raise Mistakes(tuple(found))
+        return self
+
+    def place(self, zone: Zone, folder: Path | None) -> CalendarPlace:
+        """Return where its content is.
+
+        `zone` is that of the settings file, and `folder` the one in which it is, None if it is no file.
+        """
+        chosen, given = self.time_zone or zone, self.time_zone is not None
+        path = self.aks if self.aks is not None else self.file
+        if path is not None:
+            problem = ""
+            if not Path(path).is_absolute() and folder is None:
+                problem = f"the path {path} is relative, but the settings are not in a file"
+            return CalendarPlace(
+                self.name,
+                path=str(folder / path if folder is not None else path),
+                problem=problem,
+                zone=chosen,
+                zone_given=given,
+                aks=self.aks is not None,
+            )
+        kind = Holder.CONFIG_MAP if self.config_map is not None else Holder.SECRET
+        held = self.config_map or self.secret
+        return CalendarPlace(
+            self.name,
+            holder=kind,
+            namespace=held.namespace if held else "",
+            object=held.name if held else "",
+            key=(held.key or "") if held else "",
+            zone=chosen,
+            zone_given=given,
+        )

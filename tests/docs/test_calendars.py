@@ -1,0 +1,34 @@
+"""docs/calendars.md: its examples can be used as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from reconciler.model.calendar_text import CalendarPlace
+from reconciler.model.limits import CALENDAR, CALENDARS
+from reconciler.settings.calendar_text import parse_calendar
+from reconciler.settings.load import parse_settings
+
+PAGE = (Path(__file__).parents[2] / "docs" / "calendars.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_settings_load() -> None:
+    (text,) = [block for block in BLOCKS if block.startswith("calendars:")]
+
+    assert [one.name for one in parse_settings(text, "f").calendars] == ["change-freeze", "holidays", "aks"]
+
+
+def test_the_list_of_freezes_is_one() -> None:
+    (text,) = [block for block in BLOCKS if block.startswith("- {start")]
+
+    assert len(parse_calendar(text, CalendarPlace("c")).events) == 2
+
+
+def test_the_limits_are_those_of_the_program() -> None:
+    from reconciler.calendar import ical
+
+    limits = PAGE.partition("\n## Limits\n")[2]
+    numbers = (CALENDAR, ical.MOST_EVENTS, ical.MOST_REPEATING, ical.MOST_STARTS, CALENDARS)
+    assert [int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*", limits)] == list(numbers)

@@ -1,0 +1,91 @@
+"""Commands with calendars in the settings: what they read, and how they say what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jobs.cli import main
+
+FREEZE = "- {start: 2026-12-01, end: 2026-12-02}\n"
+SETTINGS = "mode: Observe\ncalendars:\n- name: freeze\n  file: freeze.yaml\n"
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command; return its exit code, and what it printed to stdout and stderr."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main([*arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return command
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    (tmp_path / "freeze.yaml").write_text(FREEZE)
+    path = tmp_path / "policy.yaml"
+    path.write_text(SETTINGS)
+    return path
+
+
+def test_a_good_calendar_is_in_the_answer(policy: Path, run: Run) -> None:
+    code, out, err = run("check-config", str(policy))
+
+    assert code == 0
+    assert "calendars[0] (freeze): a deadline wins over it" in err
+    assert "Not allowed: freeze: 1 event; except at a deadline." in out
+
+
+def test_a_broken_calendar_is_named_by_its_key_and_its_line(policy: Path, run: Run) -> None:
+    (policy.parent / "freeze.yaml").write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\n")
+
+    code, out, err = run("check-config", str(policy))
+
+    where = policy.parent / "freeze.yaml"
+    assert (code, out) == (2, "")
+    assert f"{policy}:4:3: calendars[0].file: {where}: line 2: VEVENT has no DTSTART" in err
+
+
+def test_so_is_a_missing_one(policy: Path, run: Run) -> None:
+    (policy.parent / "freeze.yaml").unlink()
+
+    code, _, err = run("check-config", str(policy))
+
+    assert code == 2
+    assert f"{policy}:4:3: calendars[0].file: " in err
+    assert "No such file or directory" in err
+
+
+def test_objects_are_not_read_to_check_a_file(policy: Path, run: Run) -> None:
+    policy.write_text("calendars: [{name: c, configMap: {name: m}}]")
+
+    code, out, _ = run("check-config", str(policy), "--kubeconfig", "/nowhere")
+
+    assert code == 0
+    assert "Not allowed: c" in out
+
+
+def test_windows_reads_them(policy: Path, run: Run) -> None:
+    code, out, err = run("windows", str(policy), "--at", "2026-12-01T12:00", "--output", "json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["notAllowed"] == "freeze"
+
+
+def test_windows_goes_on_without_a_calendar_that_it_cant_read(policy: Path, run: Run) -> None:
+    (policy.parent / "freeze.yaml").unlink()
+
+    code, out, err = run("windows", str(policy), "--at", "2026-12-01T12:00")
+
+    assert code == 0
+    assert "not allowed: freeze (can't be read: " in out
+    assert err.startswith("warning: the calendar freeze can't be read: ")
