@@ -1,0 +1,58 @@
+"""The page about checks: a heading for each type, with an example that loads and with every key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.settings.load import parse_settings
+from reconciler.settings.sections.check_types import CheckConfig
+from reconciler.workflows.checks import CHECK_TYPES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "checks.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+
+def examples(section: str) -> list[str]:
+    """The instances in a section."""
+    return [block for block in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL) if "- type:" in block]
+
+
+def keys(config: type[CheckConfig]) -> Iterator[str]:
+    """The keys of a configuration, those of its parts included."""
+    for field in config.model_fields.values():
+        yield str(field.alias)
+        for part in getattr(field.annotation, "__args__", ()):
+            if isinstance(part, type) and issubclass(part, CheckConfig):
+                yield from keys(part)
+
+
+def test_each_heading_is_a_type_and_each_type_has_a_heading() -> None:
+    assert set(SECTIONS) == set(CHECK_TYPES)
+
+
+@pytest.mark.parametrize("name", sorted(CHECK_TYPES))
+def test_each_type_has_an_example_that_loads_without_a_key_too_many(name: str) -> None:
+    (example,) = examples(SECTIONS[name])
+    ((instance),) = yaml.safe_load(example)
+    assert instance["type"] == name
+
+    indented = "".join(f"    {line}\n" for line in example.splitlines())
+    settings = parse_settings(f"profiles:\n  instances:\n    check:\n{indented}", "checks.md")
+
+    (check,) = settings.profiles.instances.check
+    assert isinstance(check.settings, CheckConfig)
+    assert type(check.settings) is CHECK_TYPES[name].config
+    assert check.settings.ignored == ()
+
+
+@pytest.mark.parametrize("name", sorted(CHECK_TYPES))
+def test_each_key_is_described(name: str) -> None:
+    config: Any = CHECK_TYPES[name].config
+
+    assert {key for key in keys(config) if f"`{key}`" not in SECTIONS[name]} == set()

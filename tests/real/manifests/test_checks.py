@@ -1,0 +1,70 @@
+"""The permissions for Leases that docs/checks.md shows are enough for its example, and for no other Lease."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import ClusterError, Forbidden
+from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs
+from reconciler.model.outside import Outside
+from reconciler.workflows.checks import CHECK_TYPES
+from reconciler.workflows.reading import read_for_checks
+from tests.real.manifests.applying import K8S
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+
+PAGE = (K8S.parent / "docs" / "checks.md").read_text(encoding="utf-8")
+SECTION = re.findall(r"^### stagger\n(.*?)^###", PAGE, re.MULTILINE | re.DOTALL)[0]
+EXAMPLE, RIGHTS = re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)
+NAMESPACE = "node-maintenance"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def ours(cluster: ControlPlane) -> Cluster:
+    """The reconciler with the permissions of the page alone."""
+    cluster.api.create_namespace(NAMESPACE)
+    account = {"metadata": {"name": "reconciler", "namespace": NAMESPACE}}
+    cluster.api.create("serviceaccounts", account)
+    for found in yaml.safe_load_all(RIGHTS):
+        cluster.api.create(f"{found['kind'].lower()}s", found)
+    connection = Connection(str(cluster.kubeconfig_for("reconciler", NAMESPACE)))
+    return Cluster(connection, guard=lambda: None)
+
+
+def needed() -> frozenset[LeaseRef]:
+    """The Leases of the example."""
+    ((instance),) = yaml.safe_load(EXAMPLE)
+    kind = CHECK_TYPES["stagger"]
+    return kind.needs(kind.config.model_validate(instance["config"], by_alias=True, by_name=False)).leases
+
+
+def test_the_permissions_of_the_page_are_those_of_its_example(ours: Cluster) -> None:
+    (ref,) = needed()
+
+    def known() -> bool:
+        # The server learns of a new role a moment later.
+        try:
+            return ours.lease(ref) is None
+        except ClusterError:
+            return False
+
+    wait_for("the permissions", known)
+    for moment in (NOW, NOW + timedelta(hours=1)):
+        ours.take_lease(LeaseTake(ref, "node-a", moment, timedelta(minutes=30), ours.lease(ref)))
+    taken = ours.lease(ref)
+    assert taken is not None
+    assert (taken.holder, taken.transitions) == ("node-a", 1)
+
+    other = LeaseRef(NAMESPACE, "reconciler-lock")
+    with pytest.raises(Forbidden):
+        ours.lease(other)
+    read = read_for_checks(Outside(reader=ours), Needs(frozenset({other}), all_pods=True))
+    assert read.unread_leases == {other: f"needs get leases.coordination.k8s.io in {NAMESPACE}"}
+    assert read.unread_pods == "needs list pods"
