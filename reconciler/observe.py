@@ -32,6 +32,7 @@ from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
 from reconciler.sources.polled import PolledSource
 from reconciler.sources.source import SourceContext, Wants
+from reconciler.workflows.configured import workflows_of
 
 _RULES = "drain.rules that select namespaces by label are not applied"
 
@@ -137,14 +138,15 @@ def wanted(settings: Settings, *, capacity: bool = False) -> Wanted:
 
 
 def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
+    checks = workflows_of(settings.profiles).needs
     return Wanted(
         # Our signs are read even if they are no longer published, because they are then removed.
-        conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS,
+        conditions=of_sources.conditions | {"Ready"} | publishers.CONDITIONS | checks.conditions,
         annotation_prefix=settings.keys.prefix,
         # A case that has started to replace its machine continues, even if the settings have changed.
-        annotations=of_sources.annotations | _ANNOTATIONS,
+        annotations=of_sources.annotations | _ANNOTATIONS | checks.annotations,
         capacity=capacity,
-        labels=None if capacity else of_sources.labels | READ_LABELS | settings.label_keys(),
+        labels=None if capacity else of_sources.labels | READ_LABELS | settings.label_keys() | checks.labels,
     )
 
 

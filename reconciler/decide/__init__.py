@@ -11,6 +11,7 @@ from reconciler.decide.acknowledging import acknowledgements
 from reconciler.decide.context import PassContext
 from reconciler.decide.draining import holds_slot
 from reconciler.decide.lasting import lasted
+from reconciler.decide.members import Members, members_of
 from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import pools_in_replacement
@@ -43,6 +44,7 @@ from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.publishing.registry import object_changes
 from reconciler.settings.schema import Settings
 from reconciler.sources.registry import changes, notice_names, reading_names
+from reconciler.workflows.configured import workflows_of
 
 
 def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime) -> Plan:
@@ -52,7 +54,10 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     # Needed only where a pass may do something to a VM.
     changes_vms = bool(snapshot.machines) or settings.sources.arm.self_service
     twins = twins_of(snapshot.nodes, faults) if changes_vms else {}
-    context = PassContext(snapshot, settings, now, reading_names(settings), twins, notice_names(settings))
+    workflows = workflows_of(settings.profiles)
+    context = PassContext(
+        snapshot, settings, now, reading_names(settings), twins, notice_names(settings), workflows
+    )
     fleet = [
         node
         for node in snapshot.nodes
@@ -94,6 +99,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         pools_in_replacement(seen, snapshot.machines, faults),
         holding={one.node.name for one in seen if holds_slot(snapshot.drains.get(one.node.name))},
         schedules=planned_starts,
+        members=Members(members_of(snapshot.nodes, snapshot.records, workflows, context.keys)),
         slot_free_at=min(
             (
                 drain.blocked_at

@@ -12,6 +12,7 @@ from reconciler.model.node import Node
 from reconciler.model.own_times import OwnTimes, own_times
 from reconciler.model.snapshot import Snapshot
 from reconciler.settings.schema import Settings
+from reconciler.workflows.configured import Workflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class PassContext:
 
     `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
     those that report maintenance minutes before it begins. `twins` are the nodes
-    that have one VM with another node, each with that node's name.
+    that have one VM with another node, each with that node's name. `workflows` are those of the settings.
     """
 
     snapshot: Snapshot
@@ -29,6 +30,7 @@ class PassContext:
     reading_names: frozenset[str] = frozenset()
     twins: Mapping[str, str] = field(default_factory=dict)
     notice_names: frozenset[str] = frozenset()
+    workflows: Workflows = Workflows()
 
     @property
     def second(self) -> datetime:

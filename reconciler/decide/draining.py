@@ -125,11 +125,16 @@ def follow_drain(
     if not (under_way and wanted) and _waits_for_its_end(walked.state, view):
         holds += unattended(one, record, context)
     unread = context.snapshot.problems.pods.get(node.name)
-    if unread and under_way:
+    if unread and (under_way or (one.workflows is not None and one.workflows.order is not None)):
         holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
     order = step.order if step.hold is None else None
     if step.order is not None and step.hold is not None:
         holds.append(step.hold)
+    waiting = one.workflows.order if one.workflows is not None else None
+    held = step.hold
+    if order is None and waiting is not None:
+        order, held = _for_workflow(waiting, one, drained, context, progress)
+        holds += [held] if held is not None else []
     if order is not None:
         progress.drains += order.slots is not None and not _yields(drained)
         if step.waits is not None:
@@ -156,18 +161,41 @@ def follow_drain(
     todo = Actions(
         write=write,
         drain=order,
-        stop_drain=order is None and not _unjudged(step.hold) and (running(drained) or running(stale)),
+        stop_drain=order is None and not _unjudged(held) and (running(drained) or running(stale)),
         perform=walked.effects.perform,
         machine=walked.effects.machine,
-        notices=(*walked.effects.notices, *step.notices, *telling.fresh),
+        notices=(*_of_workflows(one), *walked.effects.notices, *step.notices, *telling.fresh),
         publications=signs.writes,
         pending=(*telling.pending, *over),
         noted=second_patch(one, write, noted, context) if noted is not None else None,
+        takes=one.workflows.takes if one.workflows is not None else (),
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None
     decided = Decided(walked.state, record, tuple(holds), telling.ended)
     return node_plan(one, walked, decided, todo, _drain_state(one, record, step.kept, shown, context))
+
+
+def _of_workflows(one: Seen) -> tuple[Notice, ...]:
+    return one.workflows.notices if one.workflows is not None else ()
+
+
+def _for_workflow(
+    order: DrainOrder,
+    one: Seen,
+    drained: DrainProgress | None,
+    context: PassContext,
+    progress: Progress,
+) -> tuple[DrainOrder | None, Hold | None]:
+    """Return the order for the drain that a workflow waits for, or what holds it."""
+    begun = _Begun(one.node, CaseRecord(), CaseRecord(), cases.CaseView(), drained)
+    held = _held_drain(begun, order, context, progress)
+    if held is not None:
+        return None, held
+    if one.node.name != context.snapshot.own_node and not is_stuck(drained, None, context.now):
+        progress.undrained += 1
+        progress.begun = max(order.since, progress.begun or order.since)
+    return order, None
 
 
 def _waits_for_its_end(state: State, view: cases.CaseView) -> bool:

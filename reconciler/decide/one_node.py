@@ -15,6 +15,7 @@ from reconciler.decide.planned import Decided, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
 from reconciler.decide.seen import DEFAULT, Seen, broken, untouchable
+from reconciler.decide.workflows import note_workflows, with_workflows
 from reconciler.engine import case as cases
 from reconciler.engine.exemption import is_exempt
 from reconciler.engine.profile import builtin
@@ -120,6 +121,9 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         staying=staying,
         schedule=progress.schedules.get(node.name),
     )
+    if context.workflows.on:
+        one = with_workflows(one, situation, context, progress)
+        situation = _beside(one, situation)
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)
     action = walked.effects.machine
     if isinstance(action, ScaleUp) and key is not None:
@@ -135,7 +139,24 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
     if first and settings.budget.spacing > timedelta() and not is_exempt(situation):
         progress.ledger = replace(progress.ledger, last_start=context.second, unread="")
-    return follow_drain(one, record, walked, view, context, progress)
+    plan = follow_drain(one, record, walked, view, context, progress)
+    note_workflows(one, progress)
+    return plan
+
+
+def _beside(one: Seen, situation: Situation) -> Situation:
+    """Return the situation of the profile of platform events after the workflows of the node."""
+    if one.workflows is None:
+        return situation
+    case = one.case
+    record = replace(
+        situation.record,
+        node_cordon=case.node_cordon,
+        also_claimed_by=case.also_claimed_by,
+        elsewhere=case.elsewhere,
+    )
+    node = replace(situation.node, unschedulable=one.workflows.node.unschedulable)
+    return replace(situation, node=node, record=record)
 
 
 def _signs_of_the_fleet(node: Node, settings: Settings) -> NodeSigns:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 
 from reconciler.decide.context import PassContext
 from reconciler.decide.seen import Seen
+from reconciler.decide.workflow_step import WorkflowStep
 from reconciler.engine import case as cases
 from reconciler.engine.budget import pool_of
 from reconciler.engine.state_machine import Walk
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
+from reconciler.model.node import Node
 from reconciler.model.own import node_write
-from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeWrite
+from reconciler.model.plan import Actions, DrainState, Hold, ListChanges, NodePlan, NodeWrite
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
 from reconciler.publishing.publisher import NodeSigns
@@ -33,19 +35,19 @@ def node_plan(
     one: Seen, walked: Walk | None, after: Decided, todo: Actions, draining: DrainState
 ) -> NodePlan:
     """Return the plan of a node; `walked` is None if the node must not be changed."""
-    node = one.node
+    node, step = one.node, one.workflows or WorkflowStep(one.node, one.record)
     readings = one.assessment.readings
     silent = [reading for reading in readings if reading.answer is Answer.UNKNOWN and reading.installed]
     return NodePlan(
         node=node.name,
         zone=node.zone,
         pool=pool_of(node),
-        before=one.state,
-        after=after.state,
+        before=worst_of(one.state, step.before),
+        after=worst_of(after.state, *(report.after for report in step.reports)),
         events=one.judged,
         checks=walked.answers if walked else (),
-        transitions=walked.transitions if walked else (),
-        holds=_holds(one, walked, after, todo),
+        transitions=(*step.transitions, *(walked.transitions if walked else ())),
+        holds=(*step.holds, *_holds(one, walked, after, todo)),
         unread=tuple((reading.source, reading.because) for reading in silent),
         unschedulable=node.unschedulable,
         record=after.record,
@@ -55,6 +57,7 @@ def node_plan(
         ended=after.ended,
         uid=node.uid,
         instructions=one.instructions,
+        workflows=step.reports,
     )
 
 
@@ -106,8 +109,10 @@ def node_patch(
     """
     node, keys = one.node, context.keys
     record = (one.record or Record(node.uid)).with_case(one.profile, case, context.now)
-    labels: dict[str, str | None] = {
-        key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value
+    step = one.workflows or WorkflowStep(node, one.record)
+    labels = {
+        **_changed(node.labels, step.node.labels),
+        **{key: value for key, value in walked.effects.labels.items() if node.labels.get(key) != value},
     }
     shown = node.labels.get(keys.state)
     shows = context.settings.keys.state_label and record.worst is not State.OPERATIONAL
@@ -115,7 +120,13 @@ def node_patch(
     if shown != wanted:
         labels[keys.state] = wanted
     labels |= signs.labels
-    annotations: dict[str, str | None] = dict(signs.annotations)
+    if one.workflows is not None and step.readable and context.settings.keys.state_label:
+        state = worst_of(record.worst, *(report.after for report in step.reports)).value
+        if node.labels.get(keys.workflow_state) != state:
+            labels[keys.workflow_state] = state
+    annotations = {**_changed(node.annotations, step.node.annotations), **signs.annotations}
+    if step.text is not None:
+        annotations[keys.workflow_data] = step.text
     recorded = node.annotations.get(keys.record)
     # A record that says the same stays as it is written, in an older version of the format too.
     text = None if record.empty else recorded if record == one.written else to_annotation(record)
@@ -125,9 +136,12 @@ def node_patch(
         # It was for the case that has ended.
         annotations[keys.approved] = None
     unschedulable = walked.effects.unschedulable
+    if unschedulable is None:
+        unschedulable = step.node.unschedulable
     if unschedulable == node.unschedulable:
         unschedulable = None
-    if not labels and not annotations and unschedulable is None:
+    lists = _list_changes(node, step.node)
+    if not labels and not annotations and unschedulable is None and not lists.any:
         return None
     return node_write(
         node,
@@ -135,7 +149,28 @@ def node_patch(
         unschedulable=unschedulable,
         labels=labels,
         annotations=annotations,
+        lists=lists,
     )
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str | None]:
+    """Return what has changed, None for a key that is gone."""
+    gone: dict[str, str | None] = {key: None for key in before if key not in after}
+    return gone | {key: text for key, text in after.items() if before.get(key) != text}
+
+
+def _list_changes(before: Node, after: Node) -> ListChanges:
+    return ListChanges(
+        tuple(one for one in after.finalizers if one not in before.finalizers),
+        tuple(one for one in before.finalizers if one not in after.finalizers),
+        tuple(one for one in after.taints if one not in before.taints),
+        tuple(one for one in before.taints if one not in after.taints),
+    )
+
+
+def worst_of(*states: State) -> State:
+    """Return the worst of these states."""
+    return max(states, key=list(State).index)
 
 
 def second_patch(one: Seen, first: NodeWrite | None, case: CaseRecord, context: PassContext) -> NodeWrite:

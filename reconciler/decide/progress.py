@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from reconciler.decide.members import Members
 from reconciler.decide.replacing import PoolKey
 from reconciler.engine.budget import DisruptionBudget
 from reconciler.engine.situation import Acknowledgement
@@ -22,7 +23,7 @@ class Progress:
     decision yet. `undrained` counts the nodes for which our own node waits, and `begun` is when the drain of
     the last of them began (UTC). `slot_free_at` is when the first slot may become free, and `stuck_at` when
     our own node may no longer wait for one of the others (UTC). `schedules` says when each case is planned to
-    start.
+    start. `members` are all nodes as the checks of workflows read them.
     """
 
     places: DisruptionBudget
@@ -37,6 +38,7 @@ class Progress:
     holding: set[str] = field(default_factory=set)
     schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
     plans: list[NodePlan] = field(default_factory=list)
+    members: Members = field(default_factory=Members)
 
     def saved(self) -> Progress:
         """Return a copy, from which `restore` takes back what a node's failed decision left."""

@@ -28,6 +28,9 @@ from reconciler.settings.schema import Settings
 _NAMED = 3
 """Nodes that a note names."""
 
+NEXT_STEP = timedelta(seconds=1)
+"""How soon after a step of a workflow the next one may follow: each pass takes one."""
+
 
 def is_reported(plan: NodePlan) -> bool:
     """Whether the report includes the node."""
@@ -41,6 +44,7 @@ def is_reported(plan: NodePlan) -> bool:
         or plan.todo.write is not None
         or plan.todo.publications
         or plan.after is not State.OPERATIONAL
+        or any(report.steps for report in plan.workflows)
     )
 
 
@@ -72,6 +76,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
+    found = (*found, *_of_workflows(plan, now))
     waits = [one.lost_from for one in plan.events if one.asks]
     starts = [
         one.times.earliest for one in plan.events if one.times is not None and one.times.earliest < FOREVER
@@ -87,6 +92,14 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
         for moment in (*found, *(one for one in waits if one is not None and one > now))
         if moment is not None
     )
+
+
+def _of_workflows(plan: NodePlan, now: datetime) -> Iterable[datetime | None]:
+    """Yield when an answer of a workflow changes. A node that has moved goes on in the next pass."""
+    for report in plan.workflows:
+        yield from (one.until for one in report.answers if one.until is not None and one.until > now)
+        if report.before is not report.after:
+            yield shifted(now, NEXT_STEP)
 
 
 def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:

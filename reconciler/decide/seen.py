@@ -7,6 +7,7 @@ from datetime import datetime
 
 from reconciler.checks.cordon_adopted import is_adoptable
 from reconciler.decide.context import PassContext
+from reconciler.decide.workflow_step import WorkflowStep
 from reconciler.engine import case as cases
 from reconciler.engine.instructed import instructed
 from reconciler.engine.judging import judge
@@ -38,7 +39,7 @@ class Seen:
     `record` is the record as it applies now, `written` the one that the annotation has: a person's claim ends
     with the cordon, and `times` says which of its times to believe. `problem` is set if an error in this
     program kept the node from being judged. `urgency` is its place in the order of the nodes, None if no
-    event requires a drain.
+    event requires a drain. `workflows` is what its workflows do in this pass, None before they ran.
     """
 
     node: Node
@@ -51,6 +52,7 @@ class Seen:
     urgency: Urgency | None = None
     times: OwnTimes | None = None
     instructions: Instructions = Instructions()
+    workflows: WorkflowStep | None = None
     written: Record | None = field(init=False)
     case: CaseRecord = field(init=False)
     """The profile's data about the node, and its claims."""
@@ -60,9 +62,15 @@ class Seen:
         record = self.record.in_force(cordoned=self.node.unschedulable) if self.record is not None else None
         if record is not None and self.times is not None:
             record = record.believed(self.profile, self.times)
+        step = self.workflows
+        if step is not None:
+            record = step.record
+        case = record.case(self.profile) if record is not None else CaseRecord()
+        if step is not None and step.elsewhere:
+            case = replace(case, elsewhere=step.elsewhere)
         object.__setattr__(self, "written", self.record)
         object.__setattr__(self, "record", record)
-        object.__setattr__(self, "case", record.case(self.profile) if record is not None else CaseRecord())
+        object.__setattr__(self, "case", case)
 
     @property
     def attempts(self) -> int:
@@ -102,7 +110,7 @@ def broken(node: Node, context: PassContext, problem: str) -> Seen:
 
 def rests(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
     """Whether no decision is about the node, so that it only counts: it is in service, without any news."""
-    return not node.out_of_service and not _has_news(node, assessment, settings)
+    return not (node.out_of_service or settings.profiles.on or _has_news(node, assessment, settings))
 
 
 def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
@@ -126,7 +134,8 @@ def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> boo
 def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen | None:
     """Return what is known about a node, None if there is nothing to decide or report."""
     snapshot, settings = context.snapshot, context.settings
-    if not _has_news(node, assessment, settings):
+    runs = settings.profiles.on and settings.manages(node.labels)
+    if not runs and not _has_news(node, assessment, settings):
         return None
     notice = any(
         one.source in context.notice_names and one.installed and one.answer is not Answer.UNKNOWN
@@ -152,7 +161,7 @@ def why_out_of_service(record: Record | None) -> str:
     if record.claimed_by:
         return f"drained by hand by {record.claimed_by}"
     if not record.in_maintenance:
-        return ""
+        return f"in maintenance for {', '.join(record.workflows)}" if record.workflows else ""
     return "ours, drained" if record.drain and record.drain.drain.done else "ours, draining"
 
 

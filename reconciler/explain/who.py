@@ -62,6 +62,10 @@ WHO: Mapping[str, str] = MappingProxyType(
         HoldCode.ONE_PROFILE: f"{_NOBODY} when the other profile is done",
         HoldCode.PODS_READABLE: "the administrator of the cluster: the reconciler must list pods",
         HoldCode.RECORD_READABLE: "a person: {release} --reset removes the record",
+        HoldCode.WORKFLOW: f"whoever can change what the check reads; or {_SETTINGS}: `profiles`",
+        HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation; a person can remove it",
+        HoldCode.WORKFLOW_GONE: "a person: {release} uncordons the node",
+        HoldCode.WORKFLOW_UNCORDONED: "a person: kubectl cordon {node} goes on with the drain",
     }
 )
 """By the code of a hold. `who_ends` fills in what is in braces."""

@@ -25,6 +25,10 @@ class HoldCode(StrEnum):
     ONE_PROFILE = "oneProfile"
     PODS_READABLE = "podsReadable"
     RECORD_READABLE = "recordReadable"
+    WORKFLOW = "workflow"
+    WORKFLOW_DATA_READABLE = "workflowDataReadable"
+    WORKFLOW_GONE = "workflowGone"
+    WORKFLOW_UNCORDONED = "workflowUncordoned"
 
 
 class WaitsFor(StrEnum):

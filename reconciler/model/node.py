@@ -140,6 +140,7 @@ class Node:
     conditions: tuple[Condition, ...] = ()
     boot_id: str = ""
     allocatable: Mapping[str, str] = field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
 
     def believed(self, times: OwnTimes) -> Node:
         """Return the node without transitions of conditions in the future."""

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
-from reconciler.model.plan import NodeWrite
+from reconciler.model.plan import ListChanges, NodeWrite
+
+NO_LISTS = ListChanges()
 
 
 def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[str, str]:
@@ -29,6 +31,7 @@ def node_write(
     unschedulable: bool | None = None,
     labels: Mapping[str, str | None] | None = None,
     annotations: Mapping[str, str | None] | None = None,
+    lists: ListChanges = NO_LISTS,
 ) -> NodeWrite:
     """Return the patch with these changes to the node as it was read; see NodeWrite."""
     named = labels or {}
@@ -42,6 +45,7 @@ def node_write(
         unschedulable=unschedulable,
         labels=named,
         annotations=annotations or {},
+        lists=lists,
     )
 
 
@@ -51,6 +55,8 @@ def shows_intent(node: Node, write: NodeWrite) -> bool:
         write.unschedulable in (None, node.unschedulable)
         and _agrees(node.labels, write.labels)
         and _agrees(node.annotations, write.annotations)
+        and set(write.lists.of_finalizers(node.finalizers)) == set(node.finalizers)
+        and set(write.lists.of_taints(node.taints)) == set(node.taints)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -91,6 +91,36 @@ class Transition:
         return self.after is State.IN_MAINTENANCE and self.before is not State.IN_MAINTENANCE
 
 
+@dataclass(frozen=True, slots=True)
+class StepAnswer:
+    """One transition of a workflow out of the state of a node, and its answer.
+
+    `check` is its expression as the settings have it. `taken` is whether the node takes it in this pass.
+    """
+
+    next: State
+    check: str
+    verdict: Verdict
+    taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowReport:
+    """One workflow of a node: its state before and after the pass, and every answer.
+
+    `since` is when the state was entered (UTC). `waits` is why a chain of triggers can't go on, empty if none
+    has to wait.
+    """
+
+    profile: str
+    before: State
+    after: State
+    since: datetime
+    waits: str = ""
+    steps: tuple[StepAnswer, ...] = ()
+    answers: tuple[CheckAnswer, ...] = ()
+
+
 class NoticeType(StrEnum):
     """The two types of a Kubernetes Event."""
 
@@ -103,20 +133,51 @@ class Notice:
     """A Kubernetes Event to write on the node; it belongs to a transition, or to a fact of the record.
 
     Two notices about one node with the same `once` are the same one, so it does no harm to send it again.
+    `named_as_node` gives the Event the name of the node as its UID, as kubelets do.
     """
 
     reason: str
     message: str
     type: NoticeType = NoticeType.NORMAL
     once: str = ""
+    named_as_node: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListChanges:
+    """Entries of a node's lists to add and to remove; all others stay as they are when it is written.
+
+    A taint replaces one with the same key and effect. One that is removed needs only these two.
+    """
+
+    finalizers: tuple[str, ...] = ()
+    gone_finalizers: tuple[str, ...] = ()
+    taints: tuple[Taint, ...] = ()
+    gone_taints: tuple[Taint, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any change."""
+        return self != ListChanges()
+
+    def of_finalizers(self, before: Iterable[str]) -> tuple[str, ...]:
+        """Return the finalizers after the change."""
+        kept = [one for one in before if one not in self.gone_finalizers]
+        return tuple(dict.fromkeys((*kept, *self.finalizers)))
+
+    def of_taints(self, before: Iterable[Taint]) -> tuple[Taint, ...]:
+        """Return the taints after the change."""
+        changed = {(one.key, one.effect) for one in (*self.taints, *self.gone_taints)}
+        kept = [one for one in before if one in self.taints or (one.key, one.effect) not in changed]
+        return tuple(dict.fromkeys((*kept, *self.taints)))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeWrite:
     """One patch of one node, with the state of the node that it was decided for.
 
-    It names only keys under our own prefix, labels of adopted tools, and annotations of publishers. A value
-    of None removes the key; `unschedulable` None does not change it.
+    It names only keys under our own prefix, labels of adopted tools, annotations of publishers, and what the
+    triggers of workflows change. A value of None removes the key; `unschedulable` None does not change it.
     """
 
     node: str
@@ -128,13 +189,14 @@ class NodeWrite:
     unschedulable: bool | None = None
     labels: Mapping[str, str | None] = field(default_factory=dict)
     annotations: Mapping[str, str | None] = field(default_factory=dict)
+    lists: ListChanges = ListChanges()
 
     @property
     def only_shows(self) -> bool:
         """Whether it changes only what other tools see."""
         keys = OwnKeys(self.own_prefix)
         ours = any(map(keys.owns, self.annotations)) or bool(self.labels.keys() - {keys.deadline})
-        return self.unschedulable is None and not ours
+        return self.unschedulable is None and not ours and not self.lists.any
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +349,16 @@ class DrainState:
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlan:
+class PlannedNode:
+    """Which node a plan is about; zone and pool are empty if they are not known."""
+
+    node: str
+    zone: str
+    pool: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan(PlannedNode):
     """All decisions of a pass about one node: what was seen, what follows, and the actions.
 
     `record` is the profile's data about the node after this pass, `ended` the case that ended with it. `uid`
@@ -297,9 +368,6 @@ class NodePlan:
     `instructions` are those of people that apply to it.
     """
 
-    node: str
-    zone: str
-    pool: str
     before: State
     after: State
     events: tuple[JudgedEvent, ...] = ()
@@ -316,6 +384,7 @@ class NodePlan:
     uid: str = ""
     schedule: CaseSchedule | None = None
     instructions: Instructions = Instructions()
+    workflows: tuple[WorkflowReport, ...] = ()
 
     @property
     def unknowns(self) -> tuple[str, ...]:

@@ -114,6 +114,8 @@ class ClaimKind(StrEnum):
 
     PROFILE = "profile"
     PERSON = "person"
+    WORKFLOW = "workflow"
+    """A profile that the settings define. Our own profile for events of the platform has `PROFILE`."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -455,7 +457,7 @@ class Record:
         drain = self.drain
         if drain is None or drain.drain.done is not None:
             return False
-        return any(claim.kind is ClaimKind.PROFILE for claim in drain.claims)
+        return any(claim.kind is not ClaimKind.PERSON for claim in drain.claims)
 
     @property
     def keeps_pods(self) -> bool:
@@ -467,6 +469,11 @@ class Record:
     def claimed_by(self) -> str:
         """The person who drains the node by hand, empty if there is none."""
         return ", ".join(sorted({one.name for one in self._claims if one.kind is ClaimKind.PERSON}))
+
+    @property
+    def workflows(self) -> tuple[str, ...]:
+        """The profiles of the settings that claim the cordon or the drain, sorted."""
+        return tuple(sorted({one.name for one in self._claims if one.kind is ClaimKind.WORKFLOW}))
 
     @property
     def _claims(self) -> tuple[Claim, ...]:

@@ -66,13 +66,14 @@ class KubernetesEvents:
         """Write the Event once; raises LockLost and ClusterError."""
         self._guard()
         node, notice = notification.node, notification.notice
+        uid = node if notice.named_as_node else notification.uid
         now = to_text(datetime.fromtimestamp(self._wall(), UTC))
         body = {
             "apiVersion": "v1",
             "kind": "Event",
             # Events of cluster-wide objects are in the namespace "default", like those of the kubelet.
             "metadata": {**_name(notification), "namespace": "default"},
-            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": notification.uid},
+            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid},
             "type": notice.type.value,
             "reason": notice.reason[:_LONGEST_REASON],
             "message": safe.line(in_zone(notice.message, self._zone))[:LONGEST_MESSAGE],

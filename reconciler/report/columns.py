@@ -28,6 +28,7 @@ from reconciler.report.values import (
     schedule_value,
     transition_value,
     unseen_line,
+    workflow_value,
 )
 
 FIRST, LAST = -1, 1
@@ -134,6 +135,14 @@ def action_row(label: str, names: Iterable[str]) -> Iterator[Row]:
     """Yield the row of these actions, if there are any."""
     if text := ", ".join(_ACTIONS[ActionName(name)] for name in names):
         yield label, text
+
+
+def _workflow_line(report: Document) -> str:
+    """Return a workflow in a line: its name, its state, and what a chain waits for."""
+    before, after = report["stateBefore"], report["state"]
+    moved = after if before == after else f"{before} → {after}"
+    waits = f", {report['waits']}" if report["waits"] else ""
+    return f"{report['profile']}: {moved} since {report['since']}{waits}"
 
 
 def _action_rows(names: list[str], would: bool) -> Iterator[Row]:
@@ -352,6 +361,15 @@ COLUMNS = (
         log=LogField("holds", lambda plan: [f"{hold.code}: {hold.reason}" for hold in plan.holds]),
     ),
     Column("checks", lambda plan: [check_value(answer) for answer in plan.checks]),
+    Column(
+        "workflows",
+        lambda plan: [workflow_value(report) for report in plan.workflows],
+        rows=lambda reports, _: (("workflow", text) for text in map(_workflow_line, reports)),
+        points=lambda reports: (Point(f"workflow {text}") for text in map(_workflow_line, reports)),
+        log=LogField(
+            "workflows", lambda plan: [f"{one.profile}: {one.after.value}" for one in plan.workflows]
+        ),
+    ),
     Column(
         "unknown",
         lambda plan: list(plan.unknowns),

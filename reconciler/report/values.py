@@ -9,7 +9,15 @@ from reconciler.model.case_outcome import CaseOutcome, CaseResult
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.event import PlatformPlan
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, NodePlan, Preview, Transition
+from reconciler.model.plan import (
+    CheckAnswer,
+    Hold,
+    JudgedEvent,
+    NodePlan,
+    Preview,
+    Transition,
+    WorkflowReport,
+)
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.unseen import Unseen
@@ -39,6 +47,27 @@ def check_value(answer: CheckAnswer) -> Document:
         "answer": answer.verdict.value,
         "reason": answer.reason,
         "until": moment_value(answer.until),
+    }
+
+
+def workflow_value(report: WorkflowReport) -> Document:
+    """Return one workflow of a node, with the answers of all its transitions."""
+    return {
+        "profile": report.profile,
+        "stateBefore": report.before.value,
+        "state": report.after.value,
+        "since": to_text(report.since),
+        "waits": report.waits or None,
+        "transitions": [
+            {
+                "to": step.next.value,
+                "check": step.check,
+                "answer": step.verdict.value,
+                "taken": step.taken,
+            }
+            for step in report.steps
+        ],
+        "checks": [{**check_value(one), "reason": one.words} for one in report.answers],
     }
 
 

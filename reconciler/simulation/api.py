@@ -168,6 +168,8 @@ class SimulatedApi:
             labels=_patched(node.labels, write.labels),
             annotations=_patched(node.annotations, write.annotations),
             unschedulable=node.unschedulable if write.unschedulable is None else write.unschedulable,
+            finalizers=write.lists.of_finalizers(node.finalizers),
+            taints=write.lists.of_taints(node.taints),
         )
         self.cluster.put_node(changed)
         cordons = {True: ActionName.CORDON, False: ActionName.UNCORDON, None: ActionName.RECORD}

@@ -31,6 +31,7 @@ def test_the_log_and_the_table_of_nodes_name_each_thing_once() -> None:
         "instructions",
         "because",
         "holds",
+        "workflows",
         "unknown",
         "stays",
     ]

@@ -1,0 +1,36 @@
+"""What the workflows of one node do in a pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.model.check_reads import LeaseTake
+from reconciler.model.drains import DrainOrder
+from reconciler.model.node import Node
+from reconciler.model.plan import Hold, Notice, Transition, WorkflowReport
+from reconciler.model.record import Record, State
+from reconciler.model.workflow import WorkflowData
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowStep:
+    """The node and its record as its workflows leave them, and what follows.
+
+    `text` is the annotation with their data, None if it stays as it is. `elsewhere` names what the profile of
+    platform events has to wait for, empty if it need not. `order` is the drain that a chain waits for.
+    `readable` is False if their data can't be read: nothing about them is written then.
+    """
+
+    node: Node
+    record: Record | None
+    data: WorkflowData = WorkflowData()
+    before: State = State.OPERATIONAL
+    text: str | None = None
+    elsewhere: str = ""
+    order: DrainOrder | None = None
+    reports: tuple[WorkflowReport, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    takes: tuple[LeaseTake, ...] = ()
+    readable: bool = True

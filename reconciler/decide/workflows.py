@@ -1,0 +1,263 @@
+"""The workflows of a node: they run before the profile of platform events, and both end in one patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from reconciler.checks.not_held import not_held
+from reconciler.decide.context import PassContext
+from reconciler.decide.pods import pods_left
+from reconciler.decide.progress import Progress
+from reconciler.decide.seen import Seen
+from reconciler.decide.workflow_step import WorkflowStep
+from reconciler.engine.orders import drain_order
+from reconciler.engine.situation import Situation
+from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
+from reconciler.model.event import Answer
+from reconciler.model.holds import HoldCode
+from reconciler.model.plan import Hold, Notice, NoticeType, Transition
+from reconciler.model.record import Claim, ClaimKind, DrainRecord, Record, State
+from reconciler.model.workflow import WorkflowData
+from reconciler.settings.schema import Mode
+from reconciler.settings.sections.trigger_types import Draining
+from reconciler.workflows.data import to_annotation
+from reconciler.workflows.input import CheckInput
+from reconciler.workflows.run import Ran, maintained, run, waiting_drain
+from reconciler.workflows.trigger import Worked
+
+PLATFORM = "the maintenance of the platform"
+"""What the profile of platform events is called where a workflow waits for it."""
+
+FAILED = "ChangeMaintenanceStateFailed"
+"""The reason of maintenance-controller's Event about a step that does not succeed."""
+
+
+def with_workflows(one: Seen, situation: Situation, context: PassContext, progress: Progress) -> Seen:
+    """Return the node after one step of each of its workflows; nothing is changed where it can't be read."""
+    member = progress.members.of(one.node.name)
+    if member.problem:
+        return replace(one, record=one.written, workflows=_unreadable(one, member.problem, context))
+    given = _input(one, situation, context, progress)
+    label = one.node.labels.get(context.keys.workflows, "")
+    data = maintained(member.data, label, context.workflows, given)
+    given = replace(given, data=data)
+    step = _step(one, given, member.profiles, context)
+    if step.data != member.data or context.keys.workflow_data not in one.node.annotations:
+        step = replace(step, text=_text(step, one, context))
+    return replace(one, record=one.written, workflows=step)
+
+
+def note_workflows(one: Seen, progress: Progress) -> None:
+    """Show the nodes that come later in the pass what the workflows of this one do."""
+    step = one.workflows
+    if step is None:
+        return
+    progress.members.moved(step.node, step.data)
+    for take in step.takes:
+        progress.members.read = progress.members.read.taken(take)
+    if step.node.unschedulable and not one.node.unschedulable:
+        progress.places = progress.places.take(one.node, "cordoned for a workflow")
+
+
+def _text(step: WorkflowStep, one: Seen, context: PassContext) -> str | None:
+    text = to_annotation(step.data)
+    return text if text != one.node.annotations.get(context.keys.workflow_data) else None
+
+
+def _input(one: Seen, situation: Situation, context: PassContext, progress: Progress) -> CheckInput:
+    """Return what the checks of the node read, apart from the profile and its state."""
+    here = (PLATFORM,) if one.case.state is State.IN_MAINTENANCE else ()
+    silent = tuple(
+        f"{reading.source}: {reading.because}"
+        for reading in one.assessment.readings
+        if reading.answer is Answer.UNKNOWN and reading.installed
+    )
+    return CheckInput(
+        node=one.node,
+        data=WorkflowData(),
+        profile="",
+        state=State.OPERATIONAL,
+        since=context.now,
+        now=context.now,
+        members=progress.members.all,
+        read=progress.members.read,
+        in_maintenance_here=here,
+        platform=None if context.settings.only_workflows else situation,
+        silent=silent,
+        keys=context.keys,
+    )
+
+
+def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassContext) -> WorkflowStep:
+    """Return what the workflows of a readable node do."""
+    record = one.record or Record(one.node.uid)
+    waiting = _waiting(record, names)
+    held, kept = _uncordoned(one, record, waiting), _held_by_people(one, context)
+    names = tuple(name for name in names if name not in {claim.name for claim in waiting} or not held)
+    record, notices = _followed(one, given, record, waiting, context) if not held else (record, ())
+    ran = run(
+        context.workflows,
+        names,
+        Worked(one.node, record),
+        given,
+        resumed=() if held else tuple(claim.name for claim in waiting),
+        starts=context.settings.mode is not Mode.FINISH and not kept,
+    )
+    work, gone = ran.work, _gone(one, ran, given, context)
+    order = None
+    if ran.draining is not None and work.record.drain is not None and work.record.drain.drain.done is None:
+        order = _order(one, ran.draining, work.record.drain.drain, context)
+    inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
+    inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
+    return WorkflowStep(
+        node=work.node,
+        record=None if work.record.empty else work.record,
+        data=ran.data,
+        before=_worst(given.data, names),
+        elsewhere=", ".join(dict.fromkeys(inside)),
+        order=order,
+        reports=ran.reports,
+        transitions=tuple(_transitions(ran, record, work.record)),
+        holds=(*held, *kept, *gone, *ran.holds),
+        notices=(*notices, *ran.notices),
+        takes=ran.takes,
+    )
+
+
+def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
+    chosen = {name: one for name, one in data.profiles.items() if name in names}
+    return WorkflowData(chosen).worst
+
+
+def _unreadable(one: Seen, problem: str, context: PassContext) -> WorkflowStep:
+    """Return the step of a node whose data can't be read: nothing is overwritten."""
+    key = context.keys.workflow_data
+    remedy = f"kubectl annotate node {one.node.name} {key}- removes it, and its profiles begin as operational"
+    reason = f"the annotation {key} is not changed: {problem}; {remedy}"
+    hold = Hold(one.node.name, HoldCode.WORKFLOW_DATA_READABLE, reason)
+    # It may be in maintenance for one of its workflows.
+    unknown = "a workflow that can't be read"
+    return WorkflowStep(one.node, one.record, elsewhere=unknown, holds=(hold,), readable=False)
+
+
+def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:
+    """Return the claims of these profiles on a drain that is not done: their chains wait for it."""
+    drain = record.drain
+    if drain is None or drain.drain.done is not None:
+        return ()
+    return tuple(one for one in drain.claims if one.kind is ClaimKind.WORKFLOW and one.name in names)
+
+
+def _held_by_people(one: Seen, context: PassContext) -> tuple[Hold, ...]:
+    """Return the hold of a person, which keeps every workflow from a start."""
+    word = context.instructions(one.node).hold
+    if word is None:
+        return ()
+    return (replace(not_held.hold(one.node.name, word.words(one.node.name)), until=word.word.until),)
+
+
+def _uncordoned(one: Seen, record: Record, waiting: tuple[Claim, ...]) -> tuple[Hold, ...]:
+    """Return the hold of a node that somebody has uncordoned during the drain of a workflow (law 1)."""
+    if one.node.unschedulable or not waiting or record.cordon is None:
+        return ()
+    profiles = ", ".join(claim.name for claim in waiting)
+    reason = (
+        f"somebody uncordoned the node while it was drained for {profiles}: kubectl cordon {one.node.name} "
+        "goes on with the drain"
+    )
+    return (Hold(one.node.name, HoldCode.WORKFLOW_UNCORDONED, reason),)
+
+
+def _gone(one: Seen, ran: Ran, given: CheckInput, context: PassContext) -> Iterator[Hold]:
+    """Yield a hold for each profile that claims the node and is no longer one of its profiles."""
+    selected = set(context.workflows.selected(one.node.labels.get(context.keys.workflows, "")))
+    for name in ran.work.record.workflows:
+        if name not in selected:
+            undo = f"{context.keys.release(one.node.name)} removes our cordon, label and record"
+            reason = (
+                f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
+                f"label {context.keys.workflows} again; or {undo}"
+            )
+            yield Hold(given.node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition]:
+    fresh = after.drain is not None and (before.drain is None or after.drain.drain != before.drain.drain)
+    for report in ran.reports:
+        for step in report.steps:
+            if step.taken:
+                because = f"profile {report.profile}: {step.check or 'nothing is required'}"
+                yield Transition(report.profile, report.before, report.after, because, fresh)
+
+
+# The drain that a chain waits for.
+
+
+def _followed(
+    one: Seen, given: CheckInput, record: Record, waiting: tuple[Claim, ...], context: PassContext
+) -> tuple[Record, tuple[Notice, ...]]:
+    """Return the record after what has become of the drain: it is done, or an attempt has timed out."""
+    if not waiting or record.drain is None or not one.node.unschedulable:
+        return record, ()
+    if any(claim.kind is ClaimKind.PROFILE for claim in record.drain.claims):
+        # The profile of platform events follows it.
+        return record, ()
+    name = waiting[0].name
+    config = waiting_drain(context.workflows.by_name[name], given.data.profiles[name]) or Draining()
+    drain, drained = record.drain.drain, _progress(one, context)
+    found = pods_left(one.node, _options(one, config, drain, context), context)
+    runs = drained is not None and drained.phase is Phase.RUNNING
+    if found is not None and found.drained and not runs:
+        stays = KeptPods.of(found.kept)
+        done = replace(drain, done=context.second, kept=stays)
+        return _with_drain(record, done), (Notice("MaintenanceDrained", str(stays)),)
+    limit = _timeout(config, drain)
+    if context.now - drain.since < limit:
+        return record, ()
+    again = DrainRecord(context.second, drain.attempt + 1)
+    state = given.data.profiles[name].current
+    message = f"Failed to drain the node within {limit} for profile {name}: Will stay in {state} state"
+    notice = Notice(FAILED, message, NoticeType.WARNING, named_as_node=True)
+    return _with_drain(record, again), (notice,)
+
+
+def _with_drain(record: Record, drain: DrainRecord) -> Record:
+    return record if record.drain is None else replace(record, drain=replace(record.drain, drain=drain))
+
+
+def _progress(one: Seen, context: PassContext) -> DrainProgress | None:
+    found = context.snapshot.drains.get(one.node.name)
+    return found if found is not None and found.uid == one.node.uid else None
+
+
+def _deletes(config: Draining, drain: DrainRecord) -> bool:
+    """Whether this attempt deletes pods: every second one, with `forceEviction`."""
+    return config.force_eviction and drain.attempt % 2 == 0
+
+
+def _timeout(config: Draining, drain: DrainRecord) -> timedelta:
+    return config.deletion_timeout if _deletes(config, drain) else config.eviction_timeout
+
+
+def _options(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOptions:
+    """Return how the drain treats pods, as maintenance-controller does: mirrors and DaemonSets' stay."""
+    order = drain_order(one.node, (), drain.since, context.settings, context.snapshot)
+    return replace(
+        order.options,
+        ignore_daemonsets=True,
+        evict_empty_dir=True,
+        evict_unmanaged=True,
+        use_delete=_deletes(config, drain),
+    )
+
+
+def _order(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOrder:
+    order = drain_order(one.node, (), drain.since, context.settings, context.snapshot)
+    return replace(
+        order,
+        timeout=_timeout(config, drain),
+        options=_options(one, config, drain, context),
+        slots=context.settings.drain.max_concurrent_nodes,
+    )

@@ -1,0 +1,181 @@
+"""The workflows of the settings, ready to run: each instance with its type, each chain with its instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any
+
+from reconciler.engine.plugins import CheckResult, unknown
+from reconciler.model.check_reads import LeaseTake, Needs
+from reconciler.model.expression import Expression, names, parse
+from reconciler.model.plan import CheckAnswer
+from reconciler.model.problems import internal
+from reconciler.model.record import State
+from reconciler.settings.sections.trigger_types import (
+    AlterAnnotation,
+    AlterLabel,
+    Draining,
+    Eviction,
+    EvictionAction,
+)
+from reconciler.settings.sections.workflows import (
+    DEFAULT_PROFILE,
+    SEPARATOR,
+    CheckInstance,
+    ProfileSettings,
+    StateSettings,
+    TriggerInstance,
+    WorkflowSettings,
+)
+from reconciler.workflows.checks import CHECK_TYPES
+from reconciler.workflows.input import CheckInput
+from reconciler.workflows.plugins import CheckType
+from reconciler.workflows.trigger import TriggerInput, Worked
+from reconciler.workflows.triggers import TRIGGER_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An instance of a check; `type` is None for a type that is not supported."""
+
+    name: str
+    type: CheckType | None
+    config: Any
+    kind: str = ""
+
+    def ask(self, given: CheckInput) -> CheckAnswer:
+        """Return the answer. An error in the check is an unknown answer, and harms nothing else."""
+        try:
+            found = self._answer(given)
+        except Exception as error:  # noqa: BLE001 - one check's error is an unknown answer
+            found = unknown(internal(f"node {given.node.name}: check {self.name} failed", error))
+        return CheckAnswer(self.name, found.verdict, found.reason, found.until, found.holds)
+
+    def takes(self, given: CheckInput) -> LeaseTake | None:
+        """Return the Lease that the node takes with a transition that asks this check, None if none."""
+        return self.type.takes(self.config, given) if self.type is not None else None
+
+    @property
+    def needs(self) -> Needs:
+        """What the check reads beyond the names of the nodes."""
+        return self.type.needs(self.config) if self.type is not None else Needs()
+
+    def _answer(self, given: CheckInput) -> CheckResult:
+        if self.type is None:
+            return unknown(f"the check {self.kind} is not supported")
+        return self.type.ask(self.config, given)
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """An instance of a trigger."""
+
+    name: str
+    kind: str
+    config: Any
+
+    def do(self, given: TriggerInput) -> Worked:
+        """Return the work with what the trigger changes."""
+        return TRIGGER_TYPES[self.kind].do(self.config, given)
+
+    @property
+    def draining(self) -> Draining | None:
+        """How it drains the node, None if it does not."""
+        config = self.config
+        if not isinstance(config, Draining):
+            return None
+        return None if isinstance(config, Eviction) and config.action is not EvictionAction.DRAIN else config
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One transition; `asks` are the names of the checks in its expression, and `text` is the expression."""
+
+    check: Expression
+    text: str
+    asks: tuple[str, ...]
+    triggers: tuple[Trigger, ...]
+    next: State
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What happens in one state."""
+
+    enter: tuple[Trigger, ...] = ()
+    notify: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """One profile of the settings."""
+
+    name: str
+    states: Mapping[State, Rules] = field(default_factory=dict)
+
+    def rules(self, state: State) -> Rules:
+        """Return what happens in a state."""
+        return self.states.get(state, Rules())
+
+
+@dataclass(frozen=True)
+class Workflows:
+    """All workflows of the settings, by name, and the checks by the names of their instances."""
+
+    by_name: Mapping[str, Workflow] = field(default_factory=dict)
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    triggers: Mapping[str, Trigger] = field(default_factory=dict)
+
+    @property
+    def on(self) -> bool:
+        """Whether there is any workflow."""
+        return bool(self.by_name)
+
+    def selected(self, label: str) -> tuple[str, ...]:
+        """Return the profiles that the label of a node selects. Names that do not exist are left out."""
+        wanted = (label or DEFAULT_PROFILE).split(SEPARATOR)
+        return tuple(dict.fromkeys(name for name in wanted if name in self.by_name))
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What all checks and triggers read, apart from the names of the nodes."""
+        changed = [one.config for one in self.triggers.values()]
+        labels = frozenset(one.key for one in changed if isinstance(one, AlterLabel))
+        annotations = frozenset(one.key for one in changed if isinstance(one, AlterAnnotation))
+        each = (one.needs for one in self.checks.values())
+        return reduce(or_, each, Needs(labels=labels, annotations=annotations))
+
+
+def workflows_of(settings: WorkflowSettings) -> Workflows:
+    """Return the workflows of these settings. The profile `default` is empty unless they define it."""
+    if not settings.on:
+        return Workflows()
+    checks = {one.name: _check(one) for one in settings.instances.check}
+    triggers = {one.name: _trigger(one) for one in settings.instances.trigger}
+    found = {one.name: _workflow(one, triggers) for one in settings.profiles}
+    return Workflows({DEFAULT_PROFILE: Workflow(DEFAULT_PROFILE), **found}, checks, triggers)
+
+
+def _check(instance: CheckInstance) -> Check:
+    return Check(instance.name, CHECK_TYPES.get(instance.type), instance.settings, instance.type)
+
+
+def _trigger(instance: TriggerInstance) -> Trigger:
+    return Trigger(instance.name, instance.type, instance.settings)
+
+
+def _workflow(profile: ProfileSettings, triggers: Mapping[str, Trigger]) -> Workflow:
+    return Workflow(profile.name, {state: _rules(profile.rules(state), triggers) for state in State})
+
+
+def _rules(rules: StateSettings, triggers: Mapping[str, Trigger]) -> Rules:
+    steps = []
+    for one in rules.transitions:
+        tree = parse(one.check)
+        chain = tuple(triggers[name] for name in one.trigger)
+        steps.append(Step(tree, one.check, names(tree), chain, one.next))
+    return Rules(tuple(triggers[name] for name in rules.enter), tuple(rules.notify), tuple(steps))

@@ -1,0 +1,79 @@
+"""Registration of trigger types, and what a trigger reads and returns.
+
+A trigger changes values: the node as it should be, and its record. `decide` makes one patch of all changes.
+The configuration of a type is a section of the settings, in `reconciler/settings/sections/trigger_types.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from reconciler.model.node import Node
+from reconciler.model.record import Claim, Record
+from reconciler.settings.sections.loose_section import LooseSection
+
+_Config = TypeVar("_Config", bound=LooseSection)
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A node and its record as the triggers so far leave them.
+
+    `waits` is why the chain can't go on now, empty if it can.
+    """
+
+    node: Node
+    record: Record
+    waits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerInput:
+    """What a trigger reads: the work so far, the claim of its profile, and the moment (UTC, whole seconds).
+
+    `resumed` says that the chain has waited for the drain of the node, and runs again.
+    """
+
+    work: Worked
+    claim: Claim
+    now: datetime
+    resumed: bool = False
+
+
+Do = Callable[[_Config, TriggerInput], Worked]
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerType:
+    """A type of trigger, with the function that carries it out on values."""
+
+    name: str
+    do: Do[Any]
+
+
+_trigger_types: dict[str, TriggerType] = {}
+
+
+def trigger_types() -> Mapping[str, TriggerType]:
+    """Return every trigger type by its name, sorted by name."""
+    return MappingProxyType(dict(sorted(_trigger_types.items())))
+
+
+def trigger_type(name: str, config: type[_Config]) -> Callable[[Do[_Config]], Do[_Config]]:
+    """Register a function as the trigger type `name`; raises ValueError if the name is taken.
+
+    `config` is the section of its configuration, which the function gets with the input.
+    """
+    del config  # For the type checker: it is that of the function.
+
+    def register(do: Do[_Config]) -> Do[_Config]:
+        if name in _trigger_types:
+            raise ValueError(f"{name}: two trigger types have this name")
+        _trigger_types[name] = TriggerType(name, do)
+        return do
+
+    return register

@@ -1,0 +1,29 @@
+"""cordon: makes the node unschedulable, and claims its cordon for the profile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.model.record import Cordon
+from reconciler.settings.sections.trigger_types import Cordoning
+from reconciler.workflows.trigger import TriggerInput, Worked, trigger_type
+
+
+@trigger_type("cordon", Cordoning)
+def cordon(config: Cordoning, given: TriggerInput) -> Worked:
+    """Cordon the node. A cordon that is there is shared, and a foreign one stays after us (law 2)."""
+    del config
+    return cordoned(given)
+
+
+def cordoned(given: TriggerInput) -> Worked:
+    """Return the work with the node cordoned for the profile."""
+    node, record = given.work.node, given.work.record
+    whose = Cordon.OURS
+    if node.unschedulable:
+        whose = record.cordon.whose if record.cordon is not None else Cordon.FOREIGN
+    return replace(
+        given.work,
+        node=replace(node, unschedulable=True),
+        record=record.cordoned(whose, given.claim, given.now),
+    )

@@ -1,0 +1,21 @@
+"""eviction: cordons, uncordons or drains the node, under the name that maintenance-controller has for it."""
+
+from __future__ import annotations
+
+from reconciler.settings.sections.trigger_types import Eviction, EvictionAction
+from reconciler.workflows.trigger import TriggerInput, Worked, trigger_type
+from reconciler.workflows.triggers.cordon import cordoned
+from reconciler.workflows.triggers.drain import drained
+from reconciler.workflows.triggers.uncordon import uncordoned
+
+
+@trigger_type("eviction", Eviction)
+def eviction(config: Eviction, given: TriggerInput) -> Worked:
+    """Do what the configuration says."""
+    match config.action:
+        case EvictionAction.CORDON:
+            return cordoned(given)
+        case EvictionAction.UNCORDON:
+            return uncordoned(given)
+        case EvictionAction.DRAIN:
+            return drained(given)

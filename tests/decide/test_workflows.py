@@ -1,0 +1,489 @@
+"""Workflows in whole passes over a simulated cluster: what a node shows, and what its profiles do to it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.holds import HoldCode
+from reconciler.model.node import Node
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.report.document import to_document
+from reconciler.report.text import as_text
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
+from tests.support import builders
+from tests.support.worlds import carry_on, look, world_of
+
+PROFILE, STATE, DATA = (f"cloud.sap/maintenance-{word}" for word in ("profile", "state", "data"))
+
+FILE = """\
+intervals: {requeue: 1s}
+instances:
+  check:
+  - {type: hasLabel, name: go, config: {key: go, value: "true"}}
+  - {type: hasLabel, name: done, config: {key: done}}
+  trigger:
+  - {type: alterLabel, name: seen, config: {key: seen, value: "yes"}}
+  - {type: alterAnnotation, name: remove-approval, config: {key: example.com/approved, remove: true}}
+  - {type: alterFinalizer, name: keep, config: {key: example.com/keep}}
+  - {type: alterFinalizer, name: let-go, config: {key: example.com/keep, remove: true}}
+  - {type: taint, name: taint, config: {key: example.com/out, value: "1"}}
+  - {type: taint, name: untaint, config: {key: example.com/out, remove: true}}
+  - {type: eviction, name: cordon, config: {action: cordon}}
+  - {type: eviction, name: drain, config: {action: drain}}
+  - {type: eviction, name: uncordon, config: {action: uncordon}}
+profiles:
+- name: plain
+  operational:
+    transitions: [{check: go, trigger: seen, next: maintenance-required}]
+  maintenance-required:
+    transitions: [{check: go, trigger: keep && taint, next: in-maintenance}]
+  in-maintenance:
+    transitions: [{check: done, trigger: let-go && untaint, next: operational}]
+- name: draining
+  operational:
+    transitions: [{check: go, next: in-maintenance}]
+  in-maintenance:
+    enter: drain && seen
+    transitions: [{check: done, trigger: uncordon, next: operational}]
+- name: chained
+  operational:
+    transitions: [{check: go, trigger: remove-approval && drain && seen, next: in-maintenance}]
+  in-maintenance:
+    transitions: [{check: done, trigger: uncordon, next: operational}]
+- name: broken
+  operational:
+    transitions: [{check: go, trigger: hypervisor, next: maintenance-required}]
+"""
+FILE = FILE.replace(
+    "  - {type: eviction, name: cordon",
+    "  - {type: alterHypervisor, name: hypervisor}\n  - {type: eviction, name: cordon",
+    1,
+)
+
+
+def theirs(text: str = FILE) -> Settings:
+    return parse_settings(text, "their.yaml")
+
+
+def labelled(name: str = "a", profile: str = "", **labels: str) -> Node:
+    return builders.node(name, labels={**labels, **({PROFILE: profile} if profile else {})})
+
+
+def data(world: World, name: str = "a") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(world.cluster.nodes[name].annotations[DATA])
+    return found
+
+
+def states(world: World, name: str = "a") -> dict[str, str]:
+    return {profile: kept["Current"] for profile, kept in data(world, name)["Profiles"].items()}
+
+
+def passes(world: World, settings: Settings, count: int = 1) -> Plan:
+    for _ in range(count):
+        plan, outcomes = look(world, settings)
+        assert [one for one in outcomes if one.result.value == "failed"] == []
+        carry_on(world)
+        world.advance(timedelta(seconds=1))
+    return plan
+
+
+def plan_of(plan: Plan, name: str = "a") -> NodePlan:
+    return next(one for one in plan.nodes if one.node == name)
+
+
+def label(world: World, key: str, value: str = "true", name: str = "a") -> None:
+    node = world.cluster.nodes[name]
+    world.cluster.put_node(replace(node, labels={**node.labels, key: value}))
+
+
+def test_each_managed_node_shows_its_state_and_its_data() -> None:
+    world = world_of([labelled("a"), labelled("b", "plain"), labelled("c", **{"cloud.sap/ignore": "true"})])
+
+    passes(world, theirs())
+
+    assert [node.labels.get(STATE) for node in world.cluster.nodes.values()] == [
+        "operational",
+        "operational",
+        None,
+    ]
+    assert states(world) == {"default": "operational"}
+    assert data(world, "b") == {
+        "Profiles": {
+            "plain": {
+                "Transition": "2026-11-21T12:00:00Z",
+                "Current": "operational",
+                "Previous": "operational",
+            }
+        },
+        "Notifications": {},
+    }
+    assert DATA not in world.cluster.nodes["c"].annotations
+
+
+def test_a_converged_pass_writes_nothing() -> None:
+    world = world_of([labelled("a"), labelled("b", "plain")])
+    passes(world, theirs())
+    before = world.api.writes
+
+    passes(world, theirs(), 2)
+
+    assert world.api.writes == before
+
+
+def test_a_workflow_takes_one_step_in_a_pass_and_its_triggers_are_in_the_same_patch() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+
+    passes(world, theirs())
+    node = world.cluster.nodes["a"]
+    assert (node.labels[STATE], node.labels["seen"]) == ("maintenance-required", "yes")
+    assert data(world)["Profiles"]["plain"]["Previous"] == "operational"
+
+    passes(world, theirs())
+    node = world.cluster.nodes["a"]
+    assert states(world) == {"plain": "in-maintenance"}
+    assert node.finalizers == ("example.com/keep",)
+    assert [(one.key, one.value, one.effect) for one in node.taints] == [
+        ("example.com/out", "1", "NoSchedule")
+    ]
+
+    label(world, "done")
+    passes(world, theirs())
+    node = world.cluster.nodes["a"]
+    assert (states(world), node.finalizers, node.taints) == ({"plain": "operational"}, (), ())
+
+
+def test_the_event_about_a_step_is_that_of_maintenance_controller() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+
+    passes(world, theirs())
+
+    (event,) = world.cluster.events
+    assert (event.notice.reason, event.notice.named_as_node) == ("ChangedMaintenanceState", True)
+    assert event.notice.message == "The node is now in the maintenance-required state caused by profile plain"
+
+
+def with_pod(profile: str, **labels: str) -> World:
+    pod = builders.pod("web")
+    return world_of([labelled("a", profile, go="true", **labels)], [pod])
+
+
+@pytest.mark.parametrize("profile", ["draining", "chained"])
+def test_a_chain_waits_for_the_drain_and_then_goes_on(profile: str) -> None:
+    world = with_pod(profile)
+    seen: list[tuple[bool, int, str | None]] = []
+
+    for _ in range(6):
+        passes(world, theirs())
+        node = world.cluster.nodes["a"]
+        seen.append((node.unschedulable, len(world.cluster.pods), node.labels.get("seen")))
+
+    assert seen[-1] == (True, 0, "yes")
+    assert states(world) == {profile: "in-maintenance"}
+    assert all(cordoned or pods == 1 for cordoned, pods, _ in seen)
+    assert all(mark is None or pods == 0 for _, pods, mark in seen)
+
+    label(world, "done")
+    label(world, "go", "false")
+    passes(world, theirs(), 2)
+    node = world.cluster.nodes["a"]
+    assert (node.unschedulable, states(world)) == (False, {profile: "operational"})
+    assert "cloud.sap/record" not in node.annotations
+
+
+def test_a_chain_that_waits_goes_on_although_its_check_no_longer_passes() -> None:
+    world = with_pod("chained")
+    passes(world, theirs())
+    assert world.cluster.nodes["a"].unschedulable
+    label(world, "go", "false")
+
+    passes(world, theirs(), 3)
+
+    assert states(world) == {"chained": "in-maintenance"}
+
+
+def test_a_drain_of_the_next_run_is_another_drain() -> None:
+    world = with_pod("draining")
+    passes(world, theirs(), 4)
+    label(world, "done")
+    settings = theirs(FILE.replace("trigger: uncordon, next: operational", "next: operational"))
+    passes(world, settings)
+    world.cluster.add_pod(builders.pod("next"))
+
+    passes(world, settings, 4)
+
+    assert not world.cluster.pods
+
+
+def test_a_cordon_of_somebody_else_stays_after_the_workflow() -> None:
+    world = world_of([replace(labelled("a", "draining", go="true"), unschedulable=True)])
+    passes(world, theirs(), 4)
+    assert states(world) == {"draining": "in-maintenance"}
+    label(world, "done")
+
+    passes(world, theirs(), 2)
+
+    assert world.cluster.nodes["a"].unschedulable
+
+
+def test_a_cordon_that_maintenance_controller_made_is_undone() -> None:
+    text = json.dumps(
+        {
+            "Profiles": {
+                "draining": {
+                    "Transition": "2026-11-20T12:00:00.123456789+01:00",
+                    "Current": "in-maintenance",
+                    "Previous": "in-maintenance",
+                }
+            },
+            "Notifications": {"slack": "0001-01-01T00:00:00Z"},
+        }
+    )
+    node = builders.node(
+        "a", labels={PROFILE: "draining", "done": "true"}, annotations={DATA: text}, unschedulable=True
+    )
+    world = world_of([node])
+
+    passes(world, theirs(), 2)
+
+    assert not world.cluster.nodes["a"].unschedulable
+    assert data(world)["Notifications"] == {"slack": "0001-01-01T00:00:00Z"}
+
+
+def test_only_one_profile_is_in_maintenance_also_within_one_pass() -> None:
+    text = FILE + (
+        "- name: first\n"
+        "  operational: {transitions: [{check: go, next: in-maintenance}]}\n"
+        "  in-maintenance: {transitions: [{check: done, next: maintenance-required}]}\n"
+        "- name: second\n"
+        "  operational: {transitions: [{check: go, next: in-maintenance}]}\n"
+    )
+    world = world_of([labelled("a", "first--second", go="true")])
+
+    plan = passes(world, theirs(text))
+    assert states(world) == {"first": "in-maintenance", "second": "operational"}
+    assert HoldCode.ONE_PROFILE in {hold.code for hold in plan_of(plan).holds}
+
+    label(world, "done")
+    passes(world, theirs(text))
+    assert states(world) == {"first": "maintenance-required", "second": "operational"}
+    passes(world, theirs(text))
+    assert states(world)["second"] == "in-maintenance"
+
+
+def test_data_that_cannot_be_read_hold_the_node_and_are_not_overwritten() -> None:
+    text = '{"Profiles":{"plain":{"Current":"operational","Extra":1}}}'
+    node = builders.node("a", labels={PROFILE: "plain", "go": "true"}, annotations={DATA: text})
+    world = world_of([node, labelled("b", "plain", go="true")])
+
+    plan = passes(world, theirs(), 2)
+
+    assert world.cluster.nodes["a"].annotations[DATA] == text
+    assert STATE not in world.cluster.nodes["a"].labels
+    (hold,) = plan_of(plan).holds
+    assert hold.code == HoldCode.WORKFLOW_DATA_READABLE
+    assert "it has the unknown field 'Extra'" in hold.reason
+    assert "kubectl annotate node a cloud.sap/maintenance-data- removes it" in hold.reason
+    assert states(world, "b") == {"plain": "in-maintenance"}
+
+
+def test_a_chain_that_fails_drops_no_progress_of_another_profile() -> None:
+    world = world_of([labelled("a", "broken--plain", go="true")])
+
+    plan = passes(world, theirs(), 2)
+
+    assert states(world) == {"broken": "operational", "plain": "in-maintenance"}
+    assert plan_of(plan).holds[0].reason == ("profile broken: the trigger alterHypervisor is not supported")
+
+
+def test_profiles_that_leave_the_label_leave_the_data_and_unknown_ones_are_skipped() -> None:
+    world = world_of([labelled("a", "gone--plain", go="true")])
+    passes(world, theirs())
+    assert states(world) == {"plain": "maintenance-required"}
+
+    label(world, PROFILE, "draining")
+    label(world, "go", "false")
+    passes(world, theirs())
+
+    assert states(world) == {"draining": "operational"}
+    assert world.cluster.nodes["a"].labels[STATE] == "operational"
+
+
+def test_a_node_that_loses_its_profile_while_it_is_cordoned_says_how_it_comes_back() -> None:
+    world = with_pod("draining")
+    passes(world, theirs(), 4)
+    label(world, PROFILE, "plain")
+    label(world, "go", "false")
+
+    plan = passes(world, theirs(), 2)
+
+    assert world.cluster.nodes["a"].unschedulable
+    (hold,) = plan_of(plan).holds
+    assert hold.code == HoldCode.WORKFLOW_GONE
+    assert "profile draining, which it does not have any more" in hold.reason
+
+
+def test_nothing_is_evicted_after_somebody_has_uncordoned_the_node() -> None:
+    world = with_pod("draining")
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    passes(world, theirs(), 3)
+    assert world.cluster.nodes["a"].unschedulable
+    world.cluster.cordon("a", on=False)
+
+    plan = passes(world, theirs(), 2)
+
+    assert [hold.code for hold in plan_of(plan).holds] == [HoldCode.WORKFLOW_UNCORDONED]
+    assert plan_of(plan).todo.drain is None
+    assert not world.cluster.nodes["a"].unschedulable
+
+    world.cluster.cordon("a")
+    assert plan_of(passes(world, theirs())).todo.drain is not None
+
+
+def test_an_attempt_that_takes_too_long_is_reported_and_the_next_one_may_delete() -> None:
+    forced = "action: drain, evictionTimeout: 5s, deletionTimeout: 20s, forceEviction: true"
+    settings = theirs(FILE.replace("action: drain", forced))
+    world = with_pod("draining")
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    passes(world, settings, 3)
+    world.advance(timedelta(seconds=5))
+
+    plan = passes(world, settings)
+
+    order = plan_of(plan).todo.drain
+    assert order is not None
+    assert (order.options.use_delete, order.timeout) == (True, timedelta(seconds=20))
+    assert world.cluster.events[-1].notice.reason == "ChangeMaintenanceStateFailed"
+    assert "profile draining: Will stay in in-maintenance state" in world.cluster.events[-1].notice.message
+
+
+def test_the_drain_of_a_workflow_takes_all_pods_that_maintenance_controller_takes() -> None:
+    plan = passes(with_pod("draining"), theirs(), 2)
+
+    order = plan_of(plan).todo.drain
+    assert order is not None
+    options = order.options
+    assert (options.ignore_daemonsets, options.evict_empty_dir, options.evict_unmanaged) == (True, True, True)
+    assert (options.use_delete, order.timeout, order.slots) == (False, timedelta(minutes=10), 10)
+
+
+def test_in_mode_finish_no_workflow_begins_and_maintenance_ends() -> None:
+    below = "".join(f"  {line}\n" for line in FILE.splitlines())
+    settings = parse_settings(f"mode: Finish\nkeys: {{prefix: cloud.sap}}\nprofiles:\n{below}", "ours.yaml")
+    world = world_of([labelled("a", "plain", go="true"), labelled("b", "draining", go="true")])
+    world.cluster.annotate(
+        "b",
+        DATA,
+        json.dumps(
+            {
+                "Profiles": {
+                    "draining": {
+                        "Transition": "2026-11-20T12:00:00Z",
+                        "Current": "in-maintenance",
+                        "Previous": "in-maintenance",
+                    }
+                }
+            }
+        ),
+    )
+    label(world, "done", name="b")
+
+    passes(world, settings, 2)
+
+    assert states(world) == {"plain": "operational"}
+    assert states(world, "b") == {"draining": "operational"}
+
+
+def test_the_platforms_maintenance_waits_for_a_workflow_and_the_other_way_round() -> None:
+    below = "".join(f"  {line}\n" for line in FILE.splitlines())
+    settings = parse_settings(
+        f"mode: Enforce\nkeys: {{prefix: cloud.sap}}\nbudget: {{maxUnavailable: 100%}}\nprofiles:\n{below}",
+        "ours.yaml",
+    )
+    world = world_of([labelled("a", "draining", go="true"), labelled("b", "draining")])
+    passes(world, settings, 4)
+    assert states(world) == {"draining": "in-maintenance"}
+    for name in ("a", "b"):
+        world.cluster.annotate(name, "cloud.sap/request", builders.DRAIN_NOW)
+
+    passes(world, settings, 2)
+    label(world, "go", name="b")
+    plan = passes(world, settings, 2)
+
+    held = {(one.node, hold.code): hold.reason for one in plan.nodes for hold in one.holds}
+    assert held["a", HoldCode.ONE_PROFILE] == (
+        "it is in maintenance for profile draining; only one profile at a time"
+    )
+    assert "the maintenance of the platform" in held["b", HoldCode.ONE_PROFILE]
+    assert states(world, "b") == {"draining": "operational"}
+    assert world.cluster.nodes["b"].labels[STATE] == "in-maintenance"
+
+    label(world, "done")
+    passes(world, settings, 3)
+    assert states(world) == {"draining": "operational"}
+    assert world.cluster.nodes["a"].unschedulable
+
+
+def test_a_report_shows_each_answer_and_when_it_changes() -> None:
+    waiting = FILE.replace(
+        "  - {type: hasLabel, name: done, config: {key: done}}",
+        "  - {type: wait, name: done, config: {duration: 10m}}",
+    )
+    world = world_of([labelled("a", "plain", go="true")])
+    passes(world, theirs(waiting), 2)
+
+    plan = passes(world, theirs(waiting))
+
+    (report,) = plan_of(plan).workflows
+    assert [(one.next, one.check, one.verdict, one.taken) for one in report.steps] == [
+        ("operational", "done", "failed", False)
+    ]
+    (answer,) = report.answers
+    assert plan.next_change == answer.until
+    assert plan_of(plan).holds[0].reason.startswith("profile plain: done: ")
+
+
+def test_the_report_for_people_names_each_workflow_and_its_state() -> None:
+    world = with_pod("draining")
+    plan = passes(world, theirs(), 2)
+
+    shown = as_text(to_document(plan, rehearsed=False))
+
+    assert "draining: in-maintenance since Sat 2026-11-21 12:00 UTC" in shown
+    assert "the node is being drained" in shown
+
+
+def test_no_workflow_begins_while_a_person_holds_the_node() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+    word = {"by": "ann", "at": "2026-11-21T11:00:00Z", "reason": "release day"}
+    world.cluster.annotate("a", "cloud.sap/hold", json.dumps(word))
+
+    plan = passes(world, theirs(), 2)
+
+    assert states(world) == {"plain": "operational"}
+    assert {hold.code for hold in plan_of(plan).holds} >= {"notHeld"}
+    world.cluster.annotate("a", "cloud.sap/hold", None)
+    passes(world, theirs(), 2)
+    assert states(world) == {"plain": "in-maintenance"}
+
+
+@pytest.mark.parametrize("profile", ["draining", "chained"])
+def test_a_pass_that_is_killed_after_its_patch_ends_the_same(profile: str) -> None:
+    world, whole = with_pod(profile), with_pod(profile)
+
+    for _ in range(6):
+        # Another process takes over after each pass, without the drains of the one before.
+        passes(world, theirs())
+        world.restart()
+        passes(whole, theirs())
+
+    nodes = [one.cluster.nodes["a"] for one in (world, whole)]
+    assert states(world) == states(whole) == {profile: "in-maintenance"}
+    assert nodes[0].labels == nodes[1].labels
+    assert not world.cluster.pods
