@@ -33,6 +33,7 @@ from reconciler.sources import registry as sources
 from reconciler.sources.polled import PolledSource
 from reconciler.sources.source import SourceContext, Wants
 from reconciler.workflows.configured import workflows_of
+from reconciler.workflows.reading import read_for_checks
 
 _RULES = "drain.rules that select namespaces by label are not applied"
 
@@ -105,7 +106,9 @@ def observe(
         readings=readings,
         records=records,
         pods=pods,
-        for_settings=ReadForSettings(namespaces),
+        for_settings=ReadForSettings(
+            namespaces, read_for_checks(outside, workflows_of(settings.profiles).needs)
+        ),
         agents=agents,
         remediator=remediator,
         drains=dict(drains or {}),

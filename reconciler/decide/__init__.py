@@ -99,7 +99,10 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         pools_in_replacement(seen, snapshot.machines, faults),
         holding={one.node.name for one in seen if holds_slot(snapshot.drains.get(one.node.name))},
         schedules=planned_starts,
-        members=Members(members_of(snapshot.nodes, snapshot.records, workflows, context.keys)),
+        members=Members(
+            members_of(snapshot.nodes, snapshot.records, workflows, context.keys),
+            snapshot.for_settings.checks,
+        ),
         slot_free_at=min(
             (
                 drain.blocked_at

@@ -125,16 +125,16 @@ def follow_drain(
     if not (under_way and wanted) and _waits_for_its_end(walked.state, view):
         holds += unattended(one, record, context)
     unread = context.snapshot.problems.pods.get(node.name)
-    if unread and (under_way or (one.workflows is not None and one.workflows.order is not None)):
+    if unread and under_way:
         holds.append(Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
     order = step.order if step.hold is None else None
     if step.order is not None and step.hold is not None:
         holds.append(step.hold)
     waiting = one.workflows.order if one.workflows is not None else None
-    held = step.hold
+    stopped = step.hold
     if order is None and waiting is not None:
-        order, held = _for_workflow(waiting, one, drained, context, progress)
-        holds += [held] if held is not None else []
+        order, stopped = _for_workflow(waiting, one, drained, context, progress)
+        holds += [stopped] if stopped is not None else []
     if order is not None:
         progress.drains += order.slots is not None and not _yields(drained)
         if step.waits is not None:
@@ -161,7 +161,7 @@ def follow_drain(
     todo = Actions(
         write=write,
         drain=order,
-        stop_drain=order is None and not _unjudged(held) and (running(drained) or running(stale)),
+        stop_drain=order is None and not _unjudged(stopped) and (running(drained) or running(stale)),
         perform=walked.effects.perform,
         machine=walked.effects.machine,
         notices=(*_of_workflows(one), *walked.effects.notices, *step.notices, *telling.fresh),

@@ -120,7 +120,7 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
         order=order,
         reports=ran.reports,
         transitions=tuple(_transitions(ran, record, work.record)),
-        holds=(*held, *kept, *gone, *ran.holds),
+        holds=(*held, *kept, *gone, *_unread(one, waiting, context), *ran.holds),
         notices=(*notices, *ran.notices),
         takes=ran.takes,
     )
@@ -148,6 +148,13 @@ def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:
     if drain is None or drain.drain.done is not None:
         return ()
     return tuple(one for one in drain.claims if one.kind is ClaimKind.WORKFLOW and one.name in names)
+
+
+def _unread(one: Seen, waiting: tuple[Claim, ...], context: PassContext) -> tuple[Hold, ...]:
+    problem = context.snapshot.problems.pods.get(one.node.name)
+    if not waiting or not problem:
+        return ()
+    return (Hold(one.node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {problem}"),)
 
 
 def _held_by_people(one: Seen, context: PassContext) -> tuple[Hold, ...]:

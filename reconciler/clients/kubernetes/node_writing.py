@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +26,9 @@ from reconciler.errors import (
     TooManyRequests,
     Unreachable,
 )
+from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
-from reconciler.model.node import Condition, Node, Wanted
+from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint, Wanted
 from reconciler.model.own import is_as_seen, shows_intent
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 
@@ -58,14 +60,22 @@ def patch_node(connection: Connection, guard: Guard, write: NodeWrite) -> str:
     except (Forbidden, Rejected) as error:
         if not write.labels or not _is_denied(error):
             raise
+        if _has_labels_of_triggers(write):
+            raise
         rest = replace(write, labels={})
-        if rest.annotations or rest.unschedulable is not None:
+        if rest.annotations or rest.unschedulable is not None or rest.lists.any:
             _patch_whole(connection, guard, rest)
         keys = ", ".join(sorted(write.labels))
         said = f"the labels of the node stay as they are ({keys}): {error}; {_ADVICE}"
         log.warning("node %s: %s", write.node, said)
         return said
     return ""
+
+
+def _has_labels_of_triggers(write: NodeWrite) -> bool:
+    """Whether it changes labels that a workflow is to change: without them its step has not happened."""
+    keys = OwnKeys(write.own_prefix)
+    return any(not keys.owns(key) and key != MECHANIC_LABEL for key in write.labels)
 
 
 def _is_denied(error: ClusterError) -> bool:
@@ -84,9 +94,10 @@ def _patch_whole(connection: Connection, guard: Guard, write: NodeWrite) -> None
     resource_version = write.resource_version
 
     def patch() -> None:
+        lists, version = _lists(connection, write, wanted) if write.lists.any else ({}, resource_version)
         guard()
         try:
-            connection.send(_patch(write, resource_version))
+            connection.send(_patch(write, version, lists))
         except Rejected as error:
             # If the resourceVersion happens to be right, a wrong UID is a 422.
             if read_node(connection, write.node, wanted).uid == write.uid:
@@ -151,7 +162,7 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
         others = [one for one in have if (one.get("key"), one.get("effect")) != _identity(write)]
         if (len(others) < len(have)) is write.wanted:
             return
-        taints = [*others, _taint(write)] if write.wanted else others
+        taints = [*others, _taint(write.taint)] if write.wanted else others
         seen = {"uid": write.uid, "resourceVersion": found.metadata.resourceVersion}
         body = {"metadata": seen, "spec": {"taints": taints}}
         guard()
@@ -187,8 +198,7 @@ def _identity(write: TaintWrite) -> tuple[str, str]:
     return write.taint.key, write.taint.effect
 
 
-def _taint(write: TaintWrite) -> dict[str, str]:
-    taint = write.taint
+def _taint(taint: Taint) -> dict[str, str]:
     value = {"value": taint.value} if taint.value else {}
     return {"key": taint.key, "effect": taint.effect, **value}
 
@@ -212,15 +222,42 @@ def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
     return node_reducer(wanted, FROM_JSON)(get(connection, NODES / name, shapes.NodeObject))
 
 
-def _patch(write: NodeWrite, resource_version: str) -> Request:
+def _lists(connection: Connection, write: NodeWrite, wanted: Wanted) -> tuple[dict[str, Any], str]:
+    """Return the lists of the node as the write wants them, and the resourceVersion that they belong to.
+
+    The API replaces a list as a whole, so every other entry is kept with all of its fields. Raises Conflict
+    if the node is not as it was seen.
+    """
+    read = connection.send(Request("GET", NODES / write.node))
+    node = node_reducer(wanted, FROM_JSON)(shapes.decode(shapes.NodeObject, read))
+    if not is_as_seen(node, write):
+        raise Conflict(f"node {write.node} is not as it was seen: {_difference(node, write)}", status=409)
+    found, lists = shapes.decode(_TaintedNode, read), write.lists
+    body: dict[str, Any] = {}
+    if lists.finalizers or lists.gone_finalizers:
+        body["finalizers"] = list(lists.of_finalizers(found.metadata.finalizers or ()))
+    if lists.taints or lists.gone_taints:
+        have = {_as_taint(one): one for one in found.spec.taints or ()}
+        body["taints"] = [have.get(one) or _taint(one) for one in lists.of_taints(have)]
+    return body, node.resource_version
+
+
+def _as_taint(found: dict[str, Any]) -> Taint:
+    return Taint(found.get("key", ""), found.get("value", ""), found.get("effect", ""))
+
+
+def _patch(write: NodeWrite, resource_version: str, lists: Mapping[str, Any]) -> Request:
     metadata: dict[str, Any] = {"uid": write.uid, "resourceVersion": resource_version}
     if write.labels:
         metadata["labels"] = dict(write.labels)
     if write.annotations:
         metadata["annotations"] = dict(write.annotations)
-    body: dict[str, Any] = {"metadata": metadata}
+    if "finalizers" in lists:
+        metadata["finalizers"] = lists["finalizers"]
+    spec: dict[str, Any] = {"taints": lists["taints"]} if "taints" in lists else {}
     if write.unschedulable is not None:
-        body["spec"] = {"unschedulable": write.unschedulable}
+        spec["unschedulable"] = write.unschedulable
+    body: dict[str, Any] = {"metadata": metadata, "spec": spec} if spec else {"metadata": metadata}
     return Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH)
 
 

@@ -10,9 +10,9 @@ from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.retrying import TRIES
 from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
-from reconciler.model.node import Node
+from reconciler.model.node import Node, Taint
 from reconciler.model.own import node_write, own_keys
-from reconciler.model.plan import NodeWrite
+from reconciler.model.plan import ListChanges, NodeWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
@@ -265,3 +265,45 @@ def test_a_missing_right_is_no_denial_of_labels(stub: StubMaker) -> None:
     with pytest.raises(Forbidden):
         Cluster(connection, guard=lambda: None).patch_node(cordon(Node(NAME, "u", "1")))
     assert len(server.asked) == 1
+
+
+def test_lists_keep_every_other_entry_also_after_another_write(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    """The taint of another tool has a field that no pass reads, and comes after the read of the pass."""
+    theirs = {"key": "other", "effect": "NoExecute", "timeAdded": "2026-11-21T12:00:00Z"}
+    old = {"key": "old", "value": "1", "effect": "NoSchedule"}
+    cluster.api.patch("nodes", NAME, {"spec": {"taints": [theirs, old]}})
+    cluster.api.patch("nodes", NAME, {"metadata": {"finalizers": ["other.example.com/keep"]}})
+    lists = ListChanges(("example.com/keep",), (), (Taint("old", "2", "NoSchedule"),), ())
+
+    ours.patch_node(node_write(node, PREFIX, unschedulable=True, lists=lists))
+
+    found = cluster.api.get("nodes", NAME)
+    taints = [one for one in found["spec"]["taints"] if one["key"] in ("other", "old")]
+    assert taints == [theirs, {"key": "old", "value": "2", "effect": "NoSchedule"}]
+    assert found["metadata"]["finalizers"] == ["other.example.com/keep", "example.com/keep"]
+    assert found["spec"]["unschedulable"]
+
+    seen = ours.nodes(WANTED)[0]
+    assert seen.finalizers == ("other.example.com/keep", "example.com/keep")
+    gone = ListChanges(
+        (), ("example.com/keep", "other.example.com/keep"), (), (Taint("old", "2", "NoSchedule"),)
+    )
+    ours.patch_node(node_write(seen, PREFIX, lists=gone))
+    ours.patch_node(node_write(seen, PREFIX, lists=gone))
+
+    found = cluster.api.get("nodes", NAME)
+    assert [one["key"] for one in found["spec"]["taints"] if one["key"] in ("other", "old")] == ["other"]
+    assert "finalizers" not in found["metadata"]
+
+
+def test_lists_of_a_node_whose_record_has_changed_are_not_written(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    cluster.api.patch("nodes", NAME, {"metadata": {"annotations": {RECORD: "theirs"}}})
+
+    with pytest.raises(Conflict, match="someone changed the keys"):
+        ours.patch_node(node_write(node, PREFIX, lists=ListChanges(("example.com/keep",))))
+
+    assert "finalizers" not in cluster.api.get("nodes", NAME)["metadata"]

@@ -37,6 +37,7 @@ ObjectMeta
   labels 11 <string>
   annotations 12 <string>
   ownerReferences 13 *OwnerReference
+  finalizers 14 *string
 OwnerReference
   kind 1 string
   name 3 string

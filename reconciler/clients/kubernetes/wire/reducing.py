@@ -142,6 +142,7 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
             ),
             boot_id=limits.text(status.nodeInfo.bootID, limits.NAME) if status.nodeInfo is not None else "",
             allocatable=_quantities(status.allocatable, leaves) if capacity else {},
+            finalizers=tuple(intern(limits.text(one)) for one in (meta.finalizers or ())[: limits.ENTRIES]),
         )
 
     return _mending(reduce)

@@ -58,6 +58,7 @@ class ObjectMeta(Shape):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     ownerReferences: list[OwnerReference] | None = None
+    finalizers: list[str] | None = None
 
 
 class NodeTaint(Shape):
