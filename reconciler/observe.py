@@ -10,6 +10,7 @@ from typing import Any
 
 from reconciler.engine.struck import is_struck
 from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
+from reconciler.eviction.groups import GROUP_LABELS, MOST, group_of
 from reconciler.machines import registry as machine_providers
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.drains import DrainProgress
@@ -60,8 +61,9 @@ def observe(
 
     Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for
     those on which the platform has started while they may not be empty, one request each; there are no other
-    requests per node. `capacity` keeps what a preview needs to find room on other nodes. Polled sources query
-    their services if the settings enable them and the ledger says that a query is due. `now` is aware.
+    requests per node. If two nodes or more wait for a drain, the pods of groups are read, with one list
+    for each kind of group. `capacity` keeps what a preview needs to find room on other nodes. Polled sources
+    query their services if the settings enable them and the ledger says that a query is due. `now` is aware.
     Machine providers are queried only for nodes that may be replaced.
     """
     reader = outside.reader
@@ -101,13 +103,14 @@ def observe(
     pods, unread_pods = _pods(reader, busy, gaps)
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     calendars, unread = _calendars(outside, settings, now)
+    groups, ungrouped = _groups(reader, _may_start(readings, readable), settings, gaps)
     return Snapshot(
         nodes=nodes,
         readings=readings,
         records=records,
         pods=pods,
         for_settings=ReadForSettings(
-            namespaces, read_for_checks(outside, workflows_of(settings.profiles).needs)
+            namespaces, read_for_checks(outside, workflows_of(settings.profiles).needs), groups
         ),
         agents=agents,
         remediator=remediator,
@@ -120,7 +123,7 @@ def observe(
         leads_since=outside.itself.leads_since,
         published=objects,
         problems=Problems(
-            (*problems, *unpolled, *unread),
+            (*problems, *unpolled, *unread, *ungrouped),
             node_problems,
             unread_pods,
             namespaces_problem,
@@ -299,6 +302,44 @@ def _calendars(
         if one.unread or one.note
     ]
     return found, (*problems, *notes)
+
+
+def _may_start(readings: Mapping[str, tuple[Reading, ...]], records: Mapping[str, Record]) -> frozenset[str]:
+    """Return the nodes on which a drain may start: something is reported, and none has begun."""
+    return frozenset(
+        name
+        for name, found in readings.items()
+        if any(reading.signals for reading in found)
+        and not (name in records and records[name].in_maintenance)
+    )
+
+
+def _groups(
+    reader: ClusterReader, waiting: frozenset[str], settings: Settings, gaps: Gaps
+) -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
+    """Return the groups with pods on the nodes that wait for a drain, and why they are not known, if so.
+
+    Without them each node is drained at its own time. Raises only Unauthorized.
+    """
+    if len(waiting) <= 1 or settings.drain.groups_together <= timedelta():
+        return {}, ()
+    found: dict[str, set[str]] = {}
+    try:
+        for label in GROUP_LABELS:
+            for pod in reader.pods_with(label):
+                group = group_of(pod) if pod.node in waiting else ""
+                if group and len(found.setdefault(pod.node, set())) < MOST:
+                    found[pod.node].add(group)
+    except Unauthorized as error:
+        if not gaps.tolerates(error):
+            raise
+        gaps.note(PODS, error, "no drain has a preview")
+        return {}, ()
+    except ClusterError as error:
+        return {}, (f"groups of pods can't be read, so their nodes are not drained together: {error}",)
+    except Exception as error:  # noqa: BLE001 - what is wrong with one pod starts no drain at another time
+        return {}, (internal("groups of pods can't be read", error),)
+    return {node: frozenset(groups) for node, groups in found.items()}, ()
 
 
 def _poll(

@@ -41,7 +41,8 @@ class Case:
     the node is expected back, None if that is `lasts` after its start, because the end depends on the start.
     From `too_late_from` on no drain begins, because the platform has begun. `short`: it was announced at its
     deadline or later. From `exempt_from` on it needs no place. `has_place`: the node is out of service
-    already.
+    already. `groups` are those with pods on the node, and `joins` is whether it may start earlier than its
+    times say, together with another node of a group.
     """
 
     node: str
@@ -60,6 +61,8 @@ class Case:
     short: bool = False
     exempt_from: datetime | None = None
     has_place: bool = False
+    groups: frozenset[str] = frozenset()
+    joins: bool = False
 
     @property
     def kept_out(self) -> bool:
@@ -84,11 +87,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When a case starts, and in which window (empty: it needs none). `waits` says what it waits for."""
+    """When a case starts, and in which window (empty: it needs none). `waits` says what it waits for.
+
+    `mate` is the node with which it starts together, because both run pods of `group`. `alone` is then when
+    it would start without that.
+    """
 
     at: datetime
     window: str = ""
     waits: str = ""
+    mate: str = ""
+    group: str = ""
+    alone: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +130,7 @@ class Place:
 class Limits:
     """The limits of the budget over time, and the starts that `spacing` keeps apart.
 
+    Starts of nodes with pods of one group are brought together if they are no further apart than `together`.
     `planned` has the places of the fleet that are no reserve, None if all are. Short notices are not in it.
     """
 
@@ -129,6 +140,7 @@ class Limits:
     pools: Mapping[str, PlacesAhead] = field(default_factory=dict)
     spacing: timedelta = timedelta()
     starts: list[datetime] = field(default_factory=list)
+    together: timedelta = timedelta()
 
     def of(self, node: Case | Place) -> Iterator[PlacesAhead]:
         """Yield the limits that apply to a node."""
@@ -182,7 +194,46 @@ class Scheduler:
         missed = [one.case for one in self._placed.values() if one.missed and not one.case.kept_out]
         for case in sorted((*missed, *rest), key=_late_order):
             self._place_late(case)
+        self._bring_together()
         return self._placed
+
+    def _bring_together(self) -> None:
+        """Move each start to an earlier one of a node with pods of the same group, if no other one moves.
+
+        The group is then disrupted once. A node stands empty longer for that, but not for more than
+        `together`.
+        """
+        if self._limits.together <= timedelta():
+            return
+        earlier: dict[str, dict[datetime, str]] = {}
+        starting = [one for one in self._placed.values() if one.start is not None and one.case.groups]
+        for one in sorted(starting, key=_start_order):
+            if one.case.joins and one.spaced and not one.missed:
+                self._join(one, earlier)
+            start = self._placed[one.case.node].start
+            if start is not None:
+                for group in one.case.groups:
+                    earlier.setdefault(group, {}).setdefault(start.at, one.case.node)
+
+    def _join(self, one: Placed, earlier: Mapping[str, Mapping[datetime, str]]) -> None:
+        """Move a start to the first of the earlier ones of its groups that has a place for it."""
+        case, before = one.case, one.start
+        assert before is not None
+        mates = sorted(
+            (at, group, node)
+            for group in case.groups
+            for at, node in earlier.get(group, {}).items()
+            if timedelta() < before.at - at <= self._limits.together
+        )
+        for at, group, mate in mates[:_TRIES]:
+            allowed = _allowed(case, at)
+            if allowed is None or allowed[0] != at:
+                continue
+            self._take_back(case)
+            if self._free(case, at, at) == at and self._spaced(at) == at:
+                self._place(case, Start(at, allowed[1], "", mate, group, before.at))
+                return
+            self._place(case, before)
 
     def _at_once(self, case: Case) -> None:
         """Give a short notice the next place, if that comes before its maintenance."""
@@ -393,12 +444,21 @@ def _down(case: Case) -> timedelta:
     return case.end(case.taken_down) - case.taken_down if case.taken_down is not None else timedelta()
 
 
-def _order(case: Case) -> tuple[bool, datetime, int, datetime, str, str]:
-    """Return the sort key of a case: short notices first, then by the latest start, then the worse kind."""
+def _order(case: Case) -> tuple[bool, datetime, int, datetime, str, str, str]:
+    """Return the sort key of a case: short notices first, then by the latest start, then the worse kind.
+
+    Nodes of one group follow each other where nothing else decides.
+    """
     deadline = case.times.deadline or FOREVER
-    return (not case.short, deadline, -case.kind.severity, case.end(deadline), case.zone, case.node)
+    urgency = (not case.short, deadline, -case.kind.severity, case.end(deadline))
+    return (*urgency, min(case.groups, default=""), case.zone, case.node)
 
 
-def _late_order(case: Case) -> tuple[bool, datetime, int, str, str]:
+def _late_order(case: Case) -> tuple[bool, datetime, int, str, str, str]:
     deadline = case.times.deadline
-    return (deadline is None, deadline or FOREVER, -case.kind.severity, case.zone, case.node)
+    urgency = (deadline is None, deadline or FOREVER, -case.kind.severity)
+    return (*urgency, min(case.groups, default=""), case.zone, case.node)
+
+
+def _start_order(one: Placed) -> tuple[datetime, str]:
+    return (one.start.at if one.start is not None else FOREVER, one.case.node)

@@ -134,7 +134,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     if asked:
         progress.ledger = replace(progress.ledger, memories={**progress.ledger.memories, **asked})
     order = {one.node.name: position for position, one in enumerate(queue)}
-    scheduled = [_with_schedule(plan, planned_starts.get(plan.node)) for plan in progress.plans]
+    scheduled = [_with_schedule(plan, progress.schedules.get(plan.node)) for plan in progress.plans]
     plans = (
         *sorted((plan for plan in scheduled if is_reported(plan)), key=lambda plan: order[plan.node]),
         *orphaned_drains(snapshot, order),

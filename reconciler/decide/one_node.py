@@ -15,6 +15,7 @@ from reconciler.decide.planned import Decided, node_plan
 from reconciler.decide.progress import Progress
 from reconciler.decide.replacing import gone_by_us, pool_key
 from reconciler.decide.seen import DEFAULT, Seen, broken, untouchable
+from reconciler.decide.together import brought_forward, schedule_beside
 from reconciler.decide.workflows import note_workflows, with_workflows
 from reconciler.engine import case as cases
 from reconciler.engine.exemption import is_exempt
@@ -81,6 +82,11 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         )
         decided = Decided(one.state, one.case if one.record else None, (hold,))
         return node_plan(one, None, decided, todo, DrainState(progress=drained))
+    schedule = schedule_beside(progress.schedules.get(node.name), progress.plans, context.now)
+    if schedule is not None and schedule.with_node:
+        one = replace(one, judged=brought_forward(one.judged, schedule, context.now))
+    elif schedule is not None:
+        progress.schedules = {**progress.schedules, node.name: schedule}
     judged = cases.not_dismissed(one.case, one.judged)
     switched_on = context.reading_names.__contains__
     record = _prune_dismissed(one.case, one, switched_on)
@@ -119,7 +125,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         before_us=before_us if before_us != node.name else "",
         twin=context.twins.get(node.name, ""),
         staying=staying,
-        schedule=progress.schedules.get(node.name),
+        schedule=schedule,
     )
     if context.workflows.on:
         one = with_workflows(one, situation, context, progress)

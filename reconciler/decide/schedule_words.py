@@ -58,6 +58,8 @@ class Reasons:
             because=self._missed(placed) if placed.missed else self._planned(case, start),
             ends=case.end(start.at) if start is not None else None,
             cause=_cause(placed, self._now),
+            with_node=start.mate if start is not None else "",
+            alone=start.alone if start is not None else None,
         )
 
     def _planned(self, case: Case, start: Start | None) -> str:
@@ -66,6 +68,8 @@ class Reasons:
         if start is None:
             return "windows, freezes or the budget allow no start within 400 days"
         latest = case.times.latest
+        if start.mate:
+            return f"together with {start.mate}, because both run pods of {start.group}"
         if start.waits == "place":
             return "no place of the budget is free before"
         if start.waits == "spacing":

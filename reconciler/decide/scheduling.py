@@ -130,6 +130,9 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
         short=late or (at_once and times.deadline is None),
         exempt_from=min(exempt, default=None),
         has_place=node.name in places.holders,
+        groups=context.snapshot.for_settings.groups.get(node.name, frozenset()),
+        # Not for a plan that requires no drain yet, and not against the wish of a person.
+        joins=all(each.asks and each.starts for each, _ in waiting) and not times.kept,
     )
 
 
@@ -263,6 +266,7 @@ def _limits(
         pools,
         budget.spacing,
         [last] if last is not None and last <= context.now else [],
+        context.settings.drain.groups_together,
     )
     by_name = {one.node.name: one for one in seen}
     down = {node.name: node for node in context.snapshot.nodes if node.name in places.holders}

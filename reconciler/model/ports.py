@@ -36,6 +36,9 @@ class ClusterReader(Protocol):
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of one node, or of all."""
 
+    def pods_with(self, label: str) -> tuple[Pod, ...]:
+        """The pods of all nodes that have a label of this key."""
+
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Every PodDisruptionBudget."""
 

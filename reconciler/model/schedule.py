@@ -38,6 +38,8 @@ class CaseSchedule:
     `cause` is what a miss comes from, the same text as long as the reason is the same. `started`: the drain
     has begun, and `planned_start` is when it did. `forecast_until` is when a forecast may change although
     nothing happens, because a case that is planned for now is held, or a window ends; None if it is not.
+    `with_node` is the node with whose drain this one starts together, because both run pods of one group, and
+    empty if there is none; `alone` is then when it would start without that.
     """
 
     planned_start: datetime | None = None
@@ -51,3 +53,5 @@ class CaseSchedule:
     cause: str = ""
     started: bool = False
     forecast_until: datetime | None = None
+    with_node: str = ""
+    alone: datetime | None = None

@@ -139,11 +139,13 @@ class ReadForSettings:
     """What is read only if the settings ask for it.
 
     `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
-    workflows need.
+    workflows need. `groups` are the groups with pods on nodes that may be drained, by node
+    (eviction/groups.py).
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     checks: ReadForChecks = ReadForChecks()
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,12 @@ class SimulatedApi:
             return self.cluster.pods_on(node)
         return tuple(sorted(self.cluster.pods.values(), key=lambda pod: (pod.key, pod.uid)))
 
+    def pods_with(self, label: str) -> tuple[Pod, ...]:
+        """The pods that have a label of this key."""
+        self._read("pods")
+        found = (pod for pod in self.cluster.pods.values() if label in pod.labels)
+        return tuple(sorted(found, key=lambda pod: (pod.key, pod.uid)))
+
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Every budget."""
         self._read("budgets")

@@ -19,6 +19,7 @@ from tests.laws.client_rules import CLIENT_RULES
 from tests.laws.cloud_rules import CLOUD_RULES
 from tests.laws.denial_rules import DENIAL_RULES
 from tests.laws.drain_rules import DRAIN_RULES
+from tests.laws.group_rules import GROUP_RULES
 from tests.laws.hint_rules import HINT_RULES
 from tests.laws.history_rules import HISTORY_RULES
 from tests.laws.hook_rules import HOOK_RULES
@@ -1088,6 +1089,7 @@ MUTANTS = (
     *SLOT_RULES,
     *DENIAL_RULES,
     *HINT_RULES,
+    *GROUP_RULES,
     *WAITING_RULES,
     *OUTCOME_RULES,
     *HISTORY_RULES,

@@ -38,6 +38,9 @@ class ReadOnly:
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         return self._api.pods(node, placement=placement)
 
+    def pods_with(self, label: str) -> tuple[Pod, ...]:
+        return self._api.pods_with(label)
+
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         return self._api.budgets()
 

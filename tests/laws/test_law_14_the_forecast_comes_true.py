@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -62,13 +62,20 @@ announced = st.builds(
 )
 
 
-def begin(events: list[Announced], policy: Settings) -> History:
-    """Return a world in which one node each has these events, and one more node has none."""
+def begin(events: list[Announced], policy: Settings, groups: Sequence[str] = ()) -> History:
+    """Return a world in which one node each has these events, and one more node has none.
+
+    The first nodes run a pod of these JobSets each, none where the name is empty.
+    """
     nodes = []
     for number in range(len(events) + 1):
         node = builders.node(f"n{number}", zone=ZONES[number % 2], conditions=(builders.quiet(),))
         nodes.append(replace(builders.on_vm(node, number), boot_id="boot-1"))
     history = History(world_of(nodes), policy)
+    for number, group in enumerate(groups[: len(events)]):
+        pod = replace(builders.pod(f"p{number}", f"n{number}"), phase="Running")
+        labels = {"jobset.sigs.k8s.io/jobset-name": group} if group else {}
+        history.cluster.add_pod(replace(pod, labels=labels))
     for number, one in enumerate(events):
         name, at = f"n{number}", NOW + timedelta(minutes=one.within)
         if one.requested:
@@ -123,12 +130,16 @@ FORETOLD = Hits()
 
 @FORETOLD.at_least(150)
 @settings(max_examples=examples(60))
-@given(st.lists(announced, min_size=1, max_size=6), st.sampled_from(TEXTS))
+@given(
+    st.lists(announced, min_size=1, max_size=6),
+    st.sampled_from(TEXTS),
+    st.lists(st.sampled_from(("", "train", "serve")), max_size=6),
+)
 def test_each_drain_starts_at_its_planned_moment_and_exactly_the_told_misses_happen(
-    events: list[Announced], text: str
+    events: list[Announced], text: str, groups: list[str]
 ) -> None:
     policy = builders.settings(text)
-    first, began = run_on(begin(events, policy), events)
+    first, began = run_on(begin(events, policy, groups), events)
     for node in first.nodes:
         told = node.schedule
         if told is None:

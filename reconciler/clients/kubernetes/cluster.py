@@ -79,6 +79,12 @@ class Cluster:
             listed = list_all(self._connection, PODS, pod_format(placement=placement), fields=fields)
         return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
 
+    def pods_with(self, label: str) -> tuple[Pod, ...]:
+        """Return the pods of all nodes that have a label of this key, sorted by namespace and name."""
+        with _for_the_pass():
+            listed = list_all(self._connection, PODS, pod_format(), labels=label)
+        return tuple(sorted(listed.items, key=lambda pod: (pod.namespace, pod.name)))
+
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Return every PodDisruptionBudget."""
         with _for_the_pass():

@@ -107,6 +107,13 @@ class Drain(Section):
         "Some webhooks deny an eviction and then let a controller move the pod. 0s: the pod counts as "
         "blocked at once.",
     )
+    groups_together: Duration = Field(
+        default=timedelta(hours=1),
+        description="Nodes with pods of one group (JobSet, LeaderWorkerSet, PodGroup) start together, if "
+        "their planned starts are no further apart than this: all of them at the earliest of these "
+        "starts, as far as windows and the budget allow it. The group is then disrupted once. 0s: each node "
+        "starts at its own time.",
+    )
     skip_pods: tuple[PodSelector, ...] | None = Field(
         default=None, description="Pods that stay on the node, as a list of selectors. Default: none."
     )

@@ -12,6 +12,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import Unauthorized
+from reconciler.eviction.groups import GROUP_LABELS, group_of
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
@@ -46,6 +47,18 @@ def test_pods_of_one_node_and_of_all(cluster: ControlPlane, ours: Cluster) -> No
     assert [pod.key for pod in ours.pods()] == ["default/a", "default/b"]
     assert ours.pods(one)[0].placement is None
     assert ours.pods(one, placement=True)[0].placement is not None
+
+
+def test_the_pods_of_groups_are_found_by_each_of_their_labels(cluster: ControlPlane, ours: Cluster) -> None:
+    (node,) = fill(cluster.kubeconfig, nodes=1)
+    cluster.api.create("pods", workloads.pod("alone", node_name=node))
+    for number, label in enumerate(GROUP_LABELS):
+        made = workloads.pod(f"in-{number}", node_name=node, labels={label: "train"})
+        cluster.api.create("pods", made)
+
+    found = [[pod.key for pod in ours.pods_with(label)] for label in GROUP_LABELS]
+    assert found == [[f"default/in-{number}"] for number in range(len(GROUP_LABELS))]
+    assert all(group_of(pod).endswith("default/train") for pod in ours.pods(node) if pod.name != "alone")
 
 
 def test_budgets_and_namespaces(cluster: ControlPlane, ours: Cluster) -> None:

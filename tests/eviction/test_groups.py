@@ -1,0 +1,43 @@
+"""Which pods belong to a group that is disrupted as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.eviction.groups import group_of
+from reconciler.model.pod import Owner
+from tests.support.builders import NOW, pod
+
+TRAIN = {"jobset.sigs.k8s.io/jobset-name": "train"}
+LEADER = {"leaderworkerset.sigs.k8s.io/name": "serve", "leaderworkerset.sigs.k8s.io/group-index": "3"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "group"),
+    [
+        pytest.param({"app": "web"}, "", id="none"),
+        pytest.param(TRAIN, "JobSet shop/train", id="JobSet"),
+        pytest.param(LEADER, "LeaderWorkerSet shop/serve group 3", id="LeaderWorkerSet"),
+        pytest.param({"scheduling.x-k8s.io/pod-group": "gang"}, "PodGroup shop/gang", id="coscheduling"),
+        pytest.param({"kueue.x-k8s.io/pod-group-name": "gang"}, "pod group shop/gang", id="Kueue"),
+        pytest.param({"volcano.sh/job-name": "mpi"}, "Volcano Job shop/mpi", id="Volcano"),
+        pytest.param(
+            {**LEADER, "scheduling.x-k8s.io/pod-group": "gang"},
+            "LeaderWorkerSet shop/serve group 3",
+            id="the smaller one of two",
+        ),
+    ],
+)
+def test_a_pod_belongs_to_the_group_of_its_labels(labels: dict[str, str], group: str) -> None:
+    assert group_of(replace(pod("a"), labels=labels)) == group
+
+
+def test_a_pod_whose_end_disrupts_nobody_is_in_no_group() -> None:
+    one = replace(pod("a"), labels=TRAIN)
+
+    assert group_of(replace(one, phase="Succeeded")) == ""
+    assert group_of(replace(one, deleting_until=NOW)) == ""
+    assert group_of(replace(one, owner=Owner("DaemonSet", "agent", "apps/v1"))) == ""
+    assert group_of(replace(one, annotations={"kubernetes.io/config.mirror": "x"})) == ""
