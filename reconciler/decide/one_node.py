@@ -82,11 +82,13 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         )
         decided = Decided(one.state, one.case if one.record else None, (hold,))
         return node_plan(one, None, decided, todo, DrainState(progress=drained))
-    schedule = schedule_beside(progress.schedules.get(node.name), progress.plans, context.now)
-    if schedule is not None and schedule.with_node:
-        one = replace(one, judged=brought_forward(one.judged, schedule, context.now))
-    elif schedule is not None:
+    planned = progress.schedules.get(node.name)
+    schedule = schedule_beside(planned, progress.plans, context.now)
+    if schedule is not None and schedule is not planned:
         progress.schedules = {**progress.schedules, node.name: schedule}
+    if schedule is not None and schedule.with_node:
+        judged = brought_forward(one.judged, schedule, context.now)
+        one = replace(one, judged=judged, record=one.written)
     judged = cases.not_dismissed(one.case, one.judged)
     switched_on = context.reading_names.__contains__
     record = _prune_dismissed(one.case, one, switched_on)
