@@ -1,4 +1,4 @@
-"""`reconciler windows`: whether a drain may start at a moment, and the next openings."""
+"""`reconciler windows`: whether a drain may start at a moment, the next openings, and the next fortnight."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import click
 from jobs import options
 from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
+from jobs.runtime.screen import echo_lines, screen
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
 from reconciler.errors import SettingsError
+from reconciler.report.ahead.line import Line
+from reconciler.report.ahead.look import Look
+from reconciler.report.fortnight import fortnight
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
 from reconciler.settings.schema import Settings
 
@@ -30,7 +34,10 @@ from reconciler.settings.schema import Settings
 def command(
     config: SettingsSource, target: Target, at: str | None, labels: tuple[str, ...], output: str
 ) -> int:
-    """Print whether a drain may start at a moment, why, and the next openings."""
+    """Print whether a drain may start at a moment, why, the next openings, and a chart of the next 14 days.
+
+    In the chart, a column is open if a drain may start at some time in it.
+    """
     now = datetime.now(UTC)
     settings, notes = with_calendars(settings_from(config, target, now), target, now)
     for note in notes:
@@ -49,4 +56,7 @@ def windows(settings: Settings, *, at: str | None, labels: tuple[str, ...], outp
         echo(json.dumps(windows_as_data(settings, moment, chosen), indent=2))
     else:
         echo(windows_as_text(settings, moment, chosen), nl=False)
+        seen = screen(everything=True)
+        look = Look(moment, settings.time_zone, seen.columns, seen.signs.cut)
+        echo_lines([Line(), *fortnight(settings.calendar, chosen, look, seen.signs)])
     return 0

@@ -73,6 +73,15 @@ class Closure:
     absolute: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A stretch of time of one window or one freeze, [start, end), UTC. `end` is None if it has none."""
+
+    start: datetime
+    end: datetime | None
+    rule: Window | NotAllowed
+
+
 class _Timeline:
     """The runs of one rule, expanded as far as needed, and cached."""
 
@@ -203,6 +212,28 @@ class Calendar:
                 end = None if run.end == FOREVER else run.end
                 found.append(Closure(start, end, freeze.name, freeze.reason, freeze.absolute))
         return tuple(sorted(found, key=lambda closure: closure.start))
+
+    def intervals(
+        self, now: datetime, labels: Mapping[str, str] | None, until: datetime
+    ) -> tuple[Interval, ...]:
+        """Return when each window and freeze of such a node applies, by start; `labels=None`: of all nodes.
+
+        They end after `now` and start before `until`. One that began more than nine days ago may have `now`
+        as its start. What is open follows from `openings`: a freeze takes its time out of the windows.
+        """
+        now, until = now.astimezone(UTC), until.astimezone(UTC)
+        rules: list[tuple[Window | NotAllowed, _Timeline]] = [
+            *zip(self.windows, self._window_lines, strict=True),
+            *zip(self.not_allowed, self._freeze_lines, strict=True),
+        ]
+        found = []
+        for rule, line in rules:
+            if labels is not None and not rule.selector.matches(labels):
+                continue
+            for run in takewhile(lambda run: run.start < until, line.runs(now)):
+                start = now if run.start == BEGINNING else run.start
+                found.append(Interval(start, None if run.end == FOREVER else run.end, rule))
+        return tuple(sorted(found, key=lambda interval: interval.start))
 
     def selected_by(self, labels: Mapping[str, str]) -> Hashable:
         """Return which rules select a node with these labels: equal for nodes with the same calendar."""
@@ -388,4 +419,14 @@ def _before(spans: Iterable[Span], last: datetime) -> Iterator[Span]:
         yield span
 
 
-__all__ = ["ANY_TIME", "Always", "Calendar", "Closure", "NotAllowed", "Opening", "Openness", "Window"]
+__all__ = [
+    "ANY_TIME",
+    "Always",
+    "Calendar",
+    "Closure",
+    "Interval",
+    "NotAllowed",
+    "Opening",
+    "Openness",
+    "Window",
+]

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from reconciler.calendar.formatting import format_local, in_zone
 from reconciler.calendar.values import Limit, format_days, format_duration, parse_moment, to_utc
+from reconciler.calendar.windows import Interval, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
@@ -217,6 +218,18 @@ class OpeningWords(TypedDict):
     nodes: str
 
 
+class IntervalWords(TypedDict):
+    """When a window or a freeze applies, as JSON. The use is `windows` or `notAllowed`."""
+
+    start: str
+    end: str | None
+    use: str
+    name: str
+    nodes: str
+    reason: str
+    absolute: bool
+
+
 class WindowsWords(TypedDict):
     """The output of `reconciler windows --output json`. Keys are added, never removed."""
 
@@ -228,6 +241,11 @@ class WindowsWords(TypedDict):
     absolute: bool
     changesAt: str | None
     openings: list[OpeningWords]
+    intervals: list[IntervalWords]
+
+
+FORTNIGHT = timedelta(days=14)
+"""How far ahead `reconciler windows` shows each window and freeze."""
 
 
 def parse_at(text: str, settings: Settings) -> datetime:
@@ -244,7 +262,8 @@ def windows_as_data(
     """Return whether a drain may start `now` on a node with these labels, and the next `count` openings.
 
     With `labels=None` the answer is for all nodes: `open` means open for at least one window, and each
-    opening has the selector of its nodes (empty: all nodes).
+    opening has the selector of its nodes (empty: all nodes). `intervals` has the windows and freezes of the
+    next fortnight one by one.
     """
     openness = settings.calendar.at(now, labels)
     openings = settings.calendar.openings(now, labels, count=count)
@@ -265,6 +284,21 @@ def windows_as_data(
             }
             for opening in openings
         ],
+        "intervals": [_interval(one) for one in settings.calendar.intervals(now, labels, now + FORTNIGHT)],
+    }
+
+
+def _interval(interval: Interval) -> IntervalWords:
+    rule = interval.rule
+    freeze = rule if isinstance(rule, NotAllowed) else None
+    return {
+        "start": to_text(interval.start),
+        "end": to_text(interval.end) if interval.end else None,
+        "use": "windows" if freeze is None else "notAllowed",
+        "name": rule.name,
+        "nodes": str(rule.selector),
+        "reason": freeze.reason if freeze else "",
+        "absolute": freeze.absolute if freeze else False,
     }
 
 

@@ -89,3 +89,16 @@ def test_windows_goes_on_without_a_calendar_that_it_cant_read(policy: Path, run:
     assert code == 0
     assert "not allowed: freeze (can't be read: " in out
     assert err.startswith("warning: the calendar freeze can't be read: ")
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "200"])
+def test_windows_draws_them_for_a_person(
+    policy: Path, run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+
+    _, out, _ = run("windows", str(policy), "--at", "2026-12-01T12:00")
+
+    (row,) = [line for line in out.splitlines() if line.startswith("Tue 12-01")]
+    assert row.endswith("x freeze")
+    assert len(row) <= int(columns)

@@ -101,4 +101,28 @@ CALENDAR_RULES = (
         '_date(entry.get("end"), f"{here}.end")',
         "tests/calendar/test_aks_maintenance.py",
     ),
+    Mutant(
+        0,
+        "what is over is empty in the chart of the fortnight",
+        "reconciler/report/fortnight.py",
+        "if look.now < following:",
+        "if True:",
+        "tests/report/test_fortnight.py",
+    ),
+    Mutant(
+        0,
+        "a column that comes twice is open if one of both is",
+        "reconciler/report/fortnight.py",
+        "if rank[cells[column]] < rank[sign]:",
+        "if True:",
+        "tests/report/test_fortnight.py",
+    ),
+    Mutant(
+        0,
+        "a freeze of some nodes does not close all in the chart",
+        "reconciler/report/fortnight.py",
+        "and (labels is not None or one.rule.selector.selects_all)",
+        "and (labels is not None or True)",
+        "tests/report/test_fortnight.py",
+    ),
 )

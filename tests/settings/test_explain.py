@@ -121,7 +121,30 @@ def test_windows_for_a_machine() -> None:
     settings = parse_settings(EXAMPLE, "f")
     now = parse_at("2026-11-23T23:00", settings)
 
-    assert windows_as_data(settings, now, {"agentpool": "batch"}, count=1) == {
+    data = windows_as_data(settings, now, {"agentpool": "batch"}, count=1)
+
+    intervals = data.pop("intervals")  # type: ignore[misc]  # they are compared on their own
+    assert intervals[0] == {
+        "start": "2026-11-23T21:00:00Z",
+        "end": "2026-11-24T04:00:00Z",
+        "use": "windows",
+        "name": "weeknights",
+        "nodes": "agentpool=batch",
+        "reason": "",
+        "absolute": False,
+    }
+    assert intervals[3] == {
+        "start": "2026-11-25T23:00:00Z",
+        "end": "2026-11-30T05:00:00Z",
+        "use": "notAllowed",
+        "name": "black-friday",
+        "nodes": "",
+        "reason": "sale",
+        "absolute": False,
+    }
+    # A freeze does not shorten the interval of a window, and the last one starts within the 14 days.
+    assert [one["name"] for one in intervals].count("weeknights") == 9
+    assert data == {
         "at": "2026-11-23T22:00:00Z",
         "open": True,
         "because": "window weeknights is open until 2026-11-24T04:00:00Z",
