@@ -139,24 +139,28 @@ def resumed_with_many(node: Node, prefix: str, now: datetime, scope: str) -> Ins
     return Instructed("; ".join(text for text in ("resumed", still) if text), write)
 
 
-def approved(node: Node, plan: NodePlan | None, word: Word, prefix: str, now: datetime) -> Instructed:
+def approved(
+    node: Node, plan: NodePlan | None, word: Word, prefix: str, now: datetime, *, workflows: bool = False
+) -> Instructed:
     """Return the patch that approves what waits for an approval on the node now; `plan` is that of a pass.
 
-    What is approved are the events of the moment. The next event needs an approval of its own.
+    What is approved are the events of the moment. The next event needs an approval of its own. With
+    `workflows`, it is also an approval for the present run of the workflows.
     """
     record = record_of(node, prefix)
     case = case_of(record.case(_PROFILE) if isinstance(record, Record) else CaseRecord())
     found = plan.events if plan is not None else ()
     waiting = [cases.known(one.event) for one in found if one.kept.approval is not None]
-    if not waiting:
+    if not waiting and not workflows:
         return Instructed("nothing waits for an approval", refused=True)
     before = instructions_of(node, prefix, now).approval
     kept = [cases.known(one.event) for one in found if before is not None and before.covers(one.event, case)]
     try:
-        text = approval_text(Approval(word, case, (*kept, *waiting)[-limits.EVENTS :]))
+        text = approval_text(Approval(word, case, (*kept, *waiting)[-limits.EVENTS :], workflows))
     except ValueError as error:
         return Instructed(str(error), refused=True)
-    names = ", ".join(dict.fromkeys(one.condition or one.kind.value for one in waiting))
+    named = [one.condition or one.kind.value for one in waiting]
+    names = ", ".join(dict.fromkeys((*named, "its workflows") if workflows else named))
     write = node_write(node, prefix, annotations={OwnKeys(prefix).approved: text})
     return Instructed(f"{names} approved {word}", write)
 

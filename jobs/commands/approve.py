@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import click
@@ -14,7 +14,6 @@ from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource
 from reconciler.instruct import Instructed, approved, unapproved
-from reconciler.model.instructions import Word
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.run import rehearse
@@ -40,6 +39,7 @@ def command(
     """Approve the drains for the events that are reported now, or withdraw the approval.
 
     Kinds of events with `approval: true` wait for it. The next event of a node needs an approval of its own.
+    A node that is named is also approved for its workflows, if the settings have a check `approved`.
     """
     if cancel and (until is not None or reason):
         raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
@@ -51,15 +51,20 @@ def command(
         outside = Wiring(scene.connection, target).to_read(scene.settings)
         plans = {one.node: one for one in rehearse(outside, scene.settings, scene.now).nodes}
         named, prefix = bool(chosen.names), scene.settings.keys.prefix
-        return Asked(partial(_approve, plans=plans, word=word, named=named, prefix=prefix, now=scene.now))
+        asks = named and any(one.type == "approved" for one in scene.settings.profiles.instances.check)
+        approve = partial(approved, word=word, prefix=prefix, now=scene.now, workflows=asks)
+        return Asked(partial(_approve, plans=plans, named=named, approve=approve))
 
     return carry_out(chosen, instruct, "MaintenanceApproved", config, target, output)
 
 
 def _approve(
-    node: Node, plans: dict[str, NodePlan], word: Word, named: bool, prefix: str, now: datetime
+    node: Node,
+    plans: Mapping[str, NodePlan],
+    named: bool,
+    approve: Callable[[Node, NodePlan | None], Instructed],
 ) -> Instructed:
     plan = plans.get(node.name)
     if not named and not (plan is not None and any(one.kept.approval for one in plan.events)):
         return Instructed("nothing waits for an approval", idle=True)
-    return approved(node, plan, word, prefix, now)
+    return approve(node, plan)

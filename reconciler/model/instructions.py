@@ -108,12 +108,13 @@ class Deferral:
 class Approval:
     """A drain may begin for these events, in the case that a pass announced at `case` (UTC).
 
-    `case` is None if the node had no case yet.
+    `case` is None if the node had no case yet. `workflows`: it is also for the workflows of the node.
     """
 
     word: Word
     case: datetime | None = None
     events: tuple[KnownEvent, ...] = ()
+    workflows: bool = False
 
     def covers(self, event: MaintenanceEvent, case: datetime | None) -> bool:
         """Whether the event was there when the approval was given.
@@ -233,7 +234,8 @@ def deferral_text(deferral: Deferral) -> str:
 def approval_text(approval: Approval) -> str:
     """Return the text of the annotation; ValueError if it would be longer than a reader takes."""
     case = to_text(approval.case) if approval.case is not None else None
-    text = _text(approval.word, {"case": case, "events": [event_out(one) for one in approval.events]})
+    events = [event_out(one) for one in approval.events]
+    text = _text(approval.word, {"case": case, "events": events, "workflows": approval.workflows})
     if len(text) > limits.ANNOTATION:
         raise ValueError(f"the approval has {len(text)} characters, and {limits.ANNOTATION} are read")
     return text
@@ -289,14 +291,15 @@ def _approval(text: str, now: datetime) -> Approval | None:
         return Approval(word)
     try:
         case = from_text(str(document["case"])) if "case" in document else None
-        found = document.get("events")
+        workflows = document.get("workflows") is True
+        found = document.get("events", [] if workflows else None)
         if not isinstance(found, list) or len(found) > limits.EVENTS:
             raise ValueError(f"`events` has to be a list of at most {limits.EVENTS} events")
         events = tuple(event_in(one) for one in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         problem = limits.text(f"the approval can't be read: {error!r}; reconciler approve writes it", _SHOWN)
         return Approval(Word(word.by, word.at, word.until, word.reason, word.scope, problem))
-    return None if word.ended(now) else Approval(word, case, events)
+    return None if word.ended(now) else Approval(word, case, events, workflows)
 
 
 def _document(text: str) -> tuple[dict[str, Any], str]:

@@ -237,3 +237,18 @@ def test_an_approval_lists_the_events_of_the_moment(
     assert capsys.readouterr().err.endswith("a: nothing waits for an approval\n")
     assert cluster.run("approve", "a", "--cancel", "--config", str(settings)) == 0
     assert cluster.said("a", APPROVED) is None
+
+
+def test_a_node_that_is_named_is_approved_for_its_workflows_if_a_check_asks_for_it(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    settings = tmp_path / "maintenance.yaml"
+    settings.write_text("profiles: {instances: {check: [{type: approved, name: said_yes}]}}\n")
+
+    assert cluster.run("approve", "a", "--config", str(settings)) == 0
+    assert capsys.readouterr().out.startswith("a: its workflows approved by ")
+    assert cluster.said("a", APPROVED)["workflows"] is True
+    assert "events" not in cluster.said("a", APPROVED)
+
+    assert cluster.run("approve", "--all", "--config", str(settings)) == 0
+    assert cluster.said("b", APPROVED) is None

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from reconciler.calendar.values import Limit
 from reconciler.model.event import Kind
+from reconciler.model.hooks import HookStep
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Share, Zone
 from reconciler.settings.sections.loose_fields import (
@@ -225,6 +226,22 @@ class DeadlineCheck(CheckConfig):
 
 class BudgetCheck(CheckConfig):
     """`budget`: whether the budget has a place for this node."""
+
+
+class ApprovedCheck(CheckConfig):
+    """`approved`: whether a person has approved this node."""
+
+
+class HooksDoneCheck(CheckConfig):
+    """`hooksDone`: whether the hooks of this node are done."""
+
+    step: HookStep = Field(
+        default=HookStep.PRE_DRAIN, description="The step that the hooks hold, as their annotations name it."
+    )
+    timeout: GoDuration = Field(
+        default=timedelta(minutes=10),
+        description="How long hooks may hold, counted from the moment at which the state was entered.",
+    )
 
 
 class PrometheusAlerts(CheckConfig):

@@ -49,6 +49,7 @@ CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
     {
         "affinity": checks.AffinityCheck,
         "anyLabel": checks.LabelCheck,
+        "approved": checks.ApprovedCheck,
         "budget": checks.BudgetCheck,
         "checkHypervisor": UnsupportedCheck,
         "clusterHealthy": checks.ClusterHealthyCheck,
@@ -57,6 +58,7 @@ CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
         "deadline": checks.DeadlineCheck,
         "hasAnnotation": checks.AnnotationCheck,
         "hasLabel": checks.LabelCheck,
+        "hooksDone": checks.HooksDoneCheck,
         "hypervisorCondition": UnsupportedCheck,
         "kubernikusCount": UnsupportedCheck,
         "maxMaintenance": checks.MaxMaintenanceCheck,
