@@ -26,7 +26,15 @@ from reconciler.model.problems import guarded, internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import LabelSelector
-from reconciler.model.snapshot import Agents, Ledger, Problems, ReadForSettings, Remediator, Snapshot
+from reconciler.model.snapshot import (
+    Agents,
+    Ledger,
+    Problems,
+    ReadForSettings,
+    Remediator,
+    ServerVersion,
+    Snapshot,
+)
 from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS, Gaps
 from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
@@ -75,12 +83,13 @@ def observe(
     nodes = tuple(node.believed(times) for node in read)
     agents = _agents(reader, gaps) if needed.agents else Agents()
     remediator = _remediator(reader, gaps) if needed.remediator else Remediator()
+    server = _server_version(reader) if needed.server else ServerVersion()
     records, node_problems = _records(nodes, settings.keys.prefix)
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     ledger = _ledger(reader, settings, gaps)
     objects, problems = publishers.read_objects(reader, settings, ledger.published, gaps)
     memories, unpolled = _poll(outside, nodes, ledger, readable, settings, now)
-    context = SourceContext(settings, now, agents, memories)
+    context = SourceContext(settings, now, agents, memories, server)
     on = sources.switched_on(settings)
     readings: dict[str, tuple[Reading, ...]] = {}
     busy = [name for name, one in readable.items() if one.being_drained or one.keeps_pods]
@@ -225,6 +234,15 @@ def _remediator(reader: ClusterReader, gaps: Gaps) -> Remediator:
         follows = "whether AKS drains nodes for Freeze itself is not known"
         gaps.missing("AKS's remediator-config", found.needs, follows, found.problem)
     return found
+
+
+def _server_version(reader: ClusterReader) -> ServerVersion:
+    try:
+        return reader.server_version()
+    except ClusterError as error:
+        return ServerVersion(problem=str(error))
+    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
+        return ServerVersion(problem=internal("the version of the API server can't be read", error))
 
 
 def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:

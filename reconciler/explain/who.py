@@ -81,6 +81,8 @@ _SOURCES: Mapping[str, str] = MappingProxyType(
         "node {node} shows the heartbeats of its conditions",
         "arm": "the administrator of the cluster: may its identity read Azure? See docs/azure.md",
         "aws": "the administrator of the cluster: may its role read EC2? See docs/aws.md",
+        "esx": "the administrator of the ESX controller, which writes the label of {node}: see docs/esx.md",
+        "kubernikus": "the administrator of the cluster: kubectl get node {node} -o wide shows its version",
     }
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from reconciler.model.event import REQUEST
+from reconciler.model.event import WITHOUT_START
 from reconciler.model.moments import to_text
 from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart
 
@@ -175,8 +175,8 @@ def struck_by(case: CaseRecord) -> PlatformStart | None:
 
 
 def reports_start(event: KnownEvent) -> bool:
-    """Whether a source of the event reports its start. Requests and conditions don't."""
-    return not event.condition and not set(event.sources) <= {REQUEST}
+    """Whether a source of the event reports its start. Requests and conditions, for example, don't."""
+    return not event.condition and not set(event.sources) <= WITHOUT_START
 
 
 def _result(case: CaseRecord, done: datetime | None) -> CaseResult:

@@ -12,6 +12,15 @@ from enum import StrEnum
 REQUEST = "request"
 """The source of requests in an annotation. A request names the drain, and reports no start."""
 
+ESX = "esx"
+"""The source of maintenance of ESX hosts, from a label of the node."""
+
+KUBERNIKUS = "kubernikus"
+"""The source of kubelets that have another version than the control plane."""
+
+WITHOUT_START = frozenset({REQUEST, ESX, KUBERNIKUS})
+"""The sources that report no start: their maintenance begins once the node is drained."""
+
 AWS = "aws"
 """The source of EC2's scheduled events. Karpenter on AWS reads the same events."""
 

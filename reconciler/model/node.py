@@ -141,6 +141,7 @@ class Node:
     boot_id: str = ""
     allocatable: Mapping[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
+    kubelet_version: str = ""
 
     def believed(self, times: OwnTimes) -> Node:
         """Return the node without transitions of conditions in the future."""

@@ -23,7 +23,7 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.snapshot import Agents, Ledger, Remediator, Resting
+from reconciler.model.snapshot import Agents, Ledger, Remediator, Resting, ServerVersion
 from reconciler.model.volume import Volume
 
 
@@ -50,6 +50,9 @@ class ClusterReader(Protocol):
 
     def remediator(self) -> Remediator:
         """AKS's remediator-config, if there is one."""
+
+    def server_version(self) -> ServerVersion:
+        """The version of the API server."""
 
     def ledger(self) -> Ledger:
         """The ledger in our ConfigMap; an empty ledger if there is none yet."""

@@ -52,6 +52,17 @@ class Remediator:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerVersion:
+    """The version of the API server, such as `v1.33.2`; empty if it was not read.
+
+    `problem` says why it can't be read.
+    """
+
+    text: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Replaced:
     """A node whose machine we deleted `at` (UTC).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.engine.case import CaseView
-from reconciler.model.event import REQUEST, MaintenanceEvent
+from reconciler.model.event import WITHOUT_START, MaintenanceEvent
 from reconciler.model.plan import Hold
 from reconciler.model.record import CaseRecord, State
 
@@ -47,4 +47,4 @@ class Standing:
 
 
 def _reports_no_start(event: MaintenanceEvent) -> bool:
-    return bool(event.condition) or set(event.sources) <= {REQUEST}
+    return bool(event.condition) or set(event.sources) <= WITHOUT_START

@@ -17,7 +17,7 @@ from reconciler.model.own import is_as_seen, shows_intent
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, PodChange
-from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
 from reconciler.simulation.log import Actor
 from reconciler.simulation.watch import SimulatedWatch
@@ -134,6 +134,11 @@ class SimulatedApi:
         """AKS's remediator-config."""
         self._read("remediator")
         return self.cluster.remediator
+
+    def server_version(self) -> ServerVersion:
+        """The version of the API server."""
+        self._read("server_version")
+        return self.cluster.server_version
 
     def ledger(self) -> Ledger:
         """Our ConfigMap."""

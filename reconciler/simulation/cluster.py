@@ -18,7 +18,7 @@ from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
-from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.simulation.clock import VirtualClock
 from reconciler.simulation.log import Actor, Happening, Log
 from reconciler.simulation.watch import Delivery, SimulatedWatch, at_once
@@ -70,6 +70,7 @@ class SimulatedCluster:
         """The UIDs of pods with a finalizer: a deletion does not remove them."""
         self.agents = Agents(installed=True)
         self.remediator = Remediator()
+        self.server_version = ServerVersion("v1.33.2")
         self.skew: timedelta | None = timedelta()
         self._made_by: dict[str, str] = {}
         self._surplus: dict[str, str] = {}

@@ -109,7 +109,8 @@ class PartialApi(SimulatedApi):
     def _rests(self, node: Node) -> bool:
         shown = self._shown(node, self._wanted)
         now = self.cluster.clock.now()
-        context = SourceContext(self._settings, now, self.cluster.agents)
+        agents, server = self.cluster.agents, self.cluster.server_version
+        context = SourceContext(self._settings, now, agents, server=server)
         readings = tuple(reading for source in self._sources for reading in source.read(shown, context))
         found = assess(Snapshot((shown,), {node.name: readings}), now).of(node.name)
         judged = [judge(one, shown, self._settings, self.cluster.remediator, now) for one in found.events]

@@ -12,6 +12,8 @@ from reconciler.model.problems import guarded
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm import ArmPlans
 from reconciler.sources.aws import Ec2Events
+from reconciler.sources.esx import EsxHosts
+from reconciler.sources.kubernikus import KubeletVersions
 from reconciler.sources.node_condition import AksConditions, NamedConditions
 from reconciler.sources.polled import PolledSource
 from reconciler.sources.published import PublishedEvents
@@ -25,6 +27,8 @@ SOURCES: tuple[Source, ...] = (
     NamedConditions(),
     ArmPlans(),
     Ec2Events(),
+    EsxHosts(),
+    KubeletVersions(),
 )
 """In the order of a node's readings in reports."""
 
@@ -71,6 +75,7 @@ def wants(settings: Settings) -> Wants:
         labels=frozenset().union(*(one.labels for one in of_nodes)),
         agents=any(one.agents for one in on),
         remediator=any(one.remediator for one in on),
+        server=any(one.server for one in on),
     )
 
 

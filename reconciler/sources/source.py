@@ -15,7 +15,7 @@ from typing import Protocol
 from reconciler.model.event import Reading
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
-from reconciler.model.snapshot import Agents
+from reconciler.model.snapshot import Agents, ServerVersion
 from reconciler.settings.schema import Settings
 
 
@@ -25,7 +25,7 @@ class Wants:
 
     For each node: the conditions of these types, and the annotations and labels with these keys.
     Annotations under our own prefix are always read. `agents` means the state of the node agent's
-    DaemonSet, `remediator` AKS's remediator-config.
+    DaemonSet, `remediator` AKS's remediator-config, `server` the version of the API server.
     """
 
     conditions: frozenset[str] = frozenset()
@@ -33,6 +33,7 @@ class Wants:
     labels: frozenset[str] = frozenset()
     agents: bool = False
     remediator: bool = False
+    server: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class SourceContext:
     now: datetime
     agents: Agents = Agents()
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
+    server: ServerVersion = ServerVersion()
 
 
 class Source(Protocol):

@@ -45,7 +45,7 @@ def test_every_code_of_aws_and_every_date_has_its_heading() -> None:
     assert {*CODES, "NotBefore", "NotAfter", "NotBeforeDeadline"} <= headings("aws.md")
 
 
-@pytest.mark.parametrize("page", ["publishing.md", "aws.md"])
+@pytest.mark.parametrize("page", ["publishing.md", "aws.md", "esx.md"])
 def test_the_examples_are_right(page: str) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", written(page), re.DOTALL)
     assert examples

@@ -15,7 +15,7 @@ from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -52,6 +52,9 @@ class ReadOnly:
 
     def remediator(self) -> Remediator:
         return self._api.remediator()
+
+    def server_version(self) -> ServerVersion:
+        return self._api.server_version()
 
     def ledger(self) -> Ledger:
         return self._api.ledger()

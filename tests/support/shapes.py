@@ -66,7 +66,7 @@ nodes = st.fixed_dictionaries(
                     lastTransitionTime=moments,
                 )
             ),
-            nodeInfo=sometimes(bootID=texts),
+            nodeInfo=sometimes(bootID=texts, kubeletVersion=texts),
         ),
     },
 )

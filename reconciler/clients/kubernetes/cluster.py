@@ -12,17 +12,18 @@ from datetime import timedelta
 from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import maintenances, node_writing, objects, turns
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.clients.kubernetes.paths import BUDGETS, CORE, NODES, PODS, api, core, on_node
+from reconciler.clients.kubernetes.paths import BUDGETS, CORE, NODES, PODS, VERSION, api, core, on_node
 from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model import limits
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +147,14 @@ class Cluster:
         except (ValueError, AttributeError) as error:
             return Remediator(config_found=True, problem=f"appConfig can't be read: {error}")
         return Remediator(config_found=True, on_freeze=enabled is True)
+
+    def server_version(self) -> ServerVersion:
+        """Return the version of the API server; what can't be read is a `problem` of the result."""
+        try:
+            found = objects.get(self._connection, VERSION, objects.Version)
+        except (Forbidden, NotFound, Rejected) as error:
+            return ServerVersion(problem=str(error))
+        return ServerVersion(limits.text(found.gitVersion, limits.NAME))
 
     def ledger(self) -> Ledger:
         """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""

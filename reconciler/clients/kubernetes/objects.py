@@ -32,6 +32,12 @@ class ConfigMap(msgspec.Struct):
     data: dict[str, str] | None = None
 
 
+class Version(msgspec.Struct):
+    """The answer of `/version`."""
+
+    gitVersion: str = ""
+
+
 class DaemonSetStatus(msgspec.Struct):
     """apps/v1 DaemonSetStatus."""
 

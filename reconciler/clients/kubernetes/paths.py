@@ -43,6 +43,7 @@ class ApiPath(str):
 CORE = ApiPath("api", "v1")
 NODES = CORE / "nodes"
 PODS = CORE / "pods"
+VERSION = ApiPath("version")
 VOLUMES = CORE / "persistentvolumes"
 
 

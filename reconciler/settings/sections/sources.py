@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from reconciler.model.event import WaitForNotice
+from reconciler.model.event import Kind, WaitForNotice
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Duration, Flag
 from reconciler.settings.sections.section import Section
@@ -130,6 +130,48 @@ class AwsSource(Section):
         return self
 
 
+class EsxSource(Section):
+    """Maintenance of the ESX host under a node, from the label `cloud.sap/esx-in-maintenance`."""
+
+    enabled: Flag = Field(
+        default=False,
+        description="Whether the reconciler reads the label `cloud.sap/esx-in-maintenance`, which the ESX "
+        "controller of maintenance-controller writes. See docs/esx.md.",
+    )
+    maintenance: Kind = Field(
+        default=Kind.REBOOT,
+        description="The kind of the event while the host is in maintenance (`true`). `events` decides what "
+        "it means.",
+    )
+    alarm: Kind = Field(
+        default=Kind.REDEPLOY,
+        description="The kind of the event while the host has an alarm (`alarm`). `Preempt` drains at once, "
+        "outside of windows and budgets too.",
+    )
+
+    @model_validator(mode="after")
+    def _known_kinds(self) -> EsxSource:
+        chosen = {"maintenance": self.maintenance, "alarm": self.alarm}
+        found = [
+            Mistake((key,), f"is {kind}, which is not maintenance of a host; write Reboot or Redeploy")
+            for key, kind in chosen.items()
+            if kind in (Kind.UNKNOWN, Kind.REBALANCE)
+        ]
+        if found:
+            raise Mistakes(tuple(found))
+        return self
+
+
+class KubernikusSource(Section):
+    """Nodes of Kubernikus whose kubelet has another version than the control plane."""
+
+    enabled: Flag = Field(
+        default=False,
+        description="Whether a node gets an event of the kind `Redeploy` while its kubelet has another "
+        "version than the API server. See docs/esx.md#kubernikus.",
+    )
+
+
 class Sources(Section):
     """Where the reconciler learns of maintenance."""
 
@@ -148,4 +190,12 @@ class Sources(Section):
     )
     aws: AwsSource = Field(
         default=AwsSource(), description="The EC2 API of AWS: scheduled events. Setup: docs/aws.md."
+    )
+    esx: EsxSource = Field(
+        default=EsxSource(),
+        description="Maintenance and alarms of ESX hosts, from a label of the node. See docs/esx.md.",
+    )
+    kubernikus: KubernikusSource = Field(
+        default=KubernikusSource(),
+        description="Kubelets that have another version than the control plane. See docs/esx.md#kubernikus.",
     )

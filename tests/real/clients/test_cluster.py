@@ -13,8 +13,9 @@ from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import Unauthorized
 from reconciler.eviction.groups import GROUP_LABELS, group_of
+from reconciler.model import limits
 from reconciler.model.selector import LabelSelector, Requirement
-from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
@@ -320,3 +321,29 @@ def test_a_node_that_the_daemon_set_leaves_out_is_not_covered(
     cluster.nodes(WANTED)
 
     assert cluster.agents().covered == covered
+
+
+def test_the_versions_of_the_api_server_and_of_kubelets_are_read(
+    cluster: ControlPlane, ours: Cluster
+) -> None:
+    fill(cluster.kubeconfig, nodes=1)
+    (name,) = [node.name for node in ours.nodes(WANTED)]
+    status = cluster.api.get("nodes", name)["status"]["nodeInfo"]
+    whole = cluster.api.request("GET", "version")
+
+    assert ours.server_version() == ServerVersion(whole["gitVersion"])
+    assert whole["gitVersion"].startswith("v1.")
+    assert [node.kubelet_version for node in ours.nodes(WANTED)] == [status["kubeletVersion"]] != [""]
+    assert ours.node(name, WANTED).kubelet_version == status["kubeletVersion"]
+
+
+def test_a_version_without_end_is_cut(stub: StubMaker) -> None:
+    _, connection = stub(lambda _: json_answer({"gitVersion": "v" * 9000}))
+
+    assert len(Cluster(connection).server_version().text) <= limits.NAME
+
+
+def test_a_version_that_may_not_be_read_is_a_problem(stub: StubMaker) -> None:
+    _, connection = stub(lambda _: status(403, "Forbidden", "forbidden"))
+
+    assert "forbidden" in Cluster(connection).server_version().problem

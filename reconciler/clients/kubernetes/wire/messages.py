@@ -92,6 +92,7 @@ NodeCondition
   message 6 string
 NodeSystemInfo
   bootID 3 string
+  kubeletVersion 7 string
 
 PodDisruptionBudget
   metadata 1 BudgetMeta

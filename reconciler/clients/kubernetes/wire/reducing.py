@@ -111,6 +111,7 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
 
     def reduce(found: shapes.NodeObject) -> Node:
         meta, spec, status = found.metadata, found.spec, found.status
+        info = status.nodeInfo
         annotations = meta.annotations or {}
         return Node(
             name=meta.name,
@@ -140,9 +141,10 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
                 for condition in status.conditions or ()
                 if condition.type in conditions
             ),
-            boot_id=limits.text(status.nodeInfo.bootID, limits.NAME) if status.nodeInfo is not None else "",
+            boot_id=limits.text(info.bootID, limits.NAME) if info is not None else "",
             allocatable=_quantities(status.allocatable, leaves) if capacity else {},
             finalizers=tuple(intern(limits.text(one)) for one in (meta.finalizers or ())[: limits.ENTRIES]),
+            kubelet_version=intern(limits.text(info.kubeletVersion, limits.NAME)) if info is not None else "",
         )
 
     return _mending(reduce)

@@ -92,6 +92,7 @@ class NodeSystemInfo(Shape):
     """core/v1 NodeSystemInfo."""
 
     bootID: str = ""
+    kubeletVersion: str = ""
 
 
 class NodeStatus(Shape):
