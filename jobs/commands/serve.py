@@ -192,11 +192,17 @@ class Serving:
     def _run(self) -> float | None:
         """Run one pass. Return in how many seconds to run the next one, None for the schedule."""
         self._reload()
+        self._requeue()
         try:
             wishes = (self._try_pass(), self._file.again())
         finally:
             self._warning.report(self._file.mistake())
         return min((seconds for seconds in wishes if seconds is not None), default=None)
+
+    def _requeue(self) -> None:
+        """Pass as often as the workflows of the settings ask for."""
+        every = self._settings.profiles.intervals.requeue
+        self._loop.at_least_every(every.total_seconds() if every is not None else None)
 
     def _try_pass(self) -> float | None:
         """Run one pass. Return in how many seconds the plan changes next, None for the schedule."""

@@ -42,6 +42,7 @@ class PassLoop:
         self._pacer = Pacer()
         self._next = time.monotonic()
         self._leaving = self._scheduled = False
+        self._requeue: float | None = None
         self._scheduler = BackgroundScheduler(timezone="UTC")
         # It warns of every run that comes while another one is under way.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
@@ -79,6 +80,13 @@ class PassLoop:
             self._pacer.note(cause, time.monotonic())
             if self._pacer.due() != before:
                 self._changed.notify_all()
+
+    def at_least_every(self, seconds: float | None) -> None:
+        """Run a pass at least so often from the next pass on; None leaves it to the schedule.
+
+        If a pass takes long, half of the time is left to other work.
+        """
+        self._requeue = seconds
 
     def _on_schedule(self) -> None:
         with self._changed:
@@ -146,3 +154,5 @@ class PassLoop:
             if again is not None:
                 # What a node says may move the plan's next moment. It costs one pass a second at most.
                 self._next = min(self._next, max(now + again, began + min(APART, self._every)))
+            if self._requeue is not None:
+                self._next = min(self._next, began + max(self._requeue, 2 * (now - began)))

@@ -158,15 +158,22 @@ def follow_drain(
     signs = node_signs(node, standing, showing)
     signs = replace(signs, annotations={**signs.annotations, **word})
     write = node_patch(one, walked, record, signs, context)
+    # Like maintenance-controller, the Event comes first. But a drain begins only after the cordon.
+    moved = _of_workflows(one)
     todo = Actions(
         write=write,
         drain=order,
         stop_drain=order is None and not _unjudged(stopped) and (running(drained) or running(stale)),
         perform=walked.effects.perform,
         machine=walked.effects.machine,
-        notices=(*_of_workflows(one), *walked.effects.notices, *step.notices, *telling.fresh),
+        notices=(
+            *(moved if order is not None else ()),
+            *walked.effects.notices,
+            *step.notices,
+            *telling.fresh,
+        ),
         publications=signs.writes,
-        pending=(*telling.pending, *over),
+        pending=(*(moved if order is None else ()), *telling.pending, *over),
         noted=second_patch(one, write, noted, context) if noted is not None else None,
         takes=one.workflows.takes if one.workflows is not None else (),
     )

@@ -109,7 +109,7 @@ class WorkflowReport:
     """One workflow of a node: its state before and after the pass, and every answer.
 
     `since` is when the state was entered (UTC). `waits` is why a chain of triggers can't go on, empty if none
-    has to wait.
+    has to wait. `logged` is whether a person wants all answers in the log.
     """
 
     profile: str
@@ -119,6 +119,7 @@ class WorkflowReport:
     waits: str = ""
     steps: tuple[StepAnswer, ...] = ()
     answers: tuple[CheckAnswer, ...] = ()
+    logged: bool = False
 
 
 class NoticeType(StrEnum):
@@ -313,8 +314,9 @@ class Actions:
 
     `publications` only show something to other tools: they are not counted as actions, and are sent last.
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
-    because the case ends: such a write follows them. `notices` are sent after `write`, and `noted` then
-    records that both were sent. `takes` are the Leases that a step of a workflow takes, before `write`.
+    because the case ends, or about steps of workflows: such a write follows them. `notices` are sent after
+    `write`, and `noted` then records that both were sent. `takes` are the Leases that a step of a workflow
+    takes, before `write`.
     """
 
     write: NodeWrite | None = None

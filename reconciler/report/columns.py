@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.model.actions import ActionName, actions
-from reconciler.model.plan import NodePlan
+from reconciler.model.plan import NodePlan, WorkflowReport
 from reconciler.model.record import State
 from reconciler.report.values import (
     Document,
@@ -143,6 +143,13 @@ def _workflow_line(report: Document) -> str:
     moved = after if before == after else f"{before} → {after}"
     waits = f", {report['waits']}" if report["waits"] else ""
     return f"{report['profile']}: {moved} since {report['since']}{waits}"
+
+
+def _logged(report: WorkflowReport) -> Iterator[str]:
+    """Yield a workflow for the log, with all answers if a person wants them."""
+    yield f"{report.profile}: {report.after.value}"
+    for one in report.answers if report.logged else ():
+        yield f"{report.profile}: {one.name} {one.verdict.value}: {one.words}"
 
 
 def _action_rows(names: list[str], would: bool) -> Iterator[Row]:
@@ -366,9 +373,7 @@ COLUMNS = (
         lambda plan: [workflow_value(report) for report in plan.workflows],
         rows=lambda reports, _: (("workflow", text) for text in map(_workflow_line, reports)),
         points=lambda reports: (Point(f"workflow {text}") for text in map(_workflow_line, reports)),
-        log=LogField(
-            "workflows", lambda plan: [f"{one.profile}: {one.after.value}" for one in plan.workflows]
-        ),
+        log=LogField("workflows", lambda plan: [text for one in plan.workflows for text in _logged(one)]),
     ),
     Column(
         "unknown",

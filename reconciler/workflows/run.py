@@ -202,6 +202,7 @@ class _Profile:
             waits,
             tuple(StepAnswer(one.next, one.text, verdict, one is taken) for one, verdict in verdicts),
             tuple(self._answers.values()),
+            self._given.node.labels.get(self._given.keys.log_details) == "true",
         )
         ran = self._ran
         return replace(

@@ -12,6 +12,7 @@ import pytest
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.report.columns import COLUMNS
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.load import parse_settings
@@ -70,6 +71,11 @@ FILE = FILE.replace(
 
 def theirs(text: str = FILE) -> Settings:
     return parse_settings(text, "their.yaml")
+
+
+def with_check(instance: str) -> str:
+    """The file with one more check."""
+    return FILE.replace("  trigger:\n", f"  - {instance}\n  trigger:\n", 1)
 
 
 def labelled(name: str = "a", profile: str = "", **labels: str) -> Node:
@@ -487,3 +493,61 @@ def test_a_pass_that_is_killed_after_its_patch_ends_the_same(profile: str) -> No
     assert states(world) == states(whole) == {profile: "in-maintenance"}
     assert nodes[0].labels == nodes[1].labels
     assert not world.cluster.pods
+
+
+def test_the_event_about_a_step_comes_before_the_step_can_be_seen() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+
+    passes(world, theirs())
+
+    assert [call.what for call in world.api.done if call.what in ("notify", "patch_node")] == [
+        "notify",
+        "patch_node",
+    ]
+
+
+def test_a_person_may_ask_for_all_answers_in_the_log() -> None:
+    logged = next(column.log for column in COLUMNS if column.key == "workflows")
+    assert logged is not None
+    world = world_of(
+        [labelled("a", "plain"), labelled("b", "plain", **{"cloud.sap/maintenance-log-details": "true"})]
+    )
+
+    plan = passes(world, theirs())
+
+    assert logged.value(plan_of(plan, "a")) == ["plain: operational"]
+    assert logged.value(plan_of(plan, "b")) == [
+        "plain: operational",
+        "plain: go failed: the node has no label go",
+    ]
+
+
+def test_nodes_take_turns_by_a_lease_also_within_one_pass() -> None:
+    turns = "duration: 1m, leaseName: turns, leaseNamespace: default"
+    text = with_check(f"{{type: stagger, name: turn, config: {{{turns}}}}}").replace(
+        "[{check: go, trigger: keep && taint, next", "[{check: turn, trigger: keep && taint, next"
+    )
+    world = world_of([labelled("a", "plain", go="true"), labelled("b", "plain", go="true")])
+
+    plan = passes(world, theirs(text), 2)
+    assert [states(world, name) for name in ("a", "b")] == [
+        {"plain": "in-maintenance"},
+        {"plain": "maintenance-required"},
+    ]
+    assert "node a has taken the Lease default/turns-0" in plan_of(plan, "b").holds[0].reason
+
+    world.advance(timedelta(minutes=1))
+    passes(world, theirs(text))
+    assert states(world, "b") == {"plain": "in-maintenance"}
+
+
+def test_nodes_that_enter_in_one_pass_count_for_the_next_one() -> None:
+    text = with_check("{type: maxMaintenance, name: few, config: {max: 1}}").replace(
+        "[{check: go, trigger: keep && taint, next", "[{check: few, trigger: keep && taint, next"
+    )
+    world = world_of([labelled(name, "plain", go="true") for name in "abc"])
+
+    passes(world, theirs(text), 3)
+
+    inside = [name for name in "abc" if states(world, name) == {"plain": "in-maintenance"}]
+    assert inside == ["a"]

@@ -143,3 +143,35 @@ def test_a_clock_that_was_set_back_delays_no_pass_for_long() -> None:
     passes.loop._scheduler.remove_all_jobs()
     with passes.loop:
         passes.wait(2)
+
+
+def test_settings_may_ask_for_passes_more_often_than_the_schedule() -> None:
+    passes = Passes()
+    passes.loop.at_least_every(0.01)
+    with passes.loop:
+        passes.wait(4)
+        passes.loop.at_least_every(None)
+
+
+def test_a_pass_that_takes_long_leaves_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Seconds()
+    monkeypatch.setattr(pass_loop, "time", clock)
+    loop = PassLoop(lambda: clock.sleep(7), HOUR, lambda *_: None, Ending())
+    loop.at_least_every(0.2)
+
+    loop._once()
+
+    assert loop._next == 14.0
+
+
+class Seconds:
+    """A clock of seconds that goes on only in a pass."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
