@@ -444,20 +444,15 @@ def _down(case: Case) -> timedelta:
     return case.end(case.taken_down) - case.taken_down if case.taken_down is not None else timedelta()
 
 
-def _order(case: Case) -> tuple[bool, datetime, int, datetime, str, str, str]:
-    """Return the sort key of a case: short notices first, then by the latest start, then the worse kind.
-
-    Nodes of one group follow each other where nothing else decides.
-    """
+def _order(case: Case) -> tuple[bool, datetime, int, datetime, str, str]:
+    """Return the sort key of a case: short notices first, then by the latest start, then the worse kind."""
     deadline = case.times.deadline or FOREVER
-    urgency = (not case.short, deadline, -case.kind.severity, case.end(deadline))
-    return (*urgency, min(case.groups, default=""), case.zone, case.node)
+    return (not case.short, deadline, -case.kind.severity, case.end(deadline), case.zone, case.node)
 
 
-def _late_order(case: Case) -> tuple[bool, datetime, int, str, str, str]:
+def _late_order(case: Case) -> tuple[bool, datetime, int, str, str]:
     deadline = case.times.deadline
-    urgency = (deadline is None, deadline or FOREVER, -case.kind.severity)
-    return (*urgency, min(case.groups, default=""), case.zone, case.node)
+    return (deadline is None, deadline or FOREVER, -case.kind.severity, case.zone, case.node)
 
 
 def _start_order(one: Placed) -> tuple[datetime, str]:

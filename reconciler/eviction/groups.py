@@ -17,6 +17,8 @@ A person who may create pods can write these labels. They bring a start forward,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from reconciler.model.pod import Pod
 
 _JOB_SET = "jobset.sigs.k8s.io/jobset-name"
@@ -37,6 +39,8 @@ GROUP_LABELS = tuple(_KINDS)
 MOST = 100
 """Groups of one node that are kept."""
 
+_SHOWN = 5
+
 
 def group_of(pod: Pod) -> str:
     """Return the group of a pod for people (`JobSet shop/train`), empty if it is in none.
@@ -54,3 +58,23 @@ def group_of(pod: Pod) -> str:
             index = pod.labels.get(_GROUP_INDEX, "") if key == _LEADER_WORKER_SET else ""
             return f"{kind} {pod.namespace}/{name}{f' group {index}' if index else ''}"
     return ""
+
+
+def disrupted(going: Iterable[Pod], pods: Iterable[Pod], node: str) -> tuple[str, ...]:
+    """Return a sentence for each group that loses one of the pods that go, and has pods on other nodes.
+
+    `pods` are those of the whole cluster, `node` is the one that the pods leave.
+    """
+    found: dict[str, set[str]] = {group: set() for pod in going if (group := group_of(pod))}
+    if not found:
+        return ()
+    for pod in pods:
+        if pod.node and pod.node != node and (group := group_of(pod)) in found:
+            found[group].add(pod.node)
+    elsewhere = sorted((group, sorted(nodes)) for group, nodes in found.items() if nodes)
+    return tuple(f"{group} also runs on {_named(nodes)}" for group, nodes in elsewhere)
+
+
+def _named(nodes: list[str]) -> str:
+    more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
+    return ", ".join(nodes[:_SHOWN]) + more

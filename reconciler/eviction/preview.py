@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from reconciler.eviction.budgets import asks, asks_none, never_allows
+from reconciler.eviction.groups import disrupted
 from reconciler.eviction.room import room
 from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.survey import survey
@@ -35,6 +36,7 @@ def preview(
         pods=seen.verdicts,
         blockers=(*seen.refused, *seen.kept, *(blocker for blocker in refusing if blocker is not None)),
         room=room(nodes, pods, [one.pod for one in seen.to_go]),
+        groups=disrupted((one.pod for one in seen.to_go), pods, order.node),
     )
 
 

@@ -300,11 +300,16 @@ class PodVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What draining a node would do, before anything moves. `unknown` is what we may not read."""
+    """What draining a node would do, before anything moves.
+
+    `groups` are those that the drain disrupts on other nodes as well, a sentence each. `unknown` is what we
+    may not read.
+    """
 
     pods: tuple[PodVerdict, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     room: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
     unknown: tuple[Unseen, ...] = ()
 
 

@@ -270,14 +270,16 @@ def _preview_rows(preview: Document | None, _: bool) -> Iterator[Row]:
         yield "blocked", f"{one['pod']}: {one['because']}"
     for text in preview["room"]:
         yield "room", text
+    for text in preview["groups"]:
+        yield "group", text
     for one in preview["unknown"]:
         yield "unknown", unseen_line(one)
 
 
 def _preview_points(preview: Document | None) -> Iterator[Point]:
     # Markdown is for a ticket or a chat: it names no pod that just goes.
-    shown = _preview_rows(preview, True)
-    return (Point(f"{label}: {text}") for label, text in shown if label in ("blocked", "room", "unknown"))
+    named = ("blocked", "room", "group", "unknown")
+    return (Point(f"{label}: {text}") for label, text in _preview_rows(preview, True) if label in named)
 
 
 COLUMNS = (

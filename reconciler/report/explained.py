@@ -209,6 +209,9 @@ def _drain_rows(node: Document) -> Iterator[Row]:
     for text in drain["room"][:_LEAST]:
         yield "room", text
     yield from _more(drain["room"], _LEAST)
+    for text in drain["groups"][:_LEAST]:
+        yield "group", text
+    yield from _more(drain["groups"], _LEAST)
     for one in drain["unknown"]:
         yield "unknown", unseen_line(one)
 

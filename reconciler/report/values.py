@@ -187,6 +187,7 @@ def preview_value(preview: Preview | None) -> Document | None:
         ],
         "blockers": [blocker_value(blocker) for blocker in preview.blockers],
         "room": list(preview.room),
+        "groups": list(preview.groups),
         "unknown": [unseen_value(one) for one in preview.unknown],
     }
 

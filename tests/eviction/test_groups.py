@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.eviction.groups import group_of
+from reconciler.eviction.groups import disrupted, group_of
 from reconciler.model.pod import Owner
 from tests.support.builders import NOW, pod
 
@@ -41,3 +41,19 @@ def test_a_pod_whose_end_disrupts_nobody_is_in_no_group() -> None:
     assert group_of(replace(one, deleting_until=NOW)) == ""
     assert group_of(replace(one, owner=Owner("DaemonSet", "agent", "apps/v1"))) == ""
     assert group_of(replace(one, annotations={"kubernetes.io/config.mirror": "x"})) == ""
+
+
+def test_a_drain_disrupts_the_pods_of_a_group_on_other_nodes_too() -> None:
+    going = replace(pod("a", "n0"), labels=TRAIN)
+    others = [replace(pod(f"b{number}", f"n{number}"), labels=TRAIN) for number in range(7)]
+    leader = replace(pod("leader", "n9"), labels=LEADER)
+    plain = replace(pod("web", "n0"), labels={"app": "web"})
+
+    assert disrupted([going, plain], [going, plain, leader, *others[:3]], "n0") == (
+        "JobSet shop/train also runs on n1, n2",
+    )
+    (many,) = disrupted([going], others, "n0")
+    assert many == "JobSet shop/train also runs on n1, n2, n3, n4, n5 and 1 more"
+    assert disrupted([going, plain], [going, plain, leader], "n0") == ()
+    # Pods of other namespaces are in other groups.
+    assert disrupted([going], [replace(others[1], namespace="rich")], "n0") == ()

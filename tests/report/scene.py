@@ -90,6 +90,7 @@ def document(*, rehearsed: bool = False, zone: str = "UTC") -> Document:
         ),
         blockers=(Blocker("shop/web-1", "its budget shop/web allows none", "shop/web"),),
         room=("shop/web-1 fits nowhere else",),
+        groups=("JobSet shop/train also runs on n7",),
     )
     nodes = tuple(
         replace(one, draining=replace(one.draining, preview=preview)) if one.todo.drain is not None else one

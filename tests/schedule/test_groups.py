@@ -91,10 +91,3 @@ def test_no_start_moves_out_of_its_windows() -> None:
     late = replace(case("b", 70), outlook=calendar.outlook(NOW, {}))
 
     assert starts(placed(case("a", 30), late)) == {"a": 30, "b": 70}
-
-
-def test_of_cases_that_are_alike_those_of_one_group_follow_each_other() -> None:
-    some = (case("a", 30), case("b", 30, groups=frozenset({"JobSet shop/zoo"})), case("c", 30))
-    found = placed(*some, places=2)
-
-    assert {name for name, one in found.items() if not one.missed} == {"a", "c"}
