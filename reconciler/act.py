@@ -19,6 +19,7 @@ from reconciler.model.ports import (
     CaseHistory,
     ClusterWriter,
     Drains,
+    HookRunner,
     MachineWriter,
     MaintenanceStarter,
     Notifier,
@@ -27,7 +28,9 @@ from reconciler.model.ports import (
 from reconciler.model.problems import guarded, internal
 
 _MOST_FAILED = 3
-"""After so many notices that can't be sent, a pass sends no more: each one may take seconds."""
+"""After so many notices that can't be sent, or hooks that can't be run, a pass tries no more of them: each
+one may take seconds.
+"""
 
 
 def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
@@ -49,6 +52,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_take_leases(plan, outside.writer, refused),
         *_write_nodes(others, outside.writer, refused),
         *_start_drains(plan, outside.drainer, refused),
+        *_run_hooks(plan, outside.hooks, refused),
     )
     # No drain waits for what comes from here on: a notice may take seconds.
     untold = _notify(plan, sender, lambda node: node.todo.pending, ())
@@ -146,6 +150,24 @@ def _start_drains(plan: Plan, drainer: Drains, refused: Collection[str]) -> Iter
             started = _attempt(node.node, ActionName.DRAIN, partial(drainer.start, node.todo.drain))
             # The drainer goes on after this pass: an order is not a drained node.
             yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
+
+
+def _run_hooks(plan: Plan, hooks: HookRunner | None, refused: Collection[str]) -> Iterator[Outcome]:
+    """Run the hooks that the records have. A run that fails is tried again by the next pass."""
+    failed = 0
+    for node in plan.nodes:
+        for run in node.todo.hooks:
+            if node.node in refused:
+                continue
+            if hooks is None or failed >= _MOST_FAILED:
+                because = (
+                    "this process does not run hooks" if hooks is None else "other hooks failed to begin"
+                )
+                yield Outcome(node.node, ActionName.RUN_HOOK, Result.LATER, because)
+                continue
+            outcome = _attempt(node.node, ActionName.RUN_HOOK, partial(hooks.run, run))
+            failed += outcome.result is Result.FAILED
+            yield outcome
 
 
 def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:

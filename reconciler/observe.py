@@ -15,13 +15,14 @@ from reconciler.machines import registry as machine_providers
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
+from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.own_times import own_times
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
-from reconciler.model.ports import ClusterReader, MachineReader, PartialReader, SourceClient
+from reconciler.model.ports import ClusterReader, HookReader, MachineReader, PartialReader, SourceClient
 from reconciler.model.problems import guarded, internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
@@ -85,6 +86,9 @@ def observe(
     remediator = _remediator(reader, gaps) if needed.remediator else Remediator()
     server = _server_version(reader) if needed.server else ServerVersion()
     records, node_problems = _records(nodes, settings.keys.prefix)
+    records, unanswered = guarded(
+        "hooks are not asked", partial(_with_answers, records, nodes, outside.hooks), records
+    )
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     ledger = _ledger(reader, settings, gaps)
     objects, problems = publishers.read_objects(reader, settings, ledger.published, gaps)
@@ -132,7 +136,7 @@ def observe(
         leads_since=outside.itself.leads_since,
         published=objects,
         problems=Problems(
-            (*problems, *unpolled, *unread, *ungrouped),
+            (*problems, *unpolled, *unread, *ungrouped, *unanswered),
             node_problems,
             unread_pods,
             namespaces_problem,
@@ -258,6 +262,42 @@ def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unr
         if found is not None:
             records[node.name] = found
     return records, problems
+
+
+def _with_answers(
+    records: dict[str, Record | Unreadable], nodes: Iterable[Node], hooks: HookReader | None
+) -> dict[str, Record | Unreadable]:
+    """Return the records with what the hooks of the settings say that hold a step of a node."""
+    if hooks is None:
+        return records
+    keys = {
+        node.name: [
+            HookKey(node.name, node.uid, entry.id, entry.since)
+            for _, kept in record.profiles
+            for entry in kept.hooks
+            if entry.id.kind is not HookKind.ANNOTATION and entry.end is None
+        ]
+        for node in nodes
+        if isinstance(record := records.get(node.name), Record)
+    }
+    answers = hooks.answers([key for found in keys.values() for key in found])
+    asked = {name for name, found in keys.items() if found}
+    return {
+        name: _answered(record, name, answers) if name in asked and isinstance(record, Record) else record
+        for name, record in records.items()
+    }
+
+
+def _answered(record: Record, node: str, answers: Mapping[HookKey, HookAnswer]) -> Record:
+    def answered(entry: HookRecord) -> HookRecord:
+        return replace(entry, answer=answers.get(HookKey(node, record.uid, entry.id, entry.since)))
+
+    return replace(
+        record,
+        profiles=tuple(
+            (name, replace(kept, hooks=tuple(map(answered, kept.hooks)))) for name, kept in record.profiles
+        ),
+    )
 
 
 def _pods(

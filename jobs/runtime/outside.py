@@ -5,6 +5,7 @@ from __future__ import annotations
 from jobs.runtime.environment import Target, itself
 from reconciler.clients.calendars import Calendars
 from reconciler.clients.guard import Guard
+from reconciler.clients.hooks import SettingsHooks
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.machine_providers import MachineProviders, Surroundings
@@ -31,23 +32,25 @@ class Wiring:
         self._sources = SourceClients(guard)
         self._prometheus = Prometheus()
         self._calendars = Calendars(connection)
-        self._made: tuple[Settings, MachineProviders, AllNotifiers] | None = None
+        self._namespace = target.namespace
+        self._made: tuple[Settings, MachineProviders, AllNotifiers, SettingsHooks | None] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
         """Return the Outside of a rehearsal."""
-        machines, _ = self._made_for(settings)
+        machines, _, hooks = self._made_for(settings)
         return Outside(
             reader=self.cluster,
             clients=self._sources.of(settings),
             machines=machines,
             calendars=self._calendars,
+            hooks=hooks,
             itself=self.itself,
             prometheus=self._prometheus,
         )
 
     def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
         """Return the Outside of a pass that writes."""
-        machines, notifier = self._made_for(settings)
+        machines, notifier, hooks = self._made_for(settings)
         return WritableOutside(
             reader=self.cluster,
             writer=self.cluster,
@@ -56,13 +59,16 @@ class Wiring:
             clients=self._sources.of(settings),
             machines=machines,
             calendars=self._calendars,
+            hooks=hooks,
             itself=self.itself,
             prometheus=self._prometheus,
         )
 
-    def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers]:
+    def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers, SettingsHooks | None]:
         """Return the kept clients, with their tokens, until other settings are loaded."""
         if self._made is None or self._made[0] is not settings:
             machines = MachineProviders(Surroundings(self._connection, settings, self._guard))
-            self._made = settings, machines, notifiers(self._connection, settings, self._guard)
+            hooks = SettingsHooks(self._connection, self._namespace, settings, self._guard)
+            told = notifiers(self._connection, settings, self._guard)
+            self._made = settings, machines, told, hooks if settings.hooks.configured else None
         return self._made[1:]

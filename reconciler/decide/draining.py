@@ -173,6 +173,7 @@ def follow_drain(
             *telling.fresh,
         ),
         publications=signs.writes,
+        hooks=hooked.runs,
         pending=(*(moved if order is None else ()), *telling.pending, *over),
         noted=second_patch(one, write, noted, context) if noted is not None else None,
         takes=one.workflows.takes if one.workflows is not None else (),

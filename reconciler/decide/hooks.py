@@ -21,7 +21,7 @@ from reconciler.engine import hooks as engine
 from reconciler.engine.case import CaseView
 from reconciler.engine.hooks import Asked, present_hooks
 from reconciler.engine.state_machine import Walk
-from reconciler.model.hooks import Hook, HookRecord, HookStep
+from reconciler.model.hooks import Hook, HookEnd, HookRecord, HookRun, HookStep
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, State
@@ -38,10 +38,14 @@ _CODES = frozenset(one.name for one in _CHECKS.values())
 
 @dataclass(frozen=True, slots=True)
 class Hooked:
-    """The record with the node's hooks after this pass, and what holds the node, with its hooks."""
+    """The record with the node's hooks after this pass, and what holds the node, with its hooks.
+
+    `runs` are the hooks of the settings that are to be run.
+    """
 
     record: CaseRecord
     holds: tuple[Hold, ...]
+    runs: tuple[HookRun, ...] = ()
 
 
 def follow_hooks(one: Seen, walked: Walk, view: CaseView, context: PassContext) -> Hooked:
@@ -61,7 +65,7 @@ def follow_hooks(one: Seen, walked: Walk, view: CaseView, context: PassContext) 
     holds = [hold for hold in walked.holds if hold.code not in _CODES]
     for step in (HookStep.POST_DRAIN, HookStep.PRE_UNCORDON):
         holds += _hold(one.node.name, step, hooks, asked)
-    return Hooked(record, tuple(holds))
+    return Hooked(record, tuple(holds), engine.runs(one.node, asked))
 
 
 def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[HookStep]:
@@ -78,7 +82,13 @@ def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: Asked) -> Ite
     found = [one for one in engine.waiting(step, hooks, asked) if one.until is not None]
     if found:
         hold = _CHECKS[step].hold(node, engine.reason(step, found, asked.settings))
-        yield replace(hold, until=min(one.until for one in found if one.until is not None))
+        ends = [one.until for one in found if one.until is not None]
+        ends += [
+            asked.now + one.answer.again
+            for one in found
+            if one.answer is not None and one.answer.again is not None
+        ]
+        yield replace(hold, until=min(ends))
 
 
 def drain_hold(one: Seen, record: CaseRecord, view: CaseView, context: PassContext) -> Hold | None:
@@ -117,8 +127,12 @@ def timed_out(one: Seen, record: CaseRecord, view: CaseView, context: PassContex
     present = {hook.id for hook in present_hooks(one.node, context.settings)}
     before = replace(one.case, hooks=tuple(each for each in one.case.hooks if each.id in present))
     over = engine.ended(Asked(before, view, context.settings, context.now)).hooks
-    found = {(each.id, each.since): each for each in (*over, *record.hooks) if each.end and not each.told}
+    found = {(each.id, each.since): each for each in (*over, *record.hooks) if _untold(each)}
     return tuple(_notice(each, context) for each in found.values())
+
+
+def _untold(entry: HookRecord) -> bool:
+    return entry.end is HookEnd.TIMED_OUT and not entry.told
 
 
 def _notice(entry: HookRecord, context: PassContext) -> Notice:
@@ -126,5 +140,7 @@ def _notice(entry: HookRecord, context: PassContext) -> Notice:
     limited = context.now - entry.since >= limit
     urgent = "the drain can't wait longer" if step is HookStep.PRE_DRAIN else "the date of the event has come"
     why = f"its time limit of {format_duration(limit)} is over" if limited else urgent
-    message = f"hook {entry.id} has held {step.held} since {to_text(entry.since)}; {why}, so the step goes on"
+    said = f" ({entry.answer.because})" if entry.answer is not None and entry.answer.because else ""
+    held = f"hook {entry.id}{said} has held {step.held} since {to_text(entry.since)}"
+    message = f"{held}; {why}, so the step goes on"
     return Notice(HOOK_TIMED_OUT, message, NoticeType.WARNING, once=f"{entry.id} {to_text(entry.since)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -10,7 +10,19 @@ from typing import Protocol
 from reconciler.calendar.values import format_duration
 from reconciler.engine.case import CaseView
 from reconciler.engine.situation import Situation
-from reconciler.model.hooks import Hook, HookEnd, HookRecord, HookStep, hooks_of
+from reconciler.model.hooks import (
+    Hook,
+    HookAnswer,
+    HookEnd,
+    HookId,
+    HookKey,
+    HookKind,
+    HookRecord,
+    HookRun,
+    HookState,
+    HookStep,
+    hooks_of,
+)
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord
@@ -51,22 +63,32 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A hook that holds its step. `until` is when it ends at the latest (UTC), None before it is recorded."""
+    """A hook that holds its step. `until` is when it ends at the latest (UTC), None before it is recorded.
+
+    `answer` is what a hook of the settings says.
+    """
 
     hook: Hook
     until: datetime | None = None
+    answer: HookAnswer | None = None
 
 
 def present_hooks(node: Node, settings: Settings) -> tuple[Hook, ...]:
     """Return the hooks that the node has now; none if the settings give hooks no time."""
     if settings.hooks.timeout <= timedelta():
         return ()
-    return hooks_of(node.annotations, settings.keys.prefix)
+    configured = (
+        Hook(HookId(step, one.name, HookKind.JOB))
+        for step in HookStep
+        for one in settings.hooks.of(step)
+        if one.node_selector.matches(node.labels)
+    )
+    return (*hooks_of(node.annotations, settings.keys.prefix), *configured)
 
 
 def unended(step: HookStep, hooks: Sequence[Hook], record: CaseRecord) -> tuple[Hook, ...]:
     """Return the hooks of a step of which the record does not say that they have ended."""
-    over = {one.id for one in record.hooks if one.end is not None}
+    over = {one.id for one in record.hooks if one.end is not None or _is_done(one)}
     return tuple(hook for hook in hooks if hook.id.step is step and hook.id not in over)
 
 
@@ -78,7 +100,7 @@ def waiting(step: HookStep, hooks: Sequence[Hook], of: HookCase) -> tuple[Waitin
         entry = entries.get(hook.id)
         until = _ends_at(entry, of) if entry is not None else None
         if until is None or of.now < until:
-            found.append(Waiting(hook, until))
+            found.append(Waiting(hook, until, entry.answer if entry is not None else None))
     return tuple(found)
 
 
@@ -128,31 +150,84 @@ def _still_counts(entry: HookRecord, steps: Collection[HookStep]) -> bool:
 
 
 def ended(of: HookCase) -> CaseRecord:
-    """Return the record in which the hooks whose time is over have ended."""
-    return replace(
-        of.record,
-        hooks=tuple(
-            replace(one, end=HookEnd.TIMED_OUT) if one.end is None and _ends_at(one, of) <= of.now else one
-            for one in of.record.hooks
-        ),
-    )
+    """Return the record in which the hooks that are done, or whose time is over, have ended."""
+    return replace(of.record, hooks=tuple(_ended(one, of) for one in of.record.hooks))
+
+
+def _ended(entry: HookRecord, of: HookCase) -> HookRecord:
+    if entry.end is not None:
+        return entry
+    if _is_done(entry):
+        return replace(entry, end=HookEnd.DONE)
+    return replace(entry, end=HookEnd.TIMED_OUT) if _ends_at(entry, of) <= of.now else entry
+
+
+def _is_done(entry: HookRecord) -> bool:
+    return entry.answer is not None and entry.answer.state is HookState.DONE
+
+
+def runs(node: Node, of: HookCase) -> tuple[HookRun, ...]:
+    """Return the hooks of the settings that are to be run now: they hold a step, and have not begun."""
+    dated = [one for one in of.record.events if one.not_before is not None]
+    first = min(dated, key=lambda one: str(one.not_before), default=None)
+    event = first or next(iter(of.record.events), None)
+    found = []
+    for one in of.record.hooks:
+        absent = one.answer is None or one.answer.state is HookState.ABSENT
+        if one.id.kind is HookKind.ANNOTATION or one.end is not None or not absent:
+            continue
+        until = _ends_at(one, of)
+        found.append(
+            HookRun(
+                HookKey(node.name, node.uid, one.id, one.since),
+                until,
+                until - of.now,
+                event.kind.value if event is not None else "",
+                first.not_before if first is not None else None,
+            )
+        )
+    return tuple(found)
 
 
 def told(record: CaseRecord) -> CaseRecord:
     """Return the record after the Warning Events about the hooks that have timed out were sent."""
-    return replace(record, hooks=tuple(replace(one, told=True) if one.end else one for one in record.hooks))
+    return replace(
+        record,
+        hooks=tuple(replace(one, told=True) if one.end is HookEnd.TIMED_OUT else one for one in record.hooks),
+    )
 
 
 def reason(step: HookStep, found: Sequence[Waiting], settings: Settings) -> str:
     """Return what the hooks hold, who ends that, and when it ends at the latest, as a sentence."""
-    names = ", ".join(str(one.hook) for one in found[:_NAMED_AT_MOST])
-    more = f" and {len(found) - _NAMED_AT_MOST} more" if len(found) > _NAMED_AT_MOST else ""
     limit = max((one.until for one in found if one.until is not None), default=None)
     longest = format_duration(settings.hooks.timeout)
     ends = f"until {to_text(limit)} at most" if limit is not None else f"for {longest} at most"
-    if len(found) == 1:
-        return f"hook {names} holds {step.held} until its owner removes the annotation, {ends}"
-    return f"hooks {names}{more} hold {step.held} until their owners remove the annotations, {ends}"
+    return "; ".join((*_annotated(step, found), *_configured(step, found))) + f", {ends}"
+
+
+def _annotated(step: HookStep, found: Sequence[Waiting]) -> Iterator[str]:
+    names = [str(one.hook) for one in found if one.hook.id.kind is HookKind.ANNOTATION]
+    if len(names) == 1:
+        yield f"hook {names[0]} holds {step.held} until its owner removes the annotation"
+    elif names:
+        hold = f"hold {step.held} until their owners remove the annotations"
+        yield f"hooks {_first(names)} {hold}"
+
+
+def _configured(step: HookStep, found: Sequence[Waiting]) -> Iterator[str]:
+    said = [
+        f"{one.hook} ({one.answer.because if one.answer is not None and one.answer.because else 'begins'})"
+        for one in found
+        if one.hook.id.kind is not HookKind.ANNOTATION
+    ]
+    if said:
+        hooks, hold = ("hook", "holds") if len(said) == 1 else ("hooks", "hold")
+        yield f"{hooks} {_first(said)} {hold} {step.held}"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
+    return ", ".join(names[:_NAMED_AT_MOST]) + more
 
 
 def held_step(step: HookStep, situation: Situation) -> tuple[str, datetime | None] | None:

@@ -13,8 +13,8 @@ _PLATFORM = "the platform, which ends the event after its maintenance"
 _REQUESTER = "whoever requested it: reconciler request {node} --cancel{config} ends it"
 _NOBODY = "nobody: it ends by itself"
 _HOOK = (
-    "the owner of the hook; or a person: kubectl annotate node {{node}} {{keys}}/{step}.NAME- removes it; it "
-    "ends by itself after `hooks.timeout`"
+    "the owner of what the reason names: kubectl annotate node {{node}} {{keys}}/{step}.NAME- removes an "
+    "annotation; it ends by itself after `hooks.timeout`"
 )
 
 WHO: Mapping[str, str] = MappingProxyType(

@@ -30,6 +30,7 @@ class ActionName(StrEnum):
     TAINT = "taint"
     NODE_MAINTENANCE = "nodemaintenance"
     WRITE_LEDGER = "write ledger"
+    RUN_HOOK = "run hook"
 
 
 def actions(plan: NodePlan) -> tuple[ActionName, ...]:
@@ -45,6 +46,7 @@ def _actions(plan: NodePlan) -> Iterator[ActionName]:
         yield write_name(plan.todo.write)
     if plan.todo.drain is not None:
         yield ActionName.DRAIN
+    yield from (ActionName.RUN_HOOK for _ in plan.todo.hooks)
     if plan.todo.perform is not None:
         yield ActionName.PERFORM_MAINTENANCE
     if plan.todo.machine is not None:

@@ -1,15 +1,17 @@
-"""Hooks: what holds a step of a node's maintenance until the owner of the hook is done.
+"""Hooks: what holds a step of a node's maintenance until something else is done.
 
 A hook is an annotation `<prefix>/<step>.<name>`, as Cluster API has them on Machines. Its owner removes the
-annotation when the step may go on. The value is the name of the owner, for people.
+annotation when the step may go on. The value is the name of the owner, for people. The settings can name
+hooks too: a Job that has to succeed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from reconciler.model import limits
@@ -43,6 +45,7 @@ class HookKind(StrEnum):
     """What kind of hook it is. Records show the values, so they never change."""
 
     ANNOTATION = "annotation"
+    JOB = "job"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,20 +74,83 @@ class Hook:
 class HookEnd(StrEnum):
     """Why a hook no longer holds its step although it is still there."""
 
+    DONE = "done"
     TIMED_OUT = "timedOut"
+
+
+class HookState(StrEnum):
+    """What a hook of the settings does now."""
+
+    ABSENT = "absent"
+    """It has not begun, so it is to be run."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """What a hook of the settings says in this pass, with its reason in words.
+
+    `again` is after which time it is to be asked again, None if that does not matter.
+    """
+
+    state: HookState
+    because: str = ""
+    again: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HookRecord:
     """A hook in the record of its node: since when it holds its step (UTC), and how that ended.
 
-    `end` None: it still holds the step. `told` is whether the Warning Event about its end was sent.
+    `end` None: it still holds the step. `told` is whether the Warning Event about its end was sent. `answer`
+    is what a hook of the settings says in this pass; it is not written.
     """
 
     id: HookId
     since: datetime
     end: HookEnd | None = None
     told: bool = False
+    answer: HookAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HookKey:
+    """One run of a hook of the settings: of which node, which hook, and since when it holds its step (UTC).
+
+    The record has all of it, so a pass after a kill finds the same run again.
+    """
+
+    node: str
+    uid: str
+    id: HookId
+    since: datetime
+
+    @property
+    def name(self) -> str:
+        """The name of its Job, and its idempotency key: no other run has it."""
+        parts = (self.uid, self.id.step, self.id.kind, self.id.name, self.since.isoformat())
+        digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        return f"{self.id.name}-{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """The order to run a hook of the settings, unless it was run before.
+
+    `until` is when it stops holding its step at the latest (UTC), `lasts` how long that is from now.
+    `not_before` is the earliest date of the events (UTC), None if none has a date. `event` is the kind of
+    the first one.
+    """
+
+    key: HookKey
+    until: datetime
+    lasts: timedelta
+    event: str = ""
+    not_before: datetime | None = None
 
 
 def hooks_of(annotations: Mapping[str, str], prefix: str) -> tuple[Hook, ...]:

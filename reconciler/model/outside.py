@@ -12,6 +12,8 @@ from reconciler.model.ports import (
     ClusterReader,
     ClusterWriter,
     Drains,
+    HookReader,
+    HookRunner,
     MachineReader,
     Machines,
     Notifier,
@@ -41,13 +43,15 @@ class Outside:
     It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
     sources, by the source's name. A source without a client uses only the answers in the ledger. Without
     `prometheus`, checks of workflows have no answers from it. Without `calendars`, those of the settings
-    have the content that the settings were given.
+    have the content that the settings were given. `hooks` is
+    None where the settings name no hooks.
     """
 
     reader: ClusterReader
     clients: Mapping[str, SourceClient] = field(default_factory=dict)
     machines: MachineReader | None = None
     calendars: CalendarReader | None = None
+    hooks: HookReader | None = None
     itself: Self = Self()
     prometheus: PrometheusReader | None = None
 
@@ -63,4 +67,5 @@ class WritableOutside(Outside):
     drainer: Drains
     notifier: Notifier
     machines: Machines | None = None
+    hooks: HookRunner | None = None
     history: CaseHistory | None = None

@@ -15,6 +15,7 @@ from reconciler.model.check_reads import LeaseTake
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
+from reconciler.model.hooks import HookRun
 from reconciler.model.instructions import Instructions, Kept
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
@@ -321,7 +322,7 @@ class Actions:
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
     because the case ends, or about steps of workflows: such a write follows them. `notices` are sent after
     `write`, and `noted` then records that both were sent. `takes` are the Leases that a step of a workflow
-    takes, before `write`.
+    takes, before `write`. `hooks` are run after it.
     """
 
     write: NodeWrite | None = None
@@ -329,6 +330,7 @@ class Actions:
     stop_drain: bool = False
     perform: PerformMaintenance | None = None
     machine: ScaleUp | Remove | None = None
+    hooks: tuple[HookRun, ...] = ()
     notices: tuple[Notice, ...] = ()
     publications: tuple[Publication, ...] = ()
     pending: tuple[Notice, ...] = ()

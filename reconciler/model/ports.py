@@ -17,6 +17,7 @@ from reconciler.model.calendar_text import CalendarPlace, CalendarText
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake, PrometheusAnswer, PrometheusQuery
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
+from reconciler.model.hooks import HookAnswer, HookKey, HookRun
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
@@ -170,6 +171,20 @@ class MaintenanceStarter(Protocol):
 
     def perform_maintenance(self, action: PerformMaintenance) -> None:
         """Start the maintenance that the platform offers, without waiting for its end. Raises CloudError."""
+
+
+class HookReader(Protocol):
+    """Reads what the hooks of the settings do."""
+
+    def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
+        """Return what each of these runs does now; a failure is an answer. Raises nothing, never waits."""
+
+
+class HookRunner(HookReader, Protocol):
+    """Runs the hooks of the settings; checks the lock first, as ClusterWriter does."""
+
+    def run(self, run: HookRun) -> None:
+        """Begin the run, or do nothing if an earlier pass has; never waits for its end. ClusterError."""
 
 
 class MachineReader(Protocol):

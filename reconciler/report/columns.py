@@ -101,6 +101,7 @@ _ACTIONS = {
     ActionName.DRAIN: "drain",
     ActionName.STOP_DRAIN: "stop the drain",
     ActionName.RECORD: "update its annotation",
+    ActionName.RUN_HOOK: "run a hook",
     ActionName.PERFORM_MAINTENANCE: "ask Azure to do its maintenance now",
     ActionName.RAISE_POOL: "scale its pool up by one machine",
     ActionName.REPLACE_MACHINE: "delete its machine, so that its pool creates a new one",

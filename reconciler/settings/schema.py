@@ -370,6 +370,7 @@ class Settings(Section):
         selectors += [times.node_selector for times in (*self.windows, *self.not_allowed)]
         selectors += [entry.node_selector for entry in self.notify]
         selectors += [calendar.node_selector for calendar in self.calendars]
+        selectors += [hook.node_selector for hook in self.hooks.configured]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
     def user_initiated(self, labels: Mapping[str, str]) -> UserInitiated:

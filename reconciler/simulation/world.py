@@ -9,7 +9,7 @@ from reconciler.drainer.messages import Limits
 from reconciler.model.drains import DrainProgress
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.outside import Self, WritableOutside
-from reconciler.model.ports import CaseHistory, PrometheusReader, SourceClient
+from reconciler.model.ports import CaseHistory, HookRunner, PrometheusReader, SourceClient
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import SkewedClock, VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
@@ -45,6 +45,8 @@ class World:
         """The clients of polled sources, by the source's name."""
         self.prometheus: PrometheusReader | None = None
         """What answers the queries of checks, None if nobody does."""
+        self.hooks: HookRunner | None = None
+        """What runs the hooks of the settings, None if nothing does."""
         self.history: CaseHistory | None = None
         """What keeps the cases that end, None if nobody does."""
         self._leads_since = start
@@ -63,6 +65,7 @@ class World:
             notifier=self.api,
             clients=self.clients,
             machines=self.machines,
+            hooks=self.hooks,
             history=self.history,
             itself=Self(leads_since=self._leads_since),
             prometheus=self.prometheus,

@@ -2,12 +2,86 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from reconciler.settings.sections.fields import Duration
+from reconciler.calendar.values import literal
+from reconciler.model import limits
+from reconciler.model.hooks import HookStep
+from reconciler.model.selector import EVERYTHING
+from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.sections.fields import Duration, Flag, Selector
 from reconciler.settings.sections.section import Section
+
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(f"{literal(value)} is not a name of lower-case letters, digits and '-', at most 40")
+    return value
+
+
+def _job_spec(value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{literal(value)} is not the spec of a Job: a mapping with `template`")
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("has a value that JSON does not know; write dates in quotes") from None
+    if len(text) > limits.ANNOTATION:
+        raise ValueError(f"is longer than {limits.ANNOTATION} characters")
+    template = value.get("template")
+    pod = template.get("spec") if isinstance(template, Mapping) else None
+    containers = pod.get("containers") if isinstance(pod, Mapping) else None
+    if not isinstance(containers, list) or not all(isinstance(one, Mapping) for one in containers):
+        raise ValueError("has no template.spec.containers, a list of containers")
+    if not containers:
+        raise ValueError("has no container in template.spec.containers")
+    return dict(value)
+
+
+HookName = Annotated[str, PlainValidator(_name), WithJsonSchema({"type": "string", "minLength": 1})]
+JobSpec = Annotated[dict[str, Any], PlainValidator(_job_spec), WithJsonSchema({"type": "object"})]
+
+
+class JobHook(Section):
+    """A Job that has to succeed before the step goes on."""
+
+    spec: JobSpec = Field(
+        description="The spec of the Job, as in `kind: Job`. The reconciler adds environment variables, see "
+        "docs/hooks.md. Default: none, the key is required."
+    )
+    on_node: Flag = Field(
+        default=False,
+        description="Whether the Pod runs on the node itself, in spite of the cordon. false: where the "
+        "scheduler puts it.",
+    )
+
+
+class ConfiguredHook(Section):
+    """A hook of every node that the selector selects."""
+
+    name: HookName = Field(
+        description="The name of the hook, unique in its step. Default: none, the key is required."
+    )
+    node_selector: Selector = Field(
+        default=EVERYTHING, description="The nodes that have the hook. Default: all nodes."
+    )
+    job: JobHook | None = Field(
+        default=None, description="A Job that has to succeed before the step goes on. Default: none."
+    )
+
+    @model_validator(mode="after")
+    def _does_something(self) -> ConfiguredHook:
+        if self.job is None:
+            raise Mistakes((Mistake(("name",), "names a hook without `job`"),))
+        return self
 
 
 class Hooks(Section):
@@ -19,3 +93,47 @@ class Hooks(Section):
         "a Warning Event `HookTimedOut` is written, and the step goes on. A drain never waits for a hook "
         "beyond the latest start of its event. 0s: hooks hold nothing.",
     )
+    pre_drain: tuple[ConfiguredHook, ...] = Field(
+        default=(), description="Hooks that hold the drain after the cordon, at most 20. Default: none."
+    )
+    post_drain: tuple[ConfiguredHook, ...] = Field(
+        default=(), description="Hooks that hold what follows the drain, at most 20. Default: none."
+    )
+    pre_uncordon: tuple[ConfiguredHook, ...] = Field(
+        default=(), description="Hooks that hold the uncordon, at most 20. Default: none."
+    )
+
+    @model_validator(mode="after")
+    def _few_and_told_apart(self) -> Hooks:
+        found = []
+        for key, entries in (
+            ("preDrain", self.pre_drain),
+            ("postDrain", self.post_drain),
+            ("preUncordon", self.pre_uncordon),
+        ):
+            if len(entries) > limits.HOOKS:
+                found.append(Mistake((key,), f"has {len(entries)} hooks, and {limits.HOOKS} is the limit"))
+            names = [one.name for one in entries]
+            found += [
+                Mistake((key, index, "name"), f"is the name of another hook of this step: {name}")
+                for index, name in enumerate(names)
+                if name in names[:index]
+            ]
+        if found:
+            raise Mistakes(tuple(found))
+        return self
+
+    def of(self, step: HookStep) -> tuple[ConfiguredHook, ...]:
+        """Return the hooks of a step."""
+        match step:
+            case HookStep.PRE_DRAIN:
+                return self.pre_drain
+            case HookStep.POST_DRAIN:
+                return self.post_drain
+            case HookStep.PRE_UNCORDON:
+                return self.pre_uncordon
+
+    @property
+    def configured(self) -> tuple[ConfiguredHook, ...]:
+        """The hooks of all steps."""
+        return (*self.pre_drain, *self.post_drain, *self.pre_uncordon)

@@ -18,7 +18,20 @@ from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
 
 Object = dict[str, Any]
-FOLDERS = ("base", "agent", "cronjob", "deployment", "escalation", "publish", "replacing", "report", "crd")
+FOLDERS = (
+    *(
+        "base",
+        "agent",
+        "cronjob",
+        "deployment",
+        "escalation",
+        "hooks",
+        "publish",
+        "replacing",
+        "report",
+        "crd",
+    ),
+)
 
 
 def pod_of(found: Object) -> Object | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler import USER_AGENT
+from reconciler.clients.hooks import SettingsHooks
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.eviction import Evictions
@@ -33,6 +34,8 @@ from tests.support.fakes.clock import SystemClock
 Object = dict[str, Any]
 
 PREFIX = "node-maintenance.dev"
+HOOKS_IN = "default"
+"""The namespace of the Jobs that are hooks."""
 POOL = Pool("np")
 MONDAY_NOON = datetime(2026, 5, 11, 12, tzinfo=UTC)
 UNDER_MAINTENANCE = "Host server is undergoing maintenance."
@@ -296,6 +299,7 @@ class Scene:
             notifier=self.notifier,
             clients=dict(self.clients),
             machines=self.machines,
+            hooks=SettingsHooks(self.connection, HOOKS_IN, self.settings, lambda: None),
             itself=self.itself,
         )
 

@@ -1,0 +1,58 @@
+"""The hooks of the settings: each kind has its own client, which is created when a hook is first asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reconciler.clients.guard import Guard, read_only
+from reconciler.errors import NotFound
+from reconciler.model.hooks import HookAnswer, HookKey, HookRun
+from reconciler.settings.sections.hooks import ConfiguredHook
+
+if TYPE_CHECKING:
+    from reconciler.clients.kubernetes.connection import Connection
+    from reconciler.clients.kubernetes.hook_jobs import HookJobs
+    from reconciler.settings.schema import Settings
+
+
+class SettingsHooks:
+    """HookReader and HookRunner for the hooks of one settings file."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        settings: Settings,
+        guard: Guard | None = None,
+    ) -> None:
+        """Use this connection; Jobs are in this namespace. Without a guard it only reads."""
+        self._connection = connection
+        self._namespace = namespace
+        self._settings = settings
+        self._guard = guard or read_only
+
+    def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
+        """Return what each of these runs does now."""
+        return self._jobs.answers(keys) if keys else {}
+
+    def run(self, run: HookRun) -> None:
+        """Begin the run, or do nothing if an earlier pass has; raises ClusterError."""
+        hook = self._hook(run.key)
+        if hook.job is not None:
+            self._jobs.run(run, hook.job)
+
+    def _hook(self, key: HookKey) -> ConfiguredHook:
+        found = (one for one in self._settings.hooks.of(key.id.step) if one.name == key.id.name)
+        hook = next(found, None)
+        if hook is None:
+            raise NotFound(f"the settings have no hook {key.id} any more")
+        return hook
+
+    @cached_property
+    def _jobs(self) -> HookJobs:
+        from reconciler.clients.kubernetes.hook_jobs import HookJobs
+
+        prefix = self._settings.keys.prefix
+        return HookJobs(self._connection, self._namespace, prefix, self._guard)

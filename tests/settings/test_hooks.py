@@ -1,0 +1,49 @@
+"""`hooks`: what is refused, and which hooks a step has."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.errors import SettingsError
+from reconciler.model.hooks import HookStep
+from reconciler.settings.load import parse_settings
+
+JOB = "job: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}"
+
+
+def mistake(entries: str) -> str:
+    with pytest.raises(SettingsError) as found:
+        parse_settings(f"hooks:\n  preDrain: {entries}\n", "x")
+    return str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ("[{name: a}]", "hooks.preDrain[0].name: names a hook without `job`"),
+        (f"[{{{JOB}}}]", "name"),
+        (f"[{{name: A b, {JOB}}}]", "is not a name of lower-case letters, digits and '-'"),
+        (f"[{{name: {'a' * 41}, {JOB}}}]", "at most 40"),
+        (f"[{{name: a, {JOB}}}, {{name: a, {JOB}}}]", "is the name of another hook of this step: a"),
+        (f"[{', '.join(f'{{name: a{n}, {JOB}}}' for n in range(21))}]", "has 21 hooks, and 20 is the limit"),
+        ("[{name: a, job: {spec: 1}}]", "1 is not the spec of a Job"),
+        ("[{name: a, job: {spec: {template: {}}}}]", "has no template.spec.containers"),
+        (
+            "[{name: a, job: {spec: {template: {spec: {containers: [1]}}}}}]",
+            "has no template.spec.containers",
+        ),
+        ("[{name: a, job: {spec: {template: {spec: {containers: []}}}}}]", "has no container"),
+        (f"[{{name: a, job: {{spec: {{x: {'y' * 40_000}}}}}}}]", "is longer than 32768 characters"),
+    ],
+)
+def test_a_mistake_says_what_to_change(entries: str, why: str) -> None:
+    assert why in mistake(entries)
+
+
+def test_a_step_has_its_own_hooks_and_their_selectors_keep_their_labels() -> None:
+    entry = f"{{name: a, nodeSelector: {{disk: local}}, {JOB}}}"
+    found = parse_settings(f"hooks: {{postDrain: [{entry}]}}", "x")
+
+    assert [one.name for one in found.hooks.of(HookStep.POST_DRAIN)] == ["a"]
+    assert found.hooks.of(HookStep.PRE_DRAIN) == found.hooks.of(HookStep.PRE_UNCORDON) == ()
+    assert "disk" in found.label_keys()
