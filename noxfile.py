@@ -9,7 +9,7 @@ from random import SystemRandom
 import nox
 
 nox.options.default_venv_backend = "none"
-nox.options.sessions = ["lint", "types", "imports", "tests"]
+nox.options.sessions = ["lint", "types", "imports", "tests", "tools"]
 
 # The full path, because `.venv/bin` need not be in PATH.
 PYTHON = sys.executable
@@ -50,13 +50,19 @@ def imports(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test; the real API server is built on first use (5 minutes, with Go)."""
-    session.run(PYTHON, "-m", "pytest", *PARALLEL, *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, "-m", "not tools", *session.posargs)
+
+
+@nox.session
+def tools(session: nox.Session) -> None:
+    """Run the tests against programs of others, such as Alertmanager; Go builds them on first use."""
+    session.run(PYTHON, "-m", "pytest", "-m", "tools", "tests/real/tools", *session.posargs)
 
 
 @nox.session(default=False)
 def quick(session: nox.Session) -> None:
     """Run the tests that need no API server, with a tenth of the examples: about a minute."""
-    command = [PYTHON, "-m", "pytest", *QUICK, "-m", "not cluster"]
+    command = [PYTHON, "-m", "pytest", *QUICK, "-m", "not cluster and not tools"]
     session.run(*command, *session.posargs, env={"LAWS_PROFILE": "quick"})
 
 
@@ -64,13 +70,13 @@ def quick(session: nox.Session) -> None:
 def shuffled(session: nox.Session) -> None:
     """Run every test in a random order; `-- --shuffle SEED` repeats one."""
     seed = [] if "--shuffle" in session.posargs else ["--shuffle", str(SystemRandom().randrange(10**6))]
-    session.run(PYTHON, "-m", "pytest", *PARALLEL, *seed, *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, "-m", "not tools", *seed, *session.posargs)
 
 
 @nox.session(default=False)
 def searched(session: nox.Session) -> None:
     """Search the properties for new examples; a failing one stays in `.hypothesis/` and is tried first."""
-    command = [PYTHON, "-m", "pytest", *PARALLEL, "-m", "not cluster"]
+    command = [PYTHON, "-m", "pytest", *PARALLEL, "-m", "not cluster and not tools"]
     session.run(*command, *session.posargs, env={"LAWS_PROFILE": "random"})
 
 

@@ -113,7 +113,7 @@ class Acting:
             # Most clusters tell nobody, and need none of this.
             from reconciler.notifiers.queue import Around, NoticeQueue
             from reconciler.notifiers.transports.http import Http
-            from reconciler.notifiers.transports.registry import transport_of
+            from reconciler.notifiers.transports.registry import silencer_of, transport_of
 
             own_pod = OwnPodEvents(self._connection, self._wiring.itself)
             http = Http()
@@ -123,6 +123,7 @@ class Acting:
                     clock=self._clock,
                     guard=self._lock.check,
                     make=lambda entry: transport_of(entry, http),
+                    silences=lambda entry: silencer_of(entry, http),
                     warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
                 )
             )

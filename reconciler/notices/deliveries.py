@@ -167,6 +167,11 @@ def sent(memory: Memory, delivery: Delivery, now: datetime, thread: str = "") ->
     return memory.without(delivery.to, delivery.ids).with_receiver(delivery.to, cleared)
 
 
+def works(memory: Memory, name: str) -> Memory:
+    """Return the memory of an entry that had a problem and has none now."""
+    return memory.with_receiver(name, replace(memory.receiver(name), problem="", problem_since=None))
+
+
 def failed(memory: Memory, name: str, why: str, now: datetime) -> Memory:
     """Return the memory after a delivery that failed; `problem_since` stays with the first failure."""
     receiver = memory.receiver(name)

@@ -26,6 +26,7 @@ from reconciler.notices import deliveries, memory
 from reconciler.notices.deliveries import Delivery
 from reconciler.notices.deriving import Pass, after_pass
 from reconciler.notices.memory import Memory
+from reconciler.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.notifiers.transports.transport import NotSent, Transport
 from reconciler.settings import templates
 from reconciler.settings.sections.notify import Notify
@@ -55,19 +56,37 @@ class Store(Protocol):
         """Write the text; raises LockLost and ClusterError."""
 
 
+class Silences(Protocol):
+    """Keeps the silences of one entry."""
+
+    def keep(self, wanted: WantedSilences, now: datetime) -> None:
+        """Create, extend and end silences, in a bounded time; `now` is aware. Raises NotSent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What the queue needs of its process.
 
     `guard` raises LockLost if the lock is not ours: another process sends then. `make` returns the transport
-    of an entry. `warn` writes a Warning Event.
+    of an entry, `silences` what keeps its silences. `warn` writes a Warning Event.
     """
 
     store: Store
     clock: Clock
     guard: Callable[[], None]
     make: Callable[[Notify], Transport]
+    silences: Callable[[Notify], Silences]
     warn: Callable[[Notice], object]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The silences of one entry: what is wanted, what was last done and when, and whose may be left over."""
+
+    wanted: WantedSilences
+    done: WantedSilences | None = None
+    again: datetime | None = None
+    left: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -91,6 +110,7 @@ class NoticeQueue:
         self._entries: tuple[Notify, ...] = ()
         self._zone: tzinfo = UTC
         self._transports: dict[str, Transport] = {}
+        self._silences: dict[str, _Kept] = {}
         self._busy: set[str] = set()
         self._circuits: dict[str, _Circuit] = {}
         self._trouble = ""
@@ -116,6 +136,7 @@ class NoticeQueue:
                 if self._memory is None or not self._entries:
                     return ()
                 entries = self._entries
+                self._want_silences(plan, outcomes, self._memory)
                 added = after_pass(self._memory, Pass.of(plan, outcomes), entries, now)
                 self._memory = deliveries.too_old(added, entries, now)
                 self._changed.notify_all()
@@ -130,6 +151,22 @@ class NoticeQueue:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(patience)
+
+    def _want_silences(self, plan: Plan, outcomes: Sequence[Outcome], known: Memory) -> None:
+        kept: dict[str, _Kept] = {}
+        for entry in self._entries:
+            if entry.alertmanager is None:
+                continue
+            before = self._silences.get(entry.name)
+            left = before.left if before is not None else frozenset()
+            wanted = wanted_silences(entry, plan, outcomes, {*known.cases, *left})
+            left |= {uid for uid, _, _ in wanted.nodes}
+            kept[entry.name] = (
+                _Kept(wanted, before.done, before.again, left)
+                if before is not None
+                else _Kept(wanted, left=left)
+            )
+        self._silences = kept
 
     def _wait_for_memory(self) -> bool:
         if self._memory is None and self._thread is not None and not self._closing:
@@ -195,19 +232,22 @@ class NoticeQueue:
                 return False
             to_save = known if self._must_save(known, now) else None
             due, at = ([], None) if to_save is not None else self._due(known, now)
-            if to_save is None and not due:
+            silent, later = ([], None) if to_save is not None else self._due_silences(now)
+            if to_save is None and not due and not silent:
+                at = min((one for one in (at, later) if one is not None), default=None)
                 # At the end nothing is waited for, apart from what is being sent.
                 if self._closing and not self._busy:
                     return False
                 seconds = max(0.0, ((at or shifted(now, _LOOK_AGAIN)) - now).total_seconds())
                 self._clock.wait(self._changed, min(seconds, _LOOK_AGAIN.total_seconds()))
                 return True
-            self._busy |= {delivery.to for delivery in due}
+            self._busy |= {delivery.to for delivery in due} | {entry.name for entry in silent}
         if to_save is not None:
             self._save(to_save, now)
-        for delivery in due:
-            name = f"notices-{delivery.to}"
-            threading.Thread(target=partial(self._send, delivery), name=name, daemon=True).start()
+        work = [(delivery.to, partial(self._send, delivery)) for delivery in due]
+        for name, each in (*work, *((entry.name, partial(self._keep_silences, entry)) for entry in silent)):
+            thread = partial(self._attempt, name, each)
+            threading.Thread(target=thread, name=f"notices-{name}", daemon=True).start()
         return True
 
     def _must_save(self, known: Memory, now: datetime) -> bool:
@@ -241,32 +281,70 @@ class NoticeQueue:
             moments += [found.at] if found.at is not None else []
         return due, min(moments, default=None)
 
+    def _due_silences(self, now: datetime) -> tuple[list[Notify], datetime | None]:
+        """Return the entries whose silences have to be looked at, and when to look again at the latest."""
+        due: list[Notify] = []
+        moments: list[datetime] = []
+        for entry in self._entries:
+            kept = self._silences.get(entry.name)
+            if kept is None or entry.name in self._busy:
+                continue
+            circuit = self._circuits.get(entry.name)
+            if circuit is not None and circuit.until is not None and circuit.until > now:
+                moments.append(circuit.until)
+            elif kept.wanted.differs(kept.done) or kept.again is None or kept.again <= now:
+                due.append(entry)
+            else:
+                moments.append(kept.again)
+        return due, min(moments, default=None)
+
     # The threads of the deliveries.
 
-    def _send(self, delivery: Delivery) -> None:
+    def _attempt(self, name: str, work: Callable[[], Callable[[], None]]) -> None:
+        """Do what talks to a receiver; then, if it succeeds, what `work` returns."""
         failure: NotSent | None = None
-        thread: str | None = None
+        success: Callable[[], None] | None = None
         try:
             self._around.guard()
-            thread = self._transport(delivery.to).send(self._worded(delivery))
+            success = work()
         except NotSent as error:
             failure = error
         except LockLost:
             # Another process leads, and has the messages.
             with self._changed:
                 self._lock_lost = True
-        except Exception as error:  # noqa: BLE001 - a transport harms its own entry only
+        except Exception as error:  # noqa: BLE001 - a receiver harms itself only
             # Its text may have a secret in it.
-            log.error("internal error: notices to %s: %s", delivery.to, type(error).__name__)
+            log.error("internal error: notices to %s: %s", name, type(error).__name__)
             failure = NotSent(f"an error in this program: {type(error).__name__}")
         finally:
             with self._changed:
-                if thread is not None:
-                    self._succeeded(delivery, thread)
+                if success is not None:
+                    success()
                 elif failure is not None:
-                    self._failed(delivery.to, failure)
-                self._busy.discard(delivery.to)
+                    self._failed(name, failure)
+                self._busy.discard(name)
                 self._changed.notify_all()
+
+    def _send(self, delivery: Delivery) -> Callable[[], None]:
+        thread = self._transport(delivery.to).send(self._worded(delivery))
+        return partial(self._succeeded, delivery, thread)
+
+    def _keep_silences(self, entry: Notify) -> Callable[[], None]:
+        with self._changed:
+            wanted = self._silences[entry.name].wanted if entry.name in self._silences else WantedSilences()
+        self._around.silences(entry).keep(wanted, self._clock.now())
+        return partial(self._silenced, entry, wanted)
+
+    def _silenced(self, entry: Notify, wanted: WantedSilences) -> None:
+        self._circuits.pop(entry.name, None)
+        kept = self._silences.get(entry.name)
+        if kept is not None and entry.alertmanager is not None:
+            kept.done = wanted
+            kept.again = shifted(self._clock.now(), look_again(entry.alertmanager))
+            kept.left = frozenset(uid for uid, _, _ in kept.wanted.nodes)
+        if self._memory is not None and self._memory.receiver(entry.name).problem:
+            self._memory = deliveries.works(self._memory, entry.name)
 
     def _worded(self, delivery: Delivery) -> Delivery:
         with self._changed:

@@ -194,6 +194,9 @@ def _budget(settings: Settings) -> Iterator[str]:
 
 def _notices(entry: Notify) -> str:
     """Return who gets which notices. What a transport needs may be a secret, so it is not shown."""
+    if entry.alertmanager is not None:
+        matchers = ", ".join(map(str, entry.alertmanager.matchers))
+        return f"  {entry.name} (alertmanager): silences {matchers}{_for_nodes(entry.node_selector)}."
     topics = [one for one in Topic if one in entry.topics]
     what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
     kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""

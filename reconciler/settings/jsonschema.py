@@ -12,6 +12,7 @@ from reconciler.calendar.values import Limit, format_days, format_duration
 from reconciler.model.secret import Secret
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.schema import Settings
+from reconciler.settings.sections.notify import Matcher
 
 
 class _Generator(GenerateJsonSchema):
@@ -27,6 +28,8 @@ class _Generator(GenerateJsonSchema):
             return {}  # every default selector selects everything
         if isinstance(dft, Secret):
             return dft.text
+        if isinstance(dft, Matcher):
+            return str(dft)
         if isinstance(dft, frozenset):
             return format_days(dft)
         if isinstance(dft, tuple):

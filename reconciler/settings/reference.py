@@ -26,6 +26,7 @@ from reconciler.model.selector import LabelSelector
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.meanings import ConditionMeaning, EventMeaning
+from reconciler.settings.sections.notify import Matcher
 from reconciler.settings.sections.workflows import Chain
 from reconciler.settings.tree import Key, keys
 
@@ -44,6 +45,7 @@ _TYPES: dict[object, str] = {
     frozenset[int]: "days",
     Chain: "names joined by `&&`",
     dict[str, Any]: "mapping",
+    Matcher: "matcher",
     Secret: "text, which may name secrets: `${NAME}`, `${file:/path}`",
 }
 

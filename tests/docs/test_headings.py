@@ -18,11 +18,11 @@ from reconciler.model.notices import Topic
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import State
-from reconciler.notifiers.transports.registry import TRANSPORTS
 from reconciler.report.ahead.document import ahead_document
 from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
 from reconciler.report.readiness.document import to_document as readiness_document
+from reconciler.settings.sections.notify import TRANSPORTS
 from reconciler.triggers import TRIGGERS
 from tests.report.ahead.scene import everything
 

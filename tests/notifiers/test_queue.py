@@ -17,6 +17,7 @@ from reconciler.model.plan import Notice, Plan
 from reconciler.notices import memory
 from reconciler.notices.deliveries import Delivery
 from reconciler.notices.memory import Memory
+from reconciler.notices.silences import WantedSilences
 from reconciler.notifiers.queue import Around, NoticeQueue
 from reconciler.notifiers.transports.transport import NotSent, Transport
 from reconciler.settings.sections.notify import Notify
@@ -79,12 +80,27 @@ class Sending:
 
 
 @dataclass
+class Keeping:
+    """Silences that remember what was wanted; `fails` are the errors of the next tries."""
+
+    wanted: list[WantedSilences] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+
+    def keep(self, wanted: WantedSilences, now: datetime) -> None:
+        del now
+        self.wanted.append(wanted)
+        if self.fails:
+            raise self.fails.pop(0)
+
+
+@dataclass
 class People:
     """A queue with a transport for each name, which ends with its test."""
 
     store: Remembered = field(default_factory=Remembered)
     transports: dict[str, Sending] = field(default_factory=dict)
     warned: list[Notice] = field(default_factory=list)
+    silences: Keeping = field(default_factory=Keeping)
     lost: bool = False
     queues: list[NoticeQueue] = field(default_factory=list)
 
@@ -99,7 +115,9 @@ class People:
         return self.transports.setdefault(name, Sending(self.store))
 
     def queue(self, text: str = ONE) -> NoticeQueue:
-        around = Around(self.store, SystemClock(), self.guard, self.make, self.warned.append)
+        around = Around(
+            self.store, SystemClock(), self.guard, self.make, lambda _: self.silences, self.warned.append
+        )
         made = NoticeQueue(around)
         made.start(entries(text), UTC)
         self.queues.append(made)
@@ -287,6 +305,37 @@ def test_a_template_of_the_settings_makes_the_text(people: People) -> None:
 
     (delivery,) = people.to("all").sent
     assert delivery.text == "hello node a: maintenance started"
+
+
+SILENCES = "notify: [{name: all, alertmanager: {url: 'http://x'}}]"
+
+
+def test_silences_are_kept_after_a_pass_and_once_while_nothing_changes(people: People) -> None:
+    world = asking("a")
+    queue = people.queue(SILENCES)
+    plan, outcomes = look(world, builders.settings(SILENCES))
+    queue.after(plan, outcomes, plan.now)
+    people.wait(lambda: bool(people.silences.wanted))
+    queue.after(plan, outcomes, plan.now)
+    queue.close(5)
+
+    assert [one.nodes for one in people.silences.wanted] == [(("uid-a", "a", "Reboot"),)]
+
+
+def test_the_silence_of_a_node_that_was_deleted_is_ours_until_it_has_ended(people: People) -> None:
+    world = asking("a")
+    queue = people.queue(SILENCES)
+    plan, outcomes = look(world, builders.settings(SILENCES))
+    queue.after(plan, outcomes, plan.now)
+    people.wait(lambda: bool(people.silences.wanted))
+    gone = Plan(now=plan.now, mode="Enforce")
+    people.silences.fails = [NotSent("no answer in time")]
+    queue.after(gone, (), plan.now)
+    people.wait(lambda: bool(people.warned))
+    # It is tried again: in the same process, the node is not forgotten.
+    queue.after(gone, (), plan.now)
+    assert people.warned[0].message == "notices to all can't be sent: no answer in time"
+    assert "uid-a" in queue._silences["all"].wanted.ours
 
 
 def test_a_refusal_for_good_waits_longer_than_a_failure(people: People) -> None:

@@ -43,7 +43,10 @@ def test_a_mistake_behind_a_reference_has_its_place() -> None:
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        ("{name: a}", "needs exactly one of slack, teams, mail, pagerduty, webhook, apprise; none is set"),
+        (
+            "{name: a}",
+            "needs exactly one of slack, teams, mail, pagerduty, webhook, apprise, alertmanager; none is set",
+        ),
         (f"{{name: a, {HOOK}, teams: {{webhook: 'https://x/'}}}}", "teams, webhook are set"),
         (f"{{name: a, {HOOK}, when: [Later]}}", "'Later' is not one of Received, Planned"),
         (f"{{name: a, {HOOK}, at: {{time: '08:00'}}, every: 1h}}", "can't be used together with `every`"),
@@ -51,6 +54,17 @@ def test_a_mistake_behind_a_reference_has_its_place() -> None:
         (f"{{name: 'a b', {HOOK}}}", "'a b' is not a name"),
         (f"{{name: a, {HOOK}, template: x}}", "has no effect"),
         ("{name: a, teams: {webhook: 'https://x/'}, template: '{{ x }}'}", "the template uses x"),
+        (
+            "{name: a, alertmanager: {url: 'http://x', matchers: [job=node]}}",
+            "needs one with = or =~ and {node}",
+        ),
+        ("{name: a, alertmanager: {url: 'http://x', matchers: ['a=~({node}']}}", "wrong regular expression"),
+        ("{name: a, alertmanager: {url: 'http://x', matchers: [node]}}", "'node' is not a matcher"),
+        ("{name: a, alertmanager: {url: 'http://x', duration: 5m}}", "is shorter than 10 minutes"),
+        (
+            "{name: a, alertmanager: {url: 'http://x'}, when: [Done]}",
+            "notify[0].when: has no effect on silences",
+        ),
         ("{name: a, slack: {token: x}}", "slack.channel: is missing"),
         ("{name: a, slack: {webhook: 'https://x/', thread: 1d}}", "need a `token`"),
         ("{name: a, mail: {server: x, from: a, to: [b@c]}}", "'a' is not a mail address"),

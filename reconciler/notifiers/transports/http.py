@@ -44,6 +44,7 @@ class Post:
     content_type: str = "application/json"
     method: str = "POST"
     secrets: tuple[str, ...] = ()
+    largest: int = _LARGEST
 
     def hidden(self) -> tuple[str, ...]:
         """Return what no error may show, the longest first."""
@@ -103,7 +104,7 @@ class Http:
             headers["Content-Type"] = post.content_type
         host = urlsplit(post.url).hostname
         try:
-            with within_bounds(Bounds(self._total, _LARGEST)):
+            with within_bounds(Bounds(self._total, post.largest)):
                 answer = self._pool.request(
                     post.method,
                     post.url,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from reconciler.notifiers.transports.http import Http
 from reconciler.notifiers.transports.transport import Transport
@@ -47,6 +48,9 @@ def _apprise(entry: Notify, http: Http) -> Transport | None:
     return AppriseTransport(entry.apprise) if entry.apprise is not None else None
 
 
+if TYPE_CHECKING:
+    from reconciler.notifiers.transports.alertmanager import Silencer
+
 TransportFactory = Callable[[Notify, Http], Transport | None]
 """Creates a transport, or returns None if the entry does not use it."""
 
@@ -58,6 +62,7 @@ TRANSPORTS: Mapping[str, TransportFactory] = {
     "webhook": _webhook,
     "apprise": _apprise,
 }
+"""An entry with `alertmanager` sends no messages: see `silencer_of`."""
 
 
 def transport_of(entry: Notify, http: Http) -> Transport:
@@ -66,3 +71,10 @@ def transport_of(entry: Notify, http: Http) -> Transport:
     if made is None:
         raise ValueError(f"notify {entry.name}: no transport")
     return made
+
+
+def silencer_of(entry: Notify, http: Http) -> Silencer:
+    """Return what keeps the silences of an entry; ValueError if it has none."""
+    from reconciler.notifiers.transports.alertmanager import Silencer
+
+    return Silencer(entry, http)

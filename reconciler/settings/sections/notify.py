@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.notice_times import EVERY_DAY
 from reconciler.calendar.values import TimeOfDay, literal, parse_time
@@ -216,6 +218,85 @@ class Apprise(Section):
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A matcher of a silence. In a setting, `{node}` in its value stands for the name of the node."""
+
+    name: str
+    value: str
+    is_regex: bool = False
+    is_equal: bool = True
+
+    def of(self, node: str) -> Matcher:
+        """Return the matcher for a node."""
+        return replace(self, value=self.value.replace(NODE, re.escape(node) if self.is_regex else node))
+
+    def __str__(self) -> str:
+        """Write it as the settings have it."""
+        operator = {(True, False): "=", (True, True): "=~", (False, False): "!=", (False, True): "!~"}
+        return f"{self.name}{operator[self.is_equal, self.is_regex]}{self.value}"
+
+
+NODE = "{node}"
+_MATCHER = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,127})\s*(=~|!~|!=|=)\s*(.{1,500})")
+
+
+def _matcher(value: object) -> Matcher:
+    if isinstance(value, Matcher):
+        return value
+    found = _MATCHER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(
+            f"{literal(value)} is not a matcher; write it like node={NODE} or instance=~{NODE}:.*"
+        )
+    name, operator, text = found.groups()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    matcher = Matcher(name, text, is_regex="~" in operator, is_equal=operator in ("=", "=~"))
+    if matcher.is_regex:
+        try:
+            re.compile(matcher.of("a").value)
+        except re.error as error:
+            raise ValueError(f"{literal(value)} has a wrong regular expression: {error}") from error
+    return matcher
+
+
+MatcherText = Annotated[Matcher, PlainValidator(_matcher), WithJsonSchema(_SECRET)]
+
+
+class Alertmanager(Section):
+    """Prometheus Alertmanager: silences instead of messages."""
+
+    url: Url = Field(description="The URL of Alertmanager, without `/api/v2`. Default: none, it is required.")
+    matchers: tuple[MatcherText, ...] = Field(
+        default=(Matcher("node", NODE),),
+        max_length=10,
+        description="The alerts of a node that are silenced: all matchers have to match. `=`, `!=`, `=~` and "
+        "`!~` compare as in Alertmanager, and `{node}` is the name of the node. Default: `node={node}`.",
+    )
+    duration: Duration = Field(
+        default=timedelta(hours=1),
+        description="How long a silence lasts if it is not extended. It is extended while the node is in "
+        "maintenance, and bounds how long a silence stays if the reconciler is removed.",
+    )
+    headers: dict[Header, SecretText] = Field(
+        default={}, description="Headers to add, such as `Authorization`. Values are secrets. Default: none."
+    )
+
+    @model_validator(mode="after")
+    def _for_one_node(self) -> Alertmanager:
+        # A silence without the node would silence the alerts of the whole cluster.
+        if not any(NODE in one.value and one.is_equal for one in self.matchers):
+            raise Mistakes((Mistake(("matchers",), f"needs one with = or =~ and {NODE}"),))
+        if self.duration < SHORTEST_SILENCE:
+            raise Mistakes((Mistake(("duration",), "is shorter than 10 minutes"),))
+        return self
+
+
+SHORTEST_SILENCE = timedelta(minutes=10)
+"""Passes are a minute apart, and a failed one is repeated after minutes."""
+
+
 class At(Section):
     """The times at which collected messages are sent."""
 
@@ -228,8 +309,13 @@ class At(Section):
     )
 
 
-TRANSPORTS = ("slack", "teams", "mail", "pagerduty", "webhook", "apprise")
+TRANSPORTS = ("slack", "teams", "mail", "pagerduty", "webhook", "apprise", "alertmanager")
 """The keys that say how messages are sent; an entry has exactly one of them."""
+
+
+_FOR_MESSAGES = frozenset(
+    {"when", "group", "every", "at", "after", "held_for", "blocked_for", "template", "cluster"}
+)
 
 
 class Notify(Section):
@@ -248,6 +334,11 @@ class Notify(Section):
     apprise: Apprise | None = Field(
         default=None,
         description="Send by apprise, which needs the extra `[notify]`. See docs/notices.md. Default: none.",
+    )
+    alertmanager: Alertmanager | None = Field(
+        default=None,
+        description="Silence alerts about a node in Alertmanager from its cordon to its uncordon. Default: "
+        "none.",
     )
     when: tuple[Topic, ...] | None = Field(
         default=None,
@@ -312,6 +403,9 @@ class Notify(Section):
             found.append(Mistake(("template",), "has no effect, because the message is not a text"))
         elif self.template is not None and (wrong := mistake_in(self.template)):
             found.append(Mistake(("template",), wrong))
+        if self.alertmanager is not None:
+            given = self.model_fields_set & _FOR_MESSAGES
+            found += [Mistake((to_camel(key),), "has no effect on silences") for key in sorted(given)]
         if self.when == ():
             found.append(Mistake(("when",), "has no topics; remove the key for all of them"))
         if self.at is not None and (self.every is not None or self.after):
@@ -325,6 +419,8 @@ class Notify(Section):
     @property
     def topics(self) -> frozenset[Topic]:
         """The topics to send."""
+        if self.alertmanager is not None:
+            return frozenset()
         if self.when is not None:
             return frozenset(self.when)
         return frozenset(one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)

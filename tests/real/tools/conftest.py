@@ -1,0 +1,30 @@
+"""Programs of others that these tests run. Each is built once; without Go, the tests are skipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.tools.alertmanager import RunningAlertmanager
+from tests.support.tools.building import NoTool, find_tool
+
+
+@pytest.fixture(scope="session")
+def alertmanager_program() -> Path:
+    try:
+        return find_tool("alertmanager")
+    except NoTool as error:
+        if os.environ.get("CONTROLPLANE_REQUIRED"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def alertmanager(alertmanager_program: Path, tmp_path: Path) -> Iterator[RunningAlertmanager]:
+    folder = tmp_path / "alertmanager"
+    folder.mkdir()
+    with RunningAlertmanager(alertmanager_program, folder) as running:
+        yield running
