@@ -109,3 +109,23 @@ def test_the_patches_for_another_prefix_change_it_everywhere(tmp_path: Path) -> 
         ("node-maintenance-keys", "node-maintenance-reconciler", "node-maintenance-agent"), 1
     )
     assert "node-maintenance.dev" not in str(policies)
+
+
+def test_the_patch_for_keys_of_triggers_replaces_each_list(tmp_path: Path) -> None:
+    made = kustomized(tmp_path, BLOCKS[0], BLOCKS[2])
+
+    (policy,) = (
+        each
+        for each in yaml.safe_load_all(made)
+        if (each["kind"], each["metadata"]["name"])
+        == ("ValidatingAdmissionPolicy", "node-maintenance-reconciler")
+    )
+    named = [(one["name"], one["expression"]) for one in policy["spec"]["variables"][:6]]
+    assert named == [
+        ("prefix", "'node-maintenance.dev/'"),
+        ("triggerLabels", "['example.com/alter']"),
+        ("triggerAnnotations", "['example.com/approved']"),
+        ("triggerTaints", "[]"),
+        ("triggerFinalizers", "[]"),
+        ("drainsafe", policy["spec"]["variables"][5]["expression"]),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -366,3 +367,60 @@ def test_the_reconciler_may_neither_create_nor_delete_nodes_nor_reach_the_kubele
         with pytest.raises(ApiError) as error:
             ours.request(method, path, body)
         assert f"ValidatingAdmissionPolicy '{OURS}'" in str(error.value), (method, path)
+
+
+TRIGGERED: list[Object] = [
+    {"metadata": {"labels": {"example.com/alter": "yes"}}},
+    {"metadata": {"labels": {"kept": None}}},
+    {"metadata": {"annotations": {"example.com/alter": "yes"}}},
+    {"metadata": {"annotations": {"kept": None}}},
+    {"metadata": {"finalizers": ["example.com/kept", "example.com/alter"]}},
+    {
+        "spec": {
+            "taints": [
+                {"key": "kept", "effect": "PreferNoSchedule"},
+                {"key": "alter", "effect": "NoSchedule"},
+            ]
+        }
+    },
+    {"spec": {"taints": []}},
+]
+STRANGE: list[Object] = [
+    {"metadata": {"labels": {"example.com/another": "yes"}}},
+    {"metadata": {"labels": {"mechanic.cordoned": "no"}}},
+    {"metadata": {"annotations": {"example.com/another": "yes"}}},
+    {"metadata": {"finalizers": ["example.com/another", "example.com/kept"]}},
+    {"metadata": {"finalizers": None}},
+    {"spec": {"taints": [{"key": "another", "effect": "NoSchedule"}]}},
+]
+
+
+def test_the_policy_names_what_triggers_of_workflows_may_change(guarded: ControlPlane, ours: Api) -> None:
+    place = f"apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{OURS}"
+    headers = {"Content-Type": "application/merge-patch+json"}
+    before = guarded.api.request("GET", place)["spec"]["variables"]
+    named = {
+        "triggerLabels": "['example.com/alter', 'kept']",
+        "triggerAnnotations": "['example.com/alter', 'kept']",
+        "triggerTaints": "['alter', 'kept']",
+        "triggerFinalizers": "['example.com/alter']",
+    }
+    after = [{**one, "expression": named.get(one["name"], one["expression"])} for one in before]
+    guarded.api.request("PATCH", place, {"spec": {"variables": after}}, headers=headers)
+    try:
+        for body in TRIGGERED:
+            wait_for(f"permission for {body}", partial(permitted, ours, body))
+        assert [body for body in STRANGE if permitted(ours, body)] == []
+    finally:
+        guarded.api.request("PATCH", place, {"spec": {"variables": before}}, headers=headers)
+        wait_for("the policy as it was", lambda: not permitted(ours, TRIGGERED[0]))
+
+
+def permitted(api: Api, body: Object) -> bool:
+    """Whether a write of another node would be permitted; nothing is written."""
+    headers = {"Content-Type": "application/merge-patch+json"}
+    try:
+        api.request("PATCH", f"api/v1/nodes/{OTHER}", body, query={"dryRun": "All"}, headers=headers)
+    except ApiError:
+        return False
+    return True
