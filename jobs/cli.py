@@ -32,7 +32,7 @@ COMMANDS = MappingProxyType(
         "serve": "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
         "simulate": "Play months of maintenance against a policy, and compare it with another one.",
         "sweep": "Run one pass over all nodes, for a CronJob.",
-        "windows": "Print whether a drain may start at a moment, why, and the next openings.",
+        "windows": "Print whether a drain may start at a moment, why, the next openings, and a chart.",
     }
 )
 """Every command with its line in `reconciler --help`.

@@ -123,7 +123,7 @@ def observe(
         records=records,
         pods=pods,
         for_settings=ReadForSettings(
-            namespaces, read_for_checks(outside, workflows_of(settings.profiles).needs), groups
+            namespaces, read_for_checks(outside, workflows_of(settings.profiles).needs), groups, calendars
         ),
         agents=agents,
         remediator=remediator,
@@ -144,7 +144,6 @@ def observe(
         ),
         machines=machines,
         resting=reader.resting() if isinstance(reader, PartialReader) else (),
-        calendars=calendars,
     )
 
 

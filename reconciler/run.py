@@ -58,6 +58,6 @@ def examine(
 
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime) -> Plan:
-    settings = settings.with_calendars(snapshot.calendars)
+    settings = settings.with_calendars(snapshot.for_settings.calendars)
     events = assess(snapshot, now)
     return decide(snapshot, events, settings, now)

@@ -74,5 +74,5 @@ def look_ahead(config: SettingsSource | None, target: Target, until: timedelta) 
     if config is None:
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     labels = {node.name: node.labels for node in found.snapshot.nodes}
-    calendar = settings.with_calendars(found.snapshot.calendars).calendar
+    calendar = settings.with_calendars(found.snapshot.for_settings.calendars).calendar
     return plan_ahead(plan, labels, calendar, now + until)

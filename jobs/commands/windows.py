@@ -34,7 +34,7 @@ from reconciler.settings.schema import Settings
 def command(
     config: SettingsSource, target: Target, at: str | None, labels: tuple[str, ...], output: str
 ) -> int:
-    """Print whether a drain may start at a moment, why, the next openings, and a chart of the next 14 days.
+    """Print whether a drain may start at a moment, why, the next openings, and a chart.
 
     In the chart, a column is open if a drain may start at some time in it.
     """

@@ -23,7 +23,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         "startsAllowed": f"{_SETTINGS}: `mode: Enforce` starts drains again",
         "clockTrusted": "the administrator of this machine: correct its clock; passes compare their own",
         "leftToUs": f"{_NOBODY} when the other tool is done with the node",
-        "windowOpen": f"{_NOBODY} when a window opens; or {_SETTINGS}: `windows`, `notAllowed`",
+        "windowOpen": f"{_NOBODY} when a window opens; or {_SETTINGS}: `windows`, `notAllowed`, `calendars`",
         "startPlanned": f"{_NOBODY} at the planned start; or {_SETTINGS}: `start` and `ahead` of the kind",
         "notHeld": "whoever holds it: reconciler resume {node}{config} ends the hold",
         "notStopped": "whoever holds it: reconciler resume {node}{config} ends the hold",

@@ -151,12 +151,13 @@ class ReadForSettings:
 
     `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
     workflows need. `groups` are the groups with pods on nodes that may be drained, by node
-    (eviction/groups.py).
+    (eviction/groups.py). `calendars` is what was read of the calendars of the settings, by their names.
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     checks: ReadForChecks = ReadForChecks()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    calendars: Mapping[str, CalendarText] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,6 @@ class Snapshot:
     are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
     objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.
     `problems` says what could not be read. `resting` are nodes that only count; no client leaves any out.
-    `calendars` is what was read of the calendars of the settings, by their names.
     """
 
     nodes: tuple[Node, ...]
@@ -193,4 +193,3 @@ class Snapshot:
     problems: Problems = Problems()
     machines: Mapping[str, Machine] = field(default_factory=dict)
     resting: tuple[Resting, ...] = ()
-    calendars: Mapping[str, CalendarText] = field(default_factory=dict)

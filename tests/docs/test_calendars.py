@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
+
+import pytest
 
 from reconciler.model.calendar_text import CalendarPlace
 from reconciler.model.limits import CALENDAR, CALENDARS
@@ -32,3 +35,15 @@ def test_the_limits_are_those_of_the_program() -> None:
     limits = PAGE.partition("\n## Limits\n")[2]
     numbers = (CALENDAR, ical.MOST_EVENTS, ical.MOST_REPEATING, ical.MOST_STARTS, CALENDARS)
     assert [int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*", limits)] == list(numbers)
+
+
+@pytest.mark.parametrize(
+    ("language", "first"),
+    [("ics", "2026-01-30T17:00:00+00:00"), ("json", "2026-01-02T21:00:00+00:00")],
+)
+def test_the_example_of_a_format_is_one(language: str, first: str) -> None:
+    (text,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+    run = next(parse_calendar(text, CalendarPlace("c")).runs(datetime(2026, 1, 1, tzinfo=UTC)))
+
+    assert run.start.isoformat() == first

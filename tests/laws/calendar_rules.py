@@ -33,7 +33,7 @@ CALENDAR_RULES = (
         4,
         "a pass decides by what it has read of the calendars",
         "reconciler/run.py",
-        "settings = settings.with_calendars(snapshot.calendars)",
+        "settings = settings.with_calendars(snapshot.for_settings.calendars)",
         "settings = settings.with_calendars({})",
         "tests/stages/test_calendars_of_a_pass.py",
     ),
