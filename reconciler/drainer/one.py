@@ -768,9 +768,10 @@ class NodeDrain:
                 because = tracked.because
                 if tracked.no_restart and tracked.no_restart != because:
                     because = f"{because}; it can't be restarted instead: {tracked.no_restart}"
-                if (until := self._denied_until(tracked)) is not None:
+                until = self._denied_until(tracked)
+                if until is not None:
                     because = f"{because}; it counts as blocked from {to_text(until)} on"
-                yield Blocker(pod.key, because, tracked.budget)
+                yield Blocker(pod.key, because, tracked.budget, until is not None and now < until)
             elif pod.deleting_until is not None and pod.deleting_until < now:
                 late = int((now - pod.deleting_until).total_seconds())
                 yield Blocker(pod.key, f"is still terminating {late}s after its grace period")

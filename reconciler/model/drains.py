@@ -161,12 +161,14 @@ class Phase(StrEnum):
 class Blocker:
     """Why one pod is still there.
 
-    `pod` and `budget` are `namespace/name`; `budget` is empty if none refuses.
+    `pod` and `budget` are `namespace/name`; `budget` is empty if none refuses. `leaving`: the pod does not
+    count as blocked yet, because the webhook that denies its eviction may have it moved.
     """
 
     pod: str
     because: str
     budget: str = ""
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)

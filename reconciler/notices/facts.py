@@ -164,13 +164,14 @@ def _blocked(node: NodePlan) -> str:
     progress = node.draining.progress
     if progress is None or progress.phase not in (Phase.RUNNING, Phase.TIMED_OUT):
         return ""
+    blockers = [one for one in progress.blockers if not one.leaving]
     named = [
         f"{one.pod} ({one.budget}: {one.because})" if one.budget else f"{one.pod} ({one.because})"
-        for one in progress.blockers[:_NAMED]
+        for one in blockers[:_NAMED]
     ]
     if not named:
         return ""
-    more = len(progress.blockers) - len(named)
+    more = len(blockers) - len(named)
     return f"pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
 
 

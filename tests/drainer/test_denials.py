@@ -188,6 +188,8 @@ def test_a_denied_eviction_counts_as_blocked_only_after_a_time() -> None:
     late = drive.run(400)
 
     assert (early["a"].slot, early["a"].blocked_since) == (True, None)
+    assert [one.leaving for one in early["a"].blockers] == [True]
+    assert [one.leaving for one in late["a"].blockers] == [False]
     assert early["b"].waits_for_slot
     assert late["a"].blocked_since is not None
     assert abs(late["a"].blocked_since - START - 5 * MINUTE) < timedelta(seconds=2)

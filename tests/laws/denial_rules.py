@@ -78,6 +78,14 @@ DENIAL_RULES = (
     ),
     Mutant(
         0,
+        "a pod that a webhook may have moved is not told as blocked",
+        "reconciler/notices/facts.py",
+        "[one for one in progress.blockers if not one.leaving]",
+        "[*progress.blockers]",
+        "tests/notices/test_deriving.py",
+    ),
+    Mutant(
+        0,
         "a budget that refuses in the end is waited for",
         _ONE,
         "tracked.denied_by = refusal.denied_by",

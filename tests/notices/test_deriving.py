@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.errors import Forbidden
+from reconciler.errors import Forbidden, Rejected
 from reconciler.model.notices import Topic
 from reconciler.notices.memory import Memory
 from reconciler.simulation.api import Call
@@ -169,3 +169,27 @@ def test_a_node_that_a_person_excludes_has_no_messages() -> None:
     )
 
     assert Following(world).step() == []
+
+
+def test_a_pod_that_a_webhook_keeps_is_told_as_blocked_only_after_a_time() -> None:
+    world = asking("a")
+    world.cluster.add_pod(builders.pod("kafka-0", "a"))
+
+    def deny(call: Call) -> None:
+        if call.what == "evict":
+            raise Rejected('admission webhook "cleaner" denied the request: it is rolled', status=500)
+
+    world.api.before_write = deny
+    following = Following(world, f"{ANY}\ndrain: {{webhooksMayDeny: 5m}}")
+    said: list[str] = []
+    for _ in range(5):
+        said += [one.text for one in following.step() if one.topic is Topic.BLOCKED]
+        world.advance(minutes(1))
+    before = [*said]
+    for _ in range(3):
+        said += [one.text for one in following.step() if one.topic is Topic.BLOCKED]
+        world.advance(minutes(1))
+
+    assert before == []
+    (text,) = said
+    assert text.startswith("pods stay: shop/kafka-0 (denied by webhook cleaner: it is rolled; ")
