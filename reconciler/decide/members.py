@@ -14,7 +14,7 @@ from reconciler.model.record import Record, State, Unreadable
 from reconciler.model.workflow import WorkflowData
 from reconciler.workflows.configured import Workflows
 from reconciler.workflows.data import DataUnreadable, from_annotation
-from reconciler.workflows.input import Member
+from reconciler.workflows.input import Fleet, Member
 
 
 class Members:
@@ -23,14 +23,14 @@ class Members:
     def __init__(self, members: Iterable[Member] = (), read: ReadForChecks | None = None) -> None:
         """Take all nodes of the cluster, in any order."""
         self._members = {one.node.name: one for one in sorted(members, key=lambda one: one.node.name)}
-        self._all: tuple[Member, ...] | None = None
+        self._all: Fleet | None = None
         self.read = read or ReadForChecks()
 
     @property
-    def all(self) -> tuple[Member, ...]:
+    def all(self) -> Fleet:
         """All nodes, sorted by name."""
         if self._all is None:
-            self._all = tuple(self._members.values())
+            self._all = Fleet(self._members.values())
         return self._all
 
     def of(self, name: str) -> Member:

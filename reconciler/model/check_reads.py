@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from reconciler.model.moments import shifted
 from reconciler.model.pod import Pod
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,6 +116,7 @@ class ReadForChecks:
 
     A Lease that does not exist is None; `unread_leases` says why others could not be read. `pods` are all
     pods, by the name of their node (empty: not scheduled). `unread_pods` says why they could not be read.
+    `found` keeps what follows from the pods alone (`of_pods`).
     """
 
     leases: Mapping[LeaseRef, LeaseSeen | None] = field(default_factory=dict)
@@ -120,6 +124,17 @@ class ReadForChecks:
     pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
     unread_leases: Mapping[LeaseRef, str] = field(default_factory=dict)
     unread_pods: str = "no check has asked for them"
+    found: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def of_pods(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return what `compute` returned for this key, which it must depend on, and on the pods alone.
+
+        A check is asked for each node, and a cluster may have a hundred thousand pods.
+        """
+        if key not in self.found:
+            self.found[key] = compute()
+        kept: Value = self.found[key]
+        return kept
 
     def answer(self, query: PrometheusQuery) -> PrometheusAnswer:
         """Return the answer to a query."""

@@ -5,13 +5,16 @@ Pods that prefer operational nodes move to nodes that were maintained already if
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+from functools import partial
+
 from reconciler.engine.plugins import CheckResult, failed, passed, unknown
 from reconciler.model.check_reads import Needs
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
 from reconciler.settings.sections.check_types import AffinityCheck
-from reconciler.workflows.input import CheckInput
+from reconciler.workflows.input import CheckInput, Fleet
 from reconciler.workflows.plugins import check_type
 
 
@@ -27,29 +30,41 @@ def affinity(config: AffinityCheck, given: CheckInput) -> CheckResult:
     """
     if given.state is not State.REQUIRED:
         return unknown(f"the check affinity is for the state {State.REQUIRED}; this one is {given.state}")
-    states = {
-        member.node.name: member.data.profiles[given.profile].current
-        for member in given.members
-        if given.profile in member.data.profiles
-    }
-    operational = sum(state is State.OPERATIONAL for state in states.values())
+    key = ("affinity", given.profile)
+    operational = given.members.once(key, partial(_operational, given.profile, given.members))
     if config.min_operational and operational >= config.min_operational:
         return passed(f"{operational} nodes are operational, and {config.min_operational} are enough")
     if given.read.unread_pods:
         return unknown(f"the pods can't be read: {given.read.unread_pods}")
     wanted = Requirement(given.keys.workflow_state, Operator.IN, (State.OPERATIONAL.value,))
-    if not _has(given, given.node.name, wanted):
+    choosy = given.read.of_pods(("affinity", wanted), partial(_nodes_with, wanted, given.read.pods))
+    if given.node.name not in choosy:
         return passed("no pod of the node prefers operational nodes")
-    for name, state in states.items():
-        if name != given.node.name and state is State.REQUIRED and not _has(given, name, wanted):
-            return failed(
-                f"pods of the node prefer operational nodes, and node {name} has none: it goes first"
-            )
+    key = ("affinity first", given.profile)
+    first = given.members.once(key, partial(_first, given.profile, given.members, choosy))
+    if first:
+        return failed(f"pods of the node prefer operational nodes; node {first} has none, and goes first")
     return passed("every other node that requires maintenance has pods that prefer operational nodes, too")
 
 
-def _has(given: CheckInput, node: str, wanted: Requirement) -> bool:
-    return any(_prefers(pod, wanted) for pod in given.read.pods.get(node, ()))
+def _operational(profile: str, members: Fleet) -> int:
+    """Return how many nodes with the profile are operational."""
+    found = (member.data.profiles.get(profile) for member in members)
+    return sum(one is not None and one.current is State.OPERATIONAL for one in found)
+
+
+def _first(profile: str, members: Fleet, choosy: Container[str]) -> str:
+    """Return the first node that requires maintenance and has no such pod, empty if there is none."""
+    for member in members:
+        data = member.data.profiles.get(profile)
+        if data is not None and data.current is State.REQUIRED and member.node.name not in choosy:
+            return member.node.name
+    return ""
+
+
+def _nodes_with(wanted: Requirement, pods: Mapping[str, tuple[Pod, ...]]) -> frozenset[str]:
+    """Return the names of the nodes with a pod that prefers operational nodes."""
+    return frozenset(name for name, found in pods.items() if any(_prefers(pod, wanted) for pod in found))
 
 
 def _prefers(pod: Pod, wanted: Requirement) -> bool:

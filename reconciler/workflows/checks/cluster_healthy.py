@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from reconciler.engine.plugins import CheckResult, failed, passed, unknown
 from reconciler.model import limits
@@ -10,7 +11,7 @@ from reconciler.model.check_reads import Needs, PrometheusQuery
 from reconciler.model.moments import shifted
 from reconciler.model.plan import Verdict
 from reconciler.settings.sections.check_types import ClusterHealthyCheck, PrometheusAlerts
-from reconciler.workflows.input import CheckInput
+from reconciler.workflows.input import CheckInput, Fleet
 from reconciler.workflows.plugins import check_type
 
 FIRING = 'ALERTS{alertstate="firing"}'
@@ -35,7 +36,8 @@ def cluster_healthy(config: ClusterHealthyCheck, given: CheckInput) -> CheckResu
     Only what is configured is checked. Nodes in maintenance and cordoned nodes do not count as NotReady:
     maintenance makes them so.
     """
-    parts = [_nodes(config, given)]
+    nodes = partial(_nodes, config, given.members)
+    parts = [given.members.once(("clusterHealthy", config.max_not_ready), nodes)]
     if config.max_pending is not None:
         parts.append(_pods(config, config.max_pending, given))
     if config.alerts is not None:
@@ -46,8 +48,8 @@ def cluster_healthy(config: ClusterHealthyCheck, given: CheckInput) -> CheckResu
     return passed("; ".join(one.reason for one in parts))
 
 
-def _nodes(config: ClusterHealthyCheck, given: CheckInput) -> CheckResult:
-    serving = [one.node for one in given.members if not one.in_maintenance and not one.node.unschedulable]
+def _nodes(config: ClusterHealthyCheck, members: Fleet) -> CheckResult:
+    serving = [one.node for one in members if not one.in_maintenance and not one.node.unschedulable]
     broken = sorted(node.name for node in serving if not node.ready)
     most = config.max_not_ready.of(len(serving))
     if len(broken) > most:
@@ -58,8 +60,17 @@ def _nodes(config: ClusterHealthyCheck, given: CheckInput) -> CheckResult:
 def _pods(config: ClusterHealthyCheck, most: int, given: CheckInput) -> CheckResult:
     if given.read.unread_pods:
         return unknown(f"the pods can't be read: {given.read.unread_pods}")
+    key = ("clusterHealthy", config.pending_for, config.namespaces, given.now)
+    waiting = given.read.of_pods(key, partial(_waiting, config, given))
+    if len(waiting) > most:
+        return failed(f"Pending pods: {len(waiting)} ({_named(waiting)}), at most {most} may be")
+    return passed(f"Pending pods: {len(waiting)}")
+
+
+def _waiting(config: ClusterHealthyCheck, given: CheckInput) -> list[str]:
+    """Return the pods that are Pending for longer than they may be, sorted."""
     before = shifted(given.now, -config.pending_for)
-    waiting = sorted(
+    return sorted(
         pod.key
         for pods in given.read.pods.values()
         for pod in pods
@@ -68,9 +79,6 @@ def _pods(config: ClusterHealthyCheck, most: int, given: CheckInput) -> CheckRes
         and (not config.namespaces or pod.namespace in config.namespaces)
         and _is_older(pod.created, before)
     )
-    if len(waiting) > most:
-        return failed(f"Pending pods: {len(waiting)} ({_named(waiting)}), at most {most} may be")
-    return passed(f"Pending pods: {len(waiting)}")
 
 
 def _is_older(created: datetime | None, before: datetime) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import total_ordering
+from functools import partial, total_ordering
 
 from reconciler.engine.plugins import CheckResult, failed, passed, unknown
 from reconciler.model.check_reads import Needs
 from reconciler.settings.sections.check_types import ClusterSemverCheck
-from reconciler.workflows.input import CheckInput
+from reconciler.workflows.input import CheckInput, Fleet
 from reconciler.workflows.plugins import check_type
 
 _NUMBER = r"(?:0|[1-9][0-9]{0,18})"
@@ -72,13 +72,17 @@ def cluster_semver(config: ClusterSemverCheck, given: CheckInput) -> CheckResult
     own = version(text)
     if own is None:
         return unknown(f"the label {config.key} is {text!r}, which is no version like 1.34.7")
-    labels = [
-        member.node.labels.get(config.key, "")
-        for member in given.members
-        if not config.profile_scoped or given.profile in member.profiles
-    ]
-    newest = max((one for label in set(labels) if (one := version(label)) is not None), default=_LOWEST)
-    if own < max(newest, _LOWEST):
-        shown = next((label for label in labels if version(label) == newest), "0.1.0")
+    scope = given.profile if config.profile_scoped else ""
+    key = ("clusterSemver", config.key, scope)
+    newest, shown = given.members.once(key, partial(_newest, config.key, scope, given.members))
+    if own < newest:
         return passed(f"{config.key} is {text}, and {shown} is newer")
     return failed(f"no node has a newer {config.key} than {text}")
+
+
+def _newest(key: str, profile: str, members: Fleet) -> tuple[Version, str]:
+    """Return the newest version of the nodes, of those with the profile if there is one, and its text."""
+    chosen = (member for member in members if not profile or profile in member.profiles)
+    labels = {member.node.labels.get(key, "") for member in chosen}
+    found = [(one, label) for label in sorted(labels) if (one := version(label)) is not None]
+    return max((*found, (_LOWEST, "0.1.0")), key=lambda one: one[0])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from reconciler.engine.plugins import CheckResult, failed, passed
 from reconciler.model.check_reads import Needs
 from reconciler.model.moments import shifted
 from reconciler.settings.sections.check_types import MaxMaintenanceCheck
-from reconciler.workflows.input import CheckInput, Member
+from reconciler.workflows.input import CheckInput, Fleet, Member
 from reconciler.workflows.plugins import check_type
 
 _NAMED_AT_MOST = 3
@@ -26,16 +28,23 @@ def max_maintenance(config: MaxMaintenanceCheck, given: CheckInput) -> CheckResu
     `groupBy` the labels of this node. With `skipAfter` it stops counting that long after its last transition.
     """
     group = {key: value for key in config.labels if (value := given.node.labels.get(key))}
+    key = ("maxMaintenance", config.max, config.profile, config.skip_after, given.now, *group.items())
+    return given.members.once(key, partial(_answer, config, group, given))
+
+
+def _answer(config: MaxMaintenanceCheck, group: Mapping[str, str], given: CheckInput) -> CheckResult:
+    """Return the answer, which is the same for all nodes of a group."""
+    busy = given.members.once("inMaintenance", partial(_in_maintenance, given.members))
     counted = {
         member.node.name: ends
-        for member in given.members
+        for member in busy
         if _belongs(member, config, group) and ((ends := _ends(member, config)) is None or given.now < ends)
     }
     scope = f" with {', '.join(f'{key}={value}' for key, value in group.items())}" if group else ""
     if config.profile:
         scope += f" with the profile {config.profile}"
     names = f" ({_named(sorted(counted))})" if counted else ""
-    said = f"{len(counted)} nodes{scope} are in maintenance{names}, the limit is {config.max}"
+    said = f"nodes{scope} in maintenance: {len(counted)}{names}, the limit is {config.max}"
     if len(counted) < config.max:
         return passed(said)
     # As many have to stop counting as there are too many.
@@ -44,8 +53,12 @@ def max_maintenance(config: MaxMaintenanceCheck, given: CheckInput) -> CheckResu
     return failed(said, stops[many] if config.max and many < len(stops) else None)
 
 
-def _belongs(member: Member, config: MaxMaintenanceCheck, group: dict[str, str]) -> bool:
-    if not member.in_maintenance or (config.profile and config.profile not in member.profiles):
+def _in_maintenance(members: Fleet) -> tuple[Member, ...]:
+    return tuple(member for member in members if member.in_maintenance)
+
+
+def _belongs(member: Member, config: MaxMaintenanceCheck, group: Mapping[str, str]) -> bool:
+    if config.profile and config.profile not in member.profiles:
         return False
     return all(member.node.labels.get(key) == value for key, value in group.items())
 

@@ -13,7 +13,7 @@ from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.workflows.checks import CHECK_TYPES
-from reconciler.workflows.input import CheckInput, Member
+from reconciler.workflows.input import CheckInput, Fleet, Member
 from tests.support.builders import NOW, node
 
 PROFILE = "os"
@@ -50,7 +50,7 @@ def given(
         state=state,
         since=since,
         now=now,
-        members=tuple(sorted((own, *others), key=lambda one: one.node.name)),
+        members=Fleet(sorted((own, *others), key=lambda one: one.node.name)),
         read=read or ReadForChecks(),
     )
 

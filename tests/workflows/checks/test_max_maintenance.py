@@ -30,7 +30,7 @@ def test_fewer_nodes_than_the_limit_are_in_maintenance(limit: int, verdict: Verd
     answer = ask("maxMaintenance", scene, max=limit)
 
     assert answer.verdict is verdict
-    assert answer.reason == f"2 nodes are in maintenance (b, c), the limit is {limit}"
+    assert answer.reason == f"nodes in maintenance: 2 (b, c), the limit is {limit}"
 
 
 def test_a_node_with_the_profile_counts_whatever_it_is_in_maintenance_for() -> None:
