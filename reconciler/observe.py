@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ from typing import Any
 
 from reconciler.engine.struck import is_struck
 from reconciler.errors import CloudError, ClusterError, Unauthorized, Unreachable
-from reconciler.eviction.groups import GROUP_LABELS, MOST, group_of
+from reconciler.eviction.groups import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.machines import registry as machine_providers
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.drains import DrainProgress
@@ -53,6 +54,9 @@ _ANNOTATIONS = publishers.ANNOTATIONS | machine_providers.ANNOTATIONS | POOL_ANN
 _UNREACHABLE_AT_MOST = 3
 """Pod lists without an answer after which a pass asks for no more: each takes the whole time for retries."""
 
+_GROUPED_AT_MOST = 100
+"""Nodes with pods of groups that are looked at, the first ones by name: each takes a request."""
+
 
 def observe(
     outside: Outside,
@@ -70,9 +74,10 @@ def observe(
 
     Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for
     those on which the platform has started while they may not be empty, one request each; there are no other
-    requests per node. If two nodes or more wait for a drain, the pods of groups are read, with one list
-    for each kind of group. `capacity` keeps what a preview needs to find room on other nodes. Polled sources
-    query their services if the settings enable them and the ledger says that a query is due. `now` is aware.
+    requests per node. If two nodes or more wait for a drain, the pods of groups are read, with one list for
+    each kind of group, and then those of the nodes with pods of the same group. `capacity` keeps what a
+    preview needs to find room on other nodes. Polled sources query their services if the settings enable
+    them and the ledger says that a query is due. `now` is aware.
     Machine providers are queried only for nodes that may be replaced.
     """
     reader = outside.reader
@@ -376,6 +381,7 @@ def _groups(
 ) -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
     """Return the groups with pods on the nodes that wait for a drain, and why they are not known, if so.
 
+    Only groups with pods on several of these nodes count, and only on nodes whose pods are of one namespace.
     Without them each node is drained at its own time. Raises only Unauthorized.
     """
     if len(waiting) <= 1 or settings.drain.groups_together <= timedelta():
@@ -387,6 +393,9 @@ def _groups(
                 group = group_of(pod) if pod.node in waiting else ""
                 if group and len(found.setdefault(pod.node, set())) < MOST:
                     found[pod.node].add(group)
+        several = Counter(group for groups in found.values() for group in groups)
+        shared = sorted(node for node, groups in found.items() if any(several[one] > 1 for one in groups))
+        chosen = [node for node in shared[:_GROUPED_AT_MOST] if in_one_namespace(reader.pods(node))]
     except Unauthorized as error:
         if not gaps.tolerates(error):
             raise
@@ -396,7 +405,7 @@ def _groups(
         return {}, (f"groups of pods can't be read, so their nodes are not drained together: {error}",)
     except Exception as error:  # noqa: BLE001 - what is wrong with one pod starts no drain at another time
         return {}, (internal("groups of pods can't be read", error),)
-    return {node: frozenset(groups) for node, groups in found.items()}, ()
+    return {node: frozenset(found[node]) for node in chosen}, ()
 
 
 def _poll(

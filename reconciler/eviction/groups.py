@@ -12,7 +12,8 @@ Sources of the labels:
 - Jobs of Volcano: volcano.sh/apis, pkg/apis/batch/v1alpha1. A PodGroup of Volcano is named in an annotation,
   by which no list can be asked for.
 
-A person who may create pods can write these labels. They bring a start forward, and never put one off.
+A person who may create pods can write these labels. They bring a start forward, and never put one off. They
+count only on a node whose drain moves pods of one namespace, so that nobody moves the pods of others by them.
 """
 
 from __future__ import annotations
@@ -48,9 +49,7 @@ def group_of(pod: Pod) -> str:
     A pod that has ended or is being deleted, and one of a DaemonSet or of a kubelet, is in none: a drain does
     not disrupt its group.
     """
-    if pod.finished or pod.mirror or pod.deleting_until is not None:
-        return ""
-    if pod.owner is not None and pod.owner.kind in ("DaemonSet", "Node"):
+    if not _is_moved(pod):
         return ""
     for key, kind in _KINDS.items():
         name = pod.labels.get(key)
@@ -78,3 +77,14 @@ def disrupted(going: Iterable[Pod], pods: Iterable[Pod], node: str) -> tuple[str
 def _named(nodes: list[str]) -> str:
     more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
     return ", ".join(nodes[:_SHOWN]) + more
+
+
+def in_one_namespace(pods: Iterable[Pod]) -> bool:
+    """Return whether a drain moves pods of one namespace at most, of these pods of a node."""
+    return len({pod.namespace for pod in pods if _is_moved(pod)}) <= 1
+
+
+def _is_moved(pod: Pod) -> bool:
+    if pod.finished or pod.mirror or pod.deleting_until is not None:
+        return False
+    return pod.owner is None or pod.owner.kind not in ("DaemonSet", "Node")

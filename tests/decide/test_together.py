@@ -12,6 +12,7 @@ from reconciler.decide.together import schedule_beside
 from reconciler.errors import Unreachable
 from reconciler.model.instructions import Deferral, Word, deferral_text
 from reconciler.model.moments import to_text
+from reconciler.model.pod import Owner
 from reconciler.model.schedule import CaseSchedule
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
@@ -62,6 +63,8 @@ def _play(world: World, text: str, until: int = 160) -> dict[str, timedelta]:
 
 def test_pods_of_one_job_set_are_disrupted_once() -> None:
     world = _world()
+    logs = Owner("DaemonSet", "logs", "apps/v1")
+    world.cluster.add_pod(replace(builders.pod("logs", "b"), namespace="kube-system", owner=logs))
 
     assert _play(world, ALL) == {"a": ALONE, "b": ALONE}
     asked = [one for one in world.api.pod_requests if one.granted]
@@ -93,6 +96,13 @@ def test_other_nodes_start_at_their_own_times(text: str, labels: dict[str, str])
 
     assert began["a"] == ALONE
     assert began.get("b", LATER) >= LATER
+
+
+def test_law_18_a_group_moves_no_pods_of_another_namespace_earlier() -> None:
+    world = _world()
+    world.cluster.add_pod(replace(builders.pod("theirs", "b"), namespace="bank", phase="Running"))
+
+    assert _play(world, ALL) == {"a": ALONE, "b": LATER}
 
 
 def test_a_node_whose_mate_does_not_start_starts_at_its_own_time() -> None:

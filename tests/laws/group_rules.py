@@ -72,4 +72,12 @@ GROUP_RULES = (
         '    except Unauthorized as error:\n        return {}, (f"groups',
         _DECIDED,
     ),
+    Mutant(
+        18,
+        "a group moves no pods of another namespace",
+        "reconciler/observe.py",
+        "for node in shared[:_GROUPED_AT_MOST] if in_one_namespace(reader.pods(node))]",
+        "for node in shared[:_GROUPED_AT_MOST]]",
+        _DECIDED,
+    ),
 )
