@@ -111,6 +111,7 @@ class Acting:
         """Begin to read what was sent before, so that it is there when the pass ends."""
         if self._notices is None and self.settings.notify:
             # Most clusters tell nobody, and need none of this.
+            from reconciler.notifiers.concerned import Concerned
             from reconciler.notifiers.queue import Around, NoticeQueue
             from reconciler.notifiers.transports.http import Http
             from reconciler.notifiers.transports.registry import silencer_of, transport_of
@@ -125,6 +126,7 @@ class Acting:
                     make=lambda entry: transport_of(entry, http),
                     silences=lambda entry: silencer_of(entry, http),
                     warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
+                    concerned=Concerned(self._connection, self.cluster),
                 )
             )
         if self._notices is not None:

@@ -69,6 +69,7 @@ class Message:
     `case` identifies the case, `key` the message in it: two messages with the same both are the same one.
     `kind` is the most disruptive event of the case, or its condition. `at` is when a pass saw it (UTC).
     `text` has its moments in RFC 3339 and UTC. `repeats` is whether it was sent before and still holds.
+    `namespaces` are those of the pods on the node, as far as they were needed before.
     """
 
     topic: Topic
@@ -81,6 +82,7 @@ class Message:
     pool: str = ""
     zone: str = ""
     repeats: bool = False
+    namespaces: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

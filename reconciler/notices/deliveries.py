@@ -30,7 +30,8 @@ class Delivery:
 
     `title` and `lines` are for people: without control characters, and with moments in the entry's zone.
     `thread` is the chat thread to continue, empty for a new message. `cluster` is the name of the cluster.
-    `body` is what a template made instead of title and lines, empty without one.
+    `body` is what a template made instead of title and lines, empty without one. `recipient` is the address
+    of one owner of workloads, empty for the recipients of the entry.
     """
 
     to: str
@@ -40,6 +41,7 @@ class Delivery:
     cluster: str = ""
     thread: str = ""
     body: str = ""
+    recipient: str = ""
 
     @property
     def text(self) -> str:

@@ -180,6 +180,7 @@ class _News:
             kind=kind_of(node) or (before.kind if before is not None else ""),
             pool=node.pool,
             zone=node.zone,
+            namespaces=before.namespaces if before is not None else (),
         )
 
     def _without_over(
@@ -208,6 +209,7 @@ class _News:
             kind=known.kind,
             pool=known.pool,
             zone=known.zone,
+            namespaces=known.namespaces,
         )
 
     def _key(self, known: Known, key: str) -> str:

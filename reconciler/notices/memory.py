@@ -37,7 +37,8 @@ class Known:
     """What was said of one node: `said` has the moment of each message by its key (Unix time).
 
     `case` identifies the case or the event, `open` is whether it is a case. `audience` are the names of the
-    entries of `notify` that select the node. The rest describes the node for a message after it is gone.
+    entries of `notify` that select the node. `namespaces` are those of its pods, if an entry needed them. The
+    rest describes the node for a message after it is gone.
     """
 
     node: str
@@ -48,6 +49,7 @@ class Known:
     kind: str = ""
     pool: str = ""
     zone: str = ""
+    namespaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,14 @@ class Memory:
             kept[name] = receiver
         return replace(self, receivers=kept)
 
+    def with_namespaces(self, found: Mapping[str, tuple[str, ...]]) -> Memory:
+        """Return the memory with the namespaces of the pods of these cases, by the id of the case."""
+        cases = {
+            uid: replace(known, namespaces=found[known.case]) if found.get(known.case) else known
+            for uid, known in self.cases.items()
+        }
+        return replace(self, cases=cases)
+
     def without(self, name: str, ids: frozenset[str]) -> Memory:
         """Return the memory without these messages to one entry, by their ids."""
         kept = []
@@ -112,6 +122,7 @@ class _Case(msgspec.Struct, omit_defaults=True):
     k: str = ""
     p: str = ""
     z: str = ""
+    w: list[str] = []
 
 
 class _Message(msgspec.Struct, omit_defaults=True):
@@ -126,6 +137,7 @@ class _Message(msgspec.Struct, omit_defaults=True):
     pool: str = ""
     zone: str = ""
     repeats: bool = False
+    namespaces: list[str] = []
 
 
 class _Receiver(msgspec.Struct, omit_defaults=True):
@@ -165,7 +177,17 @@ def from_text(text: str) -> Memory:
     if found.version != _VERSION:
         raise ValueError(f"it has version {limits.excerpt(found.version)}")
     cases = {
-        uid: Known(one.n, one.c, tuple(one.a), dict(list(one.s.items())[:SAID]), one.o, one.k, one.p, one.z)
+        uid: Known(
+            one.n,
+            one.c,
+            tuple(one.a),
+            dict(list(one.s.items())[:SAID]),
+            one.o,
+            one.k,
+            one.p,
+            one.z,
+            tuple(one.w),
+        )
         for uid, one in list(found.cases.items())[:CASES]
     }
     receivers = {
@@ -195,6 +217,7 @@ def _pending(one: _Message) -> Pending:
         pool=one.pool,
         zone=one.zone,
         repeats=one.repeats,
+        namespaces=tuple(one.namespaces),
     )
     return Pending(message, tuple(one.to))
 
@@ -204,7 +227,15 @@ def _stored(memory: Memory) -> _Stored:
         _VERSION,
         {
             uid: _Case(
-                one.node, one.case, list(one.audience), dict(one.said), one.open, one.kind, one.pool, one.zone
+                one.node,
+                one.case,
+                list(one.audience),
+                dict(one.said),
+                one.open,
+                one.kind,
+                one.pool,
+                one.zone,
+                list(one.namespaces),
             )
             for uid, one in memory.cases.items()
         },
@@ -221,6 +252,7 @@ def _stored(memory: Memory) -> _Stored:
                 one.message.pool,
                 one.message.zone,
                 one.message.repeats,
+                list(one.message.namespaces),
             )
             for one in memory.pending
         ],

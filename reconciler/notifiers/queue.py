@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -18,6 +18,7 @@ from typing import Protocol
 
 from reconciler.errors import ClusterError, LockLost
 from reconciler.model.moments import shifted, to_text
+from reconciler.model.notices import Message
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.ports import Clock
@@ -26,6 +27,7 @@ from reconciler.notices import deliveries, memory
 from reconciler.notices.deliveries import Delivery
 from reconciler.notices.deriving import Pass, after_pass
 from reconciler.notices.memory import Memory
+from reconciler.notices.owners import Namespace, for_owners
 from reconciler.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.notifiers.transports.transport import NotSent, Transport
 from reconciler.settings import templates
@@ -63,12 +65,23 @@ class Silences(Protocol):
         """Create, extend and end silences, in a bounded time; `now` is aware. Raises NotSent."""
 
 
+class Concern(Protocol):
+    """Reads whose pods a message concerns."""
+
+    def pods(self, messages: Iterable[Message]) -> dict[str, tuple[str, ...]]:
+        """Return the namespaces of the pods, by the id of the case; raises NotSent."""
+
+    def namespaces(self) -> Mapping[str, Namespace]:
+        """Return every namespace by its name; raises NotSent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """What the queue needs of its process.
 
     `guard` raises LockLost if the lock is not ours: another process sends then. `make` returns the transport
-    of an entry, `silences` what keeps its silences. `warn` writes a Warning Event.
+    of an entry, `silences` what keeps its silences. `warn` writes a Warning Event. `concerned` reads whose
+    pods are on a node.
     """
 
     store: Store
@@ -77,6 +90,7 @@ class Around:
     make: Callable[[Notify], Transport]
     silences: Callable[[Notify], Silences]
     warn: Callable[[Notice], object]
+    concerned: Concern
 
 
 @dataclass(slots=True)
@@ -327,8 +341,28 @@ class NoticeQueue:
                 self._changed.notify_all()
 
     def _send(self, delivery: Delivery) -> Callable[[], None]:
-        thread = self._transport(delivery.to).send(self._worded(delivery))
-        return partial(self._succeeded, delivery, thread)
+        transport = self._transport(delivery.to)
+        others, namespaces = self._for_owners(delivery)
+        thread = transport.send(self._worded(delivery))
+        for each in others:
+            try:
+                transport.send(self._worded(each))
+            except NotSent as error:
+                # An address is chosen by the owner of a namespace: a wrong one delays nobody else.
+                log.warning("a notice was not sent to an owner: to=%s error=%s", delivery.to, error)
+        return partial(self._succeeded, delivery, thread, namespaces)
+
+    def _for_owners(self, delivery: Delivery) -> tuple[tuple[Delivery, ...], dict[str, tuple[str, ...]]]:
+        """Return the deliveries to the owners of pods, and the namespaces by case; raises NotSent."""
+        with self._changed:
+            entry = next((one for one in self._entries if one.name == delivery.to), None)
+            zone = self._zone
+        if entry is None or entry.to is None:
+            return (), {}
+        by_case = self._around.concerned.pods(delivery.messages)
+        on_node = {one.node: by_case.get(one.case, ()) for one in delivery.messages}
+        found = for_owners(entry, delivery, on_node, self._around.concerned.namespaces(), zone)
+        return found, by_case
 
     def _keep_silences(self, entry: Notify) -> Callable[[], None]:
         with self._changed:
@@ -365,12 +399,13 @@ class NoticeQueue:
                 found = self._transports[name] = self._around.make(entry)
         return found
 
-    def _succeeded(self, delivery: Delivery, thread: str) -> None:
+    def _succeeded(self, delivery: Delivery, thread: str, namespaces: Mapping[str, tuple[str, ...]]) -> None:
         if self._memory is None:
             return
         if self._memory.receiver(delivery.to).problem:
             log.info("notices are sent again: to=%s", delivery.to)
-        self._memory = deliveries.sent(self._memory, delivery, self._clock.now(), thread)
+        after = deliveries.sent(self._memory, delivery, self._clock.now(), thread)
+        self._memory = after.with_namespaces(namespaces) if namespaces else after
         self._circuits.pop(delivery.to, None)
 
     def _failed(self, name: str, failure: NotSent) -> None:

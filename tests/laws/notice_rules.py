@@ -184,4 +184,20 @@ NOTICE_RULES = (
         "            if False:",
         "tests/settings/test_templates.py",
     ),
+    Mutant(
+        18,
+        "who may change a namespace sends no mail to other domains",
+        "reconciler/notices/owners.py",
+        "            if is_address(address) and domain in {one.casefold() for one in to.domains}:",
+        "            if is_address(address):",
+        "tests/notices/test_owners.py",
+    ),
+    Mutant(
+        18,
+        "an owner that can't be reached delays nobody else",
+        _QUEUE,
+        "            except NotSent as error:\n                # An address",
+        "            except ZeroDivisionError as error:\n                # An address",
+        _QUEUE_TEST,
+    ),
 )

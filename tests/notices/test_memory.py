@@ -13,9 +13,11 @@ from tests.support.builders import NOW
 
 
 def test_a_memory_is_the_same_after_it_was_written() -> None:
-    case = Known("a", "uid-a@1", ("all",), {"Started": 1}, True, "Reboot", "np", "zone-1")
+    case = Known("a", "uid-a@1", ("all",), {"Started": 1}, True, "Reboot", "np", "zone-1", ("shop",))
     receiver = Receiver(NOW, "171.5", NOW, "no answer", NOW, 3)
-    memory = replace(told(replace(message(), kind="Reboot", repeats=True)), cases={"uid-a": case})
+    memory = replace(
+        told(replace(message(), kind="Reboot", repeats=True, namespaces=("shop",))), cases={"uid-a": case}
+    )
     memory = memory.with_receiver("all", receiver)
 
     assert from_text(to_text(memory)) == memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -96,3 +97,15 @@ def test_a_server_that_says_nothing_takes_a_bounded_time(smtp: FakeSmtp) -> None
 
     with pytest.raises(NotSent, match="no answer in time"):
         send(smtp, patience=0.1)
+
+
+def test_an_owner_gets_a_mail_of_its_own(smtp: FakeSmtp) -> None:
+    text = (
+        f"mail: {{server: 127.0.0.1, port: {smtp.port}, tls: None, from: a@b.example, to: [all@b.example]}}"
+    )
+    (entry,) = entries(f"notify: [{{name: all, {text}}}]")
+    assert entry.mail is not None
+    delivery = delivery_of(entry, (message(),), ZoneInfo("UTC"))
+    MailTransport(entry.mail).send(replace(delivery, recipient="shop@b.example"))
+
+    assert smtp.box.recipients == [["shop@b.example"]]

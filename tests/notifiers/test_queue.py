@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from reconciler.errors import Forbidden, LockLost, Unreachable
-from reconciler.model.notices import Topic
+from reconciler.model.notices import Message, Topic
 from reconciler.model.plan import Notice, Plan
 from reconciler.notices import memory
 from reconciler.notices.deliveries import Delivery
 from reconciler.notices.memory import Memory
+from reconciler.notices.owners import Namespace
 from reconciler.notices.silences import WantedSilences
 from reconciler.notifiers.queue import Around, NoticeQueue
 from reconciler.notifiers.transports.transport import NotSent, Transport
@@ -25,7 +27,7 @@ from tests.notices.following import asking, entries, message, told
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for
 from tests.support.fakes.clock import SystemClock
-from tests.support.worlds import look
+from tests.support.worlds import carry_on, look
 
 HOOK = "webhook: {url: 'http://127.0.0.1:1/'}, group: 0s"
 ONE = f"notify: [{{name: all, {HOOK}}}]"
@@ -67,12 +69,15 @@ class Sending:
     fails: list[Exception] = field(default_factory=list)
     blocks: threading.Event | None = None
     saved_before: list[bool] = field(default_factory=list)
+    refuses: str = ""
 
     def send(self, delivery: Delivery) -> str:
         if self.blocks is not None:
             self.blocks.wait(10)
         if self.fails:
             raise self.fails.pop(0)
+        if delivery.recipient == self.refuses != "":
+            raise NotSent("channel_not_found", refused=True)
         ids = {one.message.id for one in self.store.memory.pending}
         self.saved_before.append(delivery.ids <= ids)
         self.sent.append(delivery)
@@ -94,6 +99,19 @@ class Keeping:
 
 
 @dataclass
+class Pods:
+    """Pods of one namespace on every node, until they are gone."""
+
+    gone: bool = False
+
+    def pods(self, messages: Iterable[Message]) -> dict[str, tuple[str, ...]]:
+        return {one.case: one.namespaces or (() if self.gone else ("shop",)) for one in messages}
+
+    def namespaces(self) -> dict[str, Namespace]:
+        return {"shop": Namespace(labels={"channel": "shop-alerts"})}
+
+
+@dataclass
 class People:
     """A queue with a transport for each name, which ends with its test."""
 
@@ -101,6 +119,7 @@ class People:
     transports: dict[str, Sending] = field(default_factory=dict)
     warned: list[Notice] = field(default_factory=list)
     silences: Keeping = field(default_factory=Keeping)
+    pods_of: Pods = field(default_factory=Pods)
     lost: bool = False
     queues: list[NoticeQueue] = field(default_factory=list)
 
@@ -116,7 +135,13 @@ class People:
 
     def queue(self, text: str = ONE) -> NoticeQueue:
         around = Around(
-            self.store, SystemClock(), self.guard, self.make, lambda _: self.silences, self.warned.append
+            store=self.store,
+            clock=SystemClock(),
+            guard=self.guard,
+            make=self.make,
+            silences=lambda _: self.silences,
+            warn=self.warned.append,
+            concerned=self.pods_of,
         )
         made = NoticeQueue(around)
         made.start(entries(text), UTC)
@@ -126,6 +151,9 @@ class People:
     def remember(self, *nodes: str, to: str = "all") -> None:
         known = told(*(message(Topic.STARTED, node, NOW) for node in nodes), to=to)
         self.store.text = memory.to_text(known)
+
+    def has_sent(self, count: int) -> bool:
+        return len(self.to("all").sent) >= count
 
     def wait(self, condition: Callable[[], bool]) -> None:
         wait_for("work of the queue", condition)
@@ -336,6 +364,33 @@ def test_the_silence_of_a_node_that_was_deleted_is_ours_until_it_has_ended(peopl
     queue.after(gone, (), plan.now)
     assert people.warned[0].message == "notices to all can't be sent: no answer in time"
     assert "uid-a" in queue._silences["all"].wanted.ours
+
+
+def test_the_owners_of_pods_hear_it_too_also_when_the_pods_are_gone(people: People) -> None:
+    text = "notify: [{name: all, slack: {token: x, channel: ops}, group: 0s, to: {namespaceLabel: channel}}]"
+    world = asking("a")
+    queue = people.queue(text)
+    for expected in (2, 4):
+        plan, outcomes = look(world, builders.settings(text))
+        carry_on(world)
+        queue.after(plan, outcomes, plan.now)
+        people.wait(partial(people.has_sent, expected))
+        people.wait(lambda: not people.store.memory.pending)
+        people.pods_of.gone = True
+
+    assert [one.recipient for one in people.to("all").sent] == ["", "shop-alerts"] * 2
+    assert [one.topic for one in people.to("all").sent[-1].messages] == [Topic.DRAINED]
+
+
+def test_an_owner_that_can_not_be_reached_delays_nobody(people: People) -> None:
+    text = "notify: [{name: all, slack: {token: x, channel: ops}, group: 0s, to: {namespaceLabel: channel}}]"
+    transport = people.to("all")
+    transport.refuses = "shop-alerts"
+    people.remember("a")
+    people.queue(text).close(5)
+
+    assert [one.recipient for one in transport.sent] == [""]
+    assert people.store.memory.pending == ()
 
 
 def test_a_refusal_for_good_waits_longer_than_a_failure(people: People) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -93,6 +94,15 @@ def test_a_bot_begins_a_thread_and_continues_it(receiver: Receiver) -> None:
     assert receiver.server.asked[0].headers["Authorization"] == "Bearer xoxb-SECRET"
     assert (first["channel"], "thread_ts" in first) == ("ops", False)
     assert second["thread_ts"] == "171.5"
+
+
+def test_an_owner_gets_the_message_in_a_channel_of_its_own(receiver: Receiver) -> None:
+    receiver.answers = [json_answer({"ok": True, "ts": "171.5"})]
+    entry = receiver.entry(BOT)
+    delivery = replace(delivery_of(entry, (message(),), UTC), recipient="shop-alerts")
+    transport_of(entry, receiver.http).send(delivery)
+
+    assert receiver.body()["channel"] == "shop-alerts"
 
 
 def test_a_thread_that_somebody_deleted_is_begun_again(receiver: Receiver) -> None:

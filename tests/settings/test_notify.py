@@ -9,6 +9,7 @@ from reconciler.model.secret import Secret
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings
 
+MAIL = "mail: {server: x, from: 'a@b', to: [c@d]}"
 HOOK = "webhook: {url: 'https://example.com/'}"
 
 
@@ -65,6 +66,9 @@ def test_a_mistake_behind_a_reference_has_its_place() -> None:
             "{name: a, alertmanager: {url: 'http://x'}, when: [Done]}",
             "notify[0].when: has no effect on silences",
         ),
+        (f"{{name: a, {HOOK}, to: {{namespaceLabel: x}}}}", "is for `mail`, and for `slack` with a token"),
+        (f"{{name: a, {MAIL}, to: {{namespaceLabel: x}}}}", "notify[0].to.domains: is missing"),
+        (f"{{name: a, {MAIL}, to: {{domains: [x]}}}}", "needs either `namespaceLabel` or"),
         ("{name: a, slack: {token: x}}", "slack.channel: is missing"),
         ("{name: a, slack: {webhook: 'https://x/', thread: 1d}}", "need a `token`"),
         ("{name: a, mail: {server: x, from: a, to: [b@c]}}", "'a' is not a mail address"),

@@ -79,7 +79,8 @@ def mail(settings: Mail, delivery: Delivery) -> EmailMessage:
     message = EmailMessage()
     message["Subject"] = delivery.title
     message["From"] = settings.from_
-    message["To"] = [Address(addr_spec=each) for each in settings.to]
+    recipients = (delivery.recipient,) if delivery.recipient else settings.to
+    message["To"] = [Address(addr_spec=each) for each in recipients]
     message["Message-ID"] = make_msgid(domain=settings.from_.rpartition("@")[2])
     message["Auto-Submitted"] = "auto-generated"
     if delivery.bad:

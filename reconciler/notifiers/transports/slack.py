@@ -32,14 +32,14 @@ class SlackTransport:
             if reply.body.strip() != b"ok":
                 raise NotSent("Slack did not answer ok", refused=True)
             return ""
-        return self._post(text, delivery.thread)
+        return self._post(text, delivery.thread, delivery.recipient)
 
-    def _post(self, text: str, thread: str) -> str:
+    def _post(self, text: str, thread: str, channel: str = "") -> str:
         settings = self._settings
         if settings.token is None:
             raise NotSent("neither a webhook nor a token is set", refused=True)
         token = resolved(settings.token)
-        body: dict[str, Any] = {"channel": settings.channel, "text": text, "unfurl_links": False}
+        body: dict[str, Any] = {"channel": channel or settings.channel, "text": text, "unfurl_links": False}
         if thread and settings.thread:
             body["thread_ts"] = thread
         post = Post(
@@ -55,7 +55,7 @@ class SlackTransport:
         why = str(answer.get("error", "no reason"))[:100] if isinstance(answer, dict) else "no reason"
         if thread and why in _GONE:
             # Somebody deleted the thread.
-            return self._post(text, "")
+            return self._post(text, "", channel)
         raise NotSent(f"Slack refused: {masked(why, token)}", refused=why not in _PASSING)
 
 

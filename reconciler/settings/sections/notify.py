@@ -309,6 +309,30 @@ class At(Section):
     )
 
 
+class To(Section):
+    """Where the owners of workloads can be reached."""
+
+    namespace_label: Text | None = Field(
+        default=None, description="The label of a namespace that has the address. Default: none."
+    )
+    namespace_annotation: Text | None = Field(
+        default=None,
+        description="The annotation of a namespace that has the address, or several with commas. Default: "
+        "none.",
+    )
+    domains: tuple[Text, ...] = Field(
+        default=(),
+        description="For mail: the domains of addresses that may be used. Whoever may change a namespace "
+        "decides on its address. Default: none, and no mail.",
+    )
+
+    @model_validator(mode="after")
+    def _one_key(self) -> To:
+        if (self.namespace_label is None) == (self.namespace_annotation is None):
+            raise Mistakes((Mistake((), "needs either `namespaceLabel` or `namespaceAnnotation`"),))
+        return self
+
+
 TRANSPORTS = ("slack", "teams", "mail", "pagerduty", "webhook", "apprise", "alertmanager")
 """The keys that say how messages are sent; an entry has exactly one of them."""
 
@@ -357,6 +381,11 @@ class Notify(Section):
         default=timedelta(seconds=10),
         description="How long messages are put together into one, from the first one on.",
     )
+    to: To | None = Field(
+        default=None,
+        description="Send to the owners of workloads too: to the addresses in the namespaces of the pods on "
+        "the node. For `mail`, and for `slack` with a token. Default: none.",
+    )
     every: Duration | None = Field(
         default=None,
         description="How often to send again what still holds: a case that is held or blocked, or will be "
@@ -403,6 +432,10 @@ class Notify(Section):
             found.append(Mistake(("template",), "has no effect, because the message is not a text"))
         elif self.template is not None and (wrong := mistake_in(self.template)):
             found.append(Mistake(("template",), wrong))
+        if self.to is not None and self.mail is None and (self.slack is None or self.slack.token is None):
+            found.append(Mistake(("to",), "is for `mail`, and for `slack` with a token"))
+        if self.to is not None and self.mail is not None and not self.to.domains:
+            found.append(Mistake(("to", "domains"), "is missing; mail goes only to these domains"))
         if self.alertmanager is not None:
             given = self.model_fields_set & _FOR_MESSAGES
             found += [Mistake((to_camel(key),), "has no effect on silences") for key in sorted(given)]
