@@ -6,6 +6,7 @@ Keys are those of maintenance-controller where it has the type. Each type has it
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, Field, model_validator
@@ -44,6 +45,14 @@ class CheckConfig(Section):
     """
 
     model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_keys(cls, data: Any) -> Any:
+        """Drop keys without a value, such as `value:`, as maintenance-controller does."""
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None}
 
     @property
     def ignored(self) -> tuple[str, ...]:

@@ -47,3 +47,10 @@ def test_a_value_without_quotes_is_text_as_maintenance_controller_reads_it() -> 
 
 def test_a_key_that_the_type_does_not_have_is_kept_for_a_warning() -> None:
     assert config("hasLabel", key="a", vlaue="b").ignored == ("vlaue",)
+
+
+def test_a_key_without_a_value_has_its_default_and_may_be_missing() -> None:
+    assert ask("hasLabel", HERE, key="role", value=None).verdict is Verdict.PASSED
+    assert config("affinity", minOperational=None).min_operational == 0
+    with pytest.raises(ValueError, match="key"):
+        config("hasLabel", key=None)
