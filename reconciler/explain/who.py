@@ -82,6 +82,7 @@ _SOURCES: Mapping[str, str] = MappingProxyType(
         "arm": "the administrator of the cluster: may its identity read Azure? See docs/azure.md",
         "aws": "the administrator of the cluster: may its role read EC2? See docs/aws.md",
         "esx": "the administrator of the ESX controller, which writes the label of {node}: see docs/esx.md",
+        "vcenter": "the administrator of vCenter: does it list the host of {node}? See docs/esx.md",
         "kubernikus": "the administrator of the cluster: kubectl get node {node} -o wide shows its version",
     }
 )

@@ -15,10 +15,13 @@ REQUEST = "request"
 ESX = "esx"
 """The source of maintenance of ESX hosts, from a label of the node."""
 
+VCENTER = "vcenter"
+"""The source of maintenance of ESX hosts, from vCenter itself."""
+
 KUBERNIKUS = "kubernikus"
 """The source of kubelets that have another version than the control plane."""
 
-WITHOUT_START = frozenset({REQUEST, ESX, KUBERNIKUS})
+WITHOUT_START = frozenset({REQUEST, ESX, VCENTER, KUBERNIKUS})
 """The sources that report no start: their maintenance begins once the node is drained."""
 
 AWS = "aws"

@@ -7,7 +7,7 @@ maintenance mode, `alarm` while it has one of the configured alarms, and `false`
 from __future__ import annotations
 
 from reconciler.model import limits
-from reconciler.model.event import ESX, Answer, Initiator, Reading, Signal, Status
+from reconciler.model.event import ESX, Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import EsxSource
@@ -26,8 +26,9 @@ class EsxHosts(Source):
     name = ESX
 
     def enabled(self, settings: Settings) -> bool:
-        """Whether `sources.esx` is on."""
-        return settings.sources.esx.enabled
+        """Whether `sources.esx` is on, and names no vCenter to ask instead."""
+        section = settings.sources.esx
+        return section.enabled and not section.vcenters
 
     def wants(self, settings: Settings) -> Wants:
         """Return the label, and those that describe the host."""
@@ -51,17 +52,17 @@ def read(node: Node, section: EsxSource) -> Reading:
         because = f"the label {LABEL} is {limits.excerpt(value)}; known are true, alarm and false"
         return Reading(ESX, Answer.UNKNOWN, because=because)
     state = "is in maintenance" if value == MAINTENANCE else "has an alarm"
-    signal = Signal(
+    found = signal(kinds[value], node.labels.get(HOST, ""), node.labels.get(VERSION, ""), state)
+    return Reading(ESX, Answer.EVENT, (found,))
+
+
+def signal(kind: Kind, host: str, version: str, state: str) -> Signal:
+    """Return the signal about a host; `state` says in words what it is in."""
+    name = f"the ESX host {host}".rstrip() + (f" ({version})" if version else "")
+    return Signal(
         ESX,
-        kinds[value],
+        kind,
         Status.SCHEDULED,
-        description=f"the ESX host{_host(node)} {state}",
+        description=limits.text(f"{name} {state}"),
         initiator=Initiator.PLATFORM,
     )
-    return Reading(ESX, Answer.EVENT, (signal,))
-
-
-def _host(node: Node) -> str:
-    name, version = node.labels.get(HOST, ""), node.labels.get(VERSION, "")
-    words = f" {name}" if name else ""
-    return limits.text(f"{words} ({version})" if version else words)

@@ -19,6 +19,7 @@ from reconciler.sources.polled import PolledSource
 from reconciler.sources.published import PublishedEvents
 from reconciler.sources.request import Requests
 from reconciler.sources.source import Source, Wants
+from reconciler.sources.vcenter import VCenterHosts
 
 SOURCES: tuple[Source, ...] = (
     AksConditions(),
@@ -28,11 +29,12 @@ SOURCES: tuple[Source, ...] = (
     ArmPlans(),
     Ec2Events(),
     EsxHosts(),
+    VCenterHosts(),
     KubeletVersions(),
 )
 """In the order of a node's readings in reports."""
 
-CLIENTS: Mapping[str, str] = {"arm": "azure.arm", "aws": "aws.ec2"}
+CLIENTS: Mapping[str, str] = {"arm": "azure.arm", "aws": "aws.ec2", "vcenter": "vcenter"}
 """For each polled source, the module below `reconciler.clients` whose `for_source` creates its client.
 
 It is text because sources must not import clients, and because a client is loaded only if its source is

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.lock", "requirements-aws.lock", "requirements-build.lock")
+LOCKS = (
+    "requirements.lock",
+    "requirements-aws.lock",
+    "requirements-esx.lock",
+    "requirements-notify.lock",
+    "requirements-build.lock",
+)
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -105,7 +111,7 @@ def test_the_context_has_what_the_build_copies_and_nothing_else() -> None:
     files = {"requirements.lock" if one == "${LOCK}" else one for one in copied}
 
     assert [one for one in files if not lets_in(one if (ROOT / one).is_file() else f"{one}/run.py")] == []
-    assert lets_in("requirements-aws.lock")
+    assert all(map(lets_in, LOCKS))
     others = (".git/config", "tests/conftest.py", "k8s/base/roles.yaml", "image/x", ".env", "docs/aws.md")
     assert [one for one in (*others, "jobs/__pycache__/cli.cpython-311.pyc") if lets_in(one)] == []
 

@@ -6,6 +6,30 @@ from tests.laws.mutant import Mutant
 
 CLOUD_RULES = (
     Mutant(
+        0,
+        "an alarm of a host is reported before its maintenance",
+        "reconciler/sources/vcenter.py",
+        "            if one.alarms:\n",
+        "            if one.alarms and not one.maintenance:\n",
+        "tests/sources/test_vcenter.py",
+    ),
+    Mutant(
+        0,
+        "a password is not sent unencrypted",
+        "reconciler/settings/sections/sources.py",
+        'elif found["scheme"] != "https" and',
+        "elif False and",
+        "tests/sources/test_vcenter.py",
+    ),
+    Mutant(
+        17,
+        "a pass asks no more vCenters after its patience",
+        "reconciler/clients/vcenter.py",
+        "                if self._clock() >= ends:\n                    problem",
+        "                if False:\n                    problem",
+        "tests/clients/test_vcenter.py",
+    ),
+    Mutant(
         5,
         "another value of the ESX label is unknown",
         "reconciler/sources/esx.py",
@@ -25,7 +49,7 @@ CLOUD_RULES = (
         0,
         "the maintenance of a host reports no start",
         "reconciler/model/event.py",
-        "frozenset({REQUEST, ESX, KUBERNIKUS})",
+        "frozenset({REQUEST, ESX, VCENTER, KUBERNIKUS})",
         "frozenset({REQUEST})",
         "tests/sources/test_esx.py",
     ),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
 from pydantic import Field, model_validator
 
+from reconciler.model import limits
 from reconciler.model.event import Kind, WaitForNotice
 from reconciler.settings.mistakes import Mistake, Mistakes
-from reconciler.settings.sections.fields import Duration, Flag
+from reconciler.settings.sections.fields import Duration, Flag, Text
+from reconciler.settings.sections.notify import LINK_LOCAL, SecretText
 from reconciler.settings.sections.section import Section
 
 
@@ -130,13 +134,80 @@ class AwsSource(Section):
         return self
 
 
+_ADDRESS = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?/?", re.ASCII
+)
+
+
+class VCenter(Section):
+    """One vCenter server."""
+
+    url: Text = Field(
+        description="The address of the vCenter, such as `https://vc.example.com`. Required. `http` is "
+        "allowed for this machine only.",
+    )
+    zone: Text | None = Field(
+        default=None,
+        description="The zone of the nodes whose hosts it manages. Default: all zones that no other entry "
+        "names.",
+    )
+    username: SecretText = Field(description="The user, who only needs to read. Required.")
+    password: SecretText = Field(description="The password of the user. Required.")
+    ca_file: Text | None = Field(
+        default=None,
+        description="The file with the certificate authority of the vCenter. Default: those of the system.",
+    )
+
+    @model_validator(mode="after")
+    def _guarded_address(self) -> VCenter:
+        found = _ADDRESS.fullmatch(self.url)
+        why = ""
+        if found is None:
+            why = "is not the address of a server; write it like https://vc.example.com"
+        elif found["host"].startswith(LINK_LOCAL):
+            why = "is a link-local address, where clouds serve credentials"
+        elif found["scheme"] != "https" and found["host"] not in ("127.0.0.1", "localhost"):
+            why = "would send the password unencrypted; write https://"
+        if why:
+            raise Mistakes((Mistake(("url",), why),))
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class VCenters:
+    """What the source asks of vCenter servers; `enabled` only if the settings name some."""
+
+    enabled: bool
+    every: timedelta
+    servers: tuple[VCenter, ...]
+    alarms: tuple[str, ...]
+
+
 class EsxSource(Section):
-    """Maintenance of the ESX host under a node, from the label `cloud.sap/esx-in-maintenance`."""
+    """Maintenance of the ESX host under a node."""
 
     enabled: Flag = Field(
         default=False,
-        description="Whether the reconciler reads the label `cloud.sap/esx-in-maintenance`, which the ESX "
-        "controller of maintenance-controller writes. See docs/esx.md.",
+        description="Whether the reconciler reads whether the ESX host of a node is in maintenance: in the "
+        "label `cloud.sap/esx-in-maintenance`, which the ESX controller of maintenance-controller writes, or "
+        "at `vcenters`. See docs/esx.md.",
+    )
+    vcenters: tuple[VCenter, ...] = Field(
+        default=(),
+        max_length=limits.ENTRIES,
+        description="The vCenter servers to query, instead of the label. It needs the extra `esx`. Default: "
+        "none.",
+    )
+    every: Duration = Field(
+        default=timedelta(minutes=5),
+        description="How often the reconciler queries each vCenter, at least 1m. A query is one list of all "
+        "hosts.",
+    )
+    alarms: tuple[Text, ...] = Field(
+        default=(),
+        max_length=limits.ENTRIES,
+        description="The names of the alarms in vCenter that count, such as `Host memory usage`. With the "
+        "label, the ESX controller decides that. Default: none.",
     )
     maintenance: Kind = Field(
         default=Kind.REBOOT,
@@ -157,9 +228,16 @@ class EsxSource(Section):
             for key, kind in chosen.items()
             if kind in (Kind.UNKNOWN, Kind.REBALANCE)
         ]
+        if self.every < _OFTEN:
+            found.append(Mistake(("every",), "is shorter than 1m"))
         if found:
             raise Mistakes(tuple(found))
         return self
+
+    @property
+    def polled(self) -> VCenters:
+        """What is asked of vCenter servers."""
+        return VCenters(self.enabled and bool(self.vcenters), self.every, self.vcenters, self.alarms)
 
 
 class KubernikusSource(Section):

@@ -14,8 +14,17 @@ from tests.support.tools.building import NoTool, find_tool
 
 @pytest.fixture(scope="session")
 def alertmanager_program() -> Path:
+    return _program("alertmanager")
+
+
+@pytest.fixture(scope="session")
+def vcsim_program() -> Path:
+    return _program("vcsim")
+
+
+def _program(name: str) -> Path:
     try:
-        return find_tool("alertmanager")
+        return find_tool(name)
     except NoTool as error:
         if os.environ.get("CONTROLPLANE_REQUIRED"):
             pytest.fail(str(error), pytrace=False)

@@ -13,7 +13,10 @@ from tests.support.controlplane.binaries import GO
 MODULES = Path(__file__).parent / "build"
 
 # The package of each, which is in the module of the same name in `build`.
-PACKAGES = {"alertmanager": "github.com/prometheus/alertmanager/cmd/alertmanager"}
+PACKAGES = {
+    "alertmanager": "github.com/prometheus/alertmanager/cmd/alertmanager",
+    "vcsim": "github.com/vmware/govmomi/vcsim",
+}
 
 
 class NoTool(Exception):

@@ -1,0 +1,86 @@
+"""The hosts of a vCenter that govmomi simulates: their names, their maintenance, and a node that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.clients.vcenter import VCenterClient, for_source
+from reconciler.run import run_pass
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
+from reconciler.sources.esx import HOST
+from tests.laws.histories import small_world
+from tests.support.builders import minutes
+from tests.support.tools.vcsim import RunningVCenter
+
+pytestmark = pytest.mark.tools
+
+HOSTS = frozenset({"dc0_h0", "dc0_c0_h0", "dc0_c0_h1", "dc0_c0_h2"})
+
+
+@pytest.fixture
+def vcenter(vcsim_program: Path, tmp_path: Path) -> Iterator[RunningVCenter]:
+    with RunningVCenter(vcsim_program, tmp_path) as running:
+        yield running
+
+
+def chosen(vcenter: RunningVCenter, *, password: str = "secret", alarms: str = "") -> Settings:
+    server = f"{{url: '{vcenter.url}', username: reader, password: '{password}'}}"
+    text = f"mode: Enforce\nsources: {{esx: {{enabled: true, vcenters: [{server}], alarms: [{alarms}]}}}}"
+    return parse_settings(f"{text}\nuncordon: {{settle: 0s}}\nbudget: {{maxUnavailable: 100%}}", "f")
+
+
+def client(settings: Settings) -> VCenterClient:
+    return for_source(settings, None)
+
+
+def test_every_host_is_listed_and_those_in_maintenance_are_named(
+    vcenter: RunningVCenter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (before,) = client(chosen(vcenter)).ask(["a"])
+    vcenter.maintenance("DC0_C0_H1")
+    # Two of four hosts on a page: the list goes on.
+    monkeypatch.setattr("reconciler.clients.vcenter.PAGE", 2)
+    (after,) = client(chosen(vcenter, alarms="Host memory usage")).ask(["a"])
+
+    assert (before.problem, before.found, before.seen) == ("", (), HOSTS)
+    assert (after.problem, after.seen) == ("", HOSTS)
+    ((name, state),) = after.found
+    assert (name, state.maintenance, state.alarms) == ("dc0_c0_h1", True, ())
+    assert state.version
+
+
+def test_one_server_answers_for_all_zones(vcenter: RunningVCenter) -> None:
+    found = client(chosen(vcenter)).ask(["a", "b"])
+
+    assert [(one.scope, one.seen) for one in found] == [("a", HOSTS), ("b", HOSTS)]
+
+
+def test_a_refused_login_is_a_problem(vcenter: RunningVCenter) -> None:
+    (found,) = client(chosen(vcenter, password="${file:/dev/null}")).ask(["a"])
+
+    assert found.seen == frozenset()
+    assert found.problem.startswith(f"{vcenter.url} can't be asked: ")
+
+
+def test_a_node_is_drained_while_its_host_is_in_maintenance(vcenter: RunningVCenter) -> None:
+    settings = chosen(vcenter)
+    world = small_world()
+    world.cluster.label("n0", HOST, "DC0_C0_H1")
+    world.cluster.label("n1", HOST, "DC0_C0_H2")
+    world.clients = {"vcenter": client(settings)}
+
+    def look() -> list[str]:
+        for _ in range(2):
+            run_pass(world.outside, settings, world.now)
+            world.advance(minutes(6))
+        return [name for name, node in sorted(world.cluster.nodes.items()) if node.unschedulable]
+
+    assert look() == []
+    vcenter.maintenance("DC0_C0_H1")
+    assert look() == ["n0"]
+    vcenter.maintenance("DC0_C0_H1", on=False)
+    assert look() == []

@@ -1,0 +1,78 @@
+"""vCenter as govmomi simulates it, on a free port of loopback: three hosts in a cluster, and one alone."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.support.controlplane.waiting import wait_for
+
+
+class RunningVCenter:
+    """Runs inside the context. It accepts every name and password that is not empty."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        """Use this program, and this folder for its log."""
+        self._program, self._log = program, folder / "vcsim.log"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port: int = free.getsockname()[1]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it serves."""
+        arguments = ["-tls=false", f"-httptest.serve=127.0.0.1:{self._port}"]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen([str(self._program), *arguments], stdout=log, stderr=log)
+        wait_for("vcsim", self._is_ready)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+
+    def maintenance(self, host: str, *, on: bool = True) -> None:
+        """Put a host into maintenance mode, or take it out."""
+        from pyVim.connect import Disconnect, SmartConnect
+
+        instance = SmartConnect(protocol="http", host="127.0.0.1", port=self._port, user="a", pwd="b")
+        content = instance.RetrieveContent()
+        found, _ = _hosts(content)[host]
+        _ = found.EnterMaintenanceMode_Task(0) if on else found.ExitMaintenanceMode_Task(0)
+        wait_for("its mode", lambda: _hosts(content)[host][1] is on)
+        Disconnect(instance)
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        said = self._log.read_text(encoding="utf-8")
+        if self._process.poll() is not None:
+            raise AssertionError(said)
+        return "GOVC_URL=" in said
+
+
+def _hosts(content: Any) -> dict[str, tuple[Any, bool]]:
+    """Return each host by its name, and whether it is in maintenance mode."""
+    from pyVmomi import vim, vmodl
+
+    # Not by attributes of the hosts: pyvmomi can't read what this simulator answers to those.
+    query = vmodl.query.PropertyCollector
+    view = content.viewManager.CreateContainerView(content.rootFolder, [vim.HostSystem], True)
+    through = query.TraversalSpec(name="all", type=vim.view.ContainerView, path="view", skip=False)
+    wanted = query.PropertySpec(type=vim.HostSystem, pathSet=["name", "runtime.inMaintenanceMode"])
+    start = query.ObjectSpec(obj=view, skip=True, selectSet=[through])
+    spec = query.FilterSpec(objectSet=[start], propSet=[wanted])
+    page = content.propertyCollector.RetrievePropertiesEx([spec], query.RetrieveOptions())
+    found = [(one.obj, {each.name: each.val for each in one.propSet}) for one in page.objects]
+    return {each["name"]: (host, each["runtime.inMaintenanceMode"]) for host, each in found}
