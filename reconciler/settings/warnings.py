@@ -221,5 +221,8 @@ def _sources(settings: Settings) -> Iterator[Warned]:
 
 def _workflows(settings: Settings) -> Iterator[Warned]:
     outer: Path = () if settings.only_workflows else ("profiles",)
+    if settings.profiles.instances.notify:
+        where = spelt((*outer, "instances", "notify"))
+        yield Warned(where, "loads, and no message is sent for it", "use notify, see docs/notices.md")
     for path in ignored_keys(settings.profiles, outer):
         yield Warned(spelt(path), "is ignored: there is no such key", "remove it, or correct its name")

@@ -38,6 +38,7 @@ from tests.laws.simulate_rules import SIMULATE_RULES
 from tests.laws.slot_rules import SLOT_RULES
 from tests.laws.trials import ROOT, files_of, try_all
 from tests.laws.waiting_rules import WAITING_RULES
+from tests.laws.workflow_rules import WORKFLOW_RULES
 
 __all__ = ["MUTANTS", "ROOT", "main"]
 
@@ -1091,6 +1092,7 @@ MUTANTS = (
     *HINT_RULES,
     *GROUP_RULES,
     *WAITING_RULES,
+    *WORKFLOW_RULES,
     *OUTCOME_RULES,
     *HISTORY_RULES,
     *HOOK_RULES,

@@ -216,3 +216,10 @@ def test_check_config_names_the_workflows_of_a_foreign_file() -> None:
     )
     assert "reconciler serve examines the nodes every 0.2s at least." in said
     assert "Windows" not in said
+
+
+def test_check_config_warns_that_notifications_are_not_sent() -> None:
+    instance = "{type: slack, name: s, config: {hook: 'https://x', channel: c, message: m}}"
+    settings = parse_settings(f"instances: {{notify: [{instance}]}}", "their.yaml")
+
+    assert [one.key for one in warnings(settings, NOW)] == ["instances.notify"]

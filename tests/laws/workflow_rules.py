@@ -1,0 +1,84 @@
+"""Rules of workflows, each with the test file that fails without it."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_RUN = "reconciler/workflows/run.py"
+_DECIDED = "reconciler/decide/workflows.py"
+_PASSES = "tests/decide/test_workflows.py"
+
+WORKFLOW_RULES = (
+    Mutant(
+        19,
+        "a node is in maintenance for one profile at a time",
+        _RUN,
+        "return begins and bool(self._others)",
+        "return False",
+        _PASSES,
+    ),
+    Mutant(
+        19,
+        "a profile that leaves maintenance keeps the others out of it for this pass",
+        _RUN,
+        "others = {*first, *_in_maintenance(ran.data)} - {workflow.name}",
+        "others = {*_in_maintenance(ran.data)} - {workflow.name}",
+        _PASSES,
+    ),
+    Mutant(
+        0,
+        "a chain that waits for a drain goes on whatever its check says",
+        _RUN,
+        "return next((step for step in (*open_ones, *draining) if step in draining), None)",
+        "return next(iter(open_ones), None)",
+        _PASSES,
+    ),
+    Mutant(
+        1,
+        "nothing is evicted after somebody has uncordoned the node of a workflow",
+        _DECIDED,
+        "if one.node.unschedulable or not waiting or record.cordon is None:",
+        "if True:",
+        _PASSES,
+    ),
+    Mutant(
+        2,
+        "a workflow leaves the cordon of somebody else",
+        "reconciler/workflows/triggers/uncordon.py",
+        "(after.cordon is None and before.cordon.whose.may_be_undone)",
+        "after.cordon is None",
+        _PASSES,
+    ),
+    Mutant(
+        16,
+        "data of workflows that can't be read are not overwritten",
+        _DECIDED,
+        "    if member.problem:\n",
+        "    if False:\n",
+        _PASSES,
+    ),
+    Mutant(
+        0,
+        "a node that enters maintenance counts for the nodes after it in the pass",
+        "reconciler/decide/members.py",
+        "        if (before.node, before.data) != (node, data):\n",
+        "        if False:\n",
+        _PASSES,
+    ),
+    Mutant(
+        0,
+        "a Lease that a node takes is taken for the nodes after it in the pass",
+        _DECIDED,
+        "        progress.members.read = progress.members.read.taken(take)\n",
+        "        del take\n",
+        _PASSES,
+    ),
+    Mutant(
+        0,
+        "other entries of a node's lists stay",
+        "reconciler/model/plan.py",
+        "kept = [one for one in before if one in self.taints or (one.key, one.effect) not in changed]",
+        "kept: list[Taint] = []",
+        "tests/real/clients/test_node_writing.py",
+    ),
+)
