@@ -26,11 +26,12 @@ from reconciler.calendar.values import to_utc
 
 MOST_EVENTS = 2000
 MOST_REPEATING = 200
-MOST_STARTS = 500
+MOST_COUNTED = 50
+"""Events with COUNT. Their instances are counted one by one from the first one on."""
+MOST_STARTS = 200
 """Starts on one day that all repeating events of a calendar may have together."""
 _MOST_DATES = 5000
 _COUNTED = datetime(2000, 1, 1)  # noqa: DTZ001 - on the wall clock
-"""Instances are counted one by one from the first one on."""
 
 _OF_EVENTS = "DTSTART DTEND DURATION RRULE RDATE EXDATE EXRULE RECURRENCE-ID UID SEQUENCE STATUS"
 _OF_ZONES = "TZID TZOFFSETFROM TZOFFSETTO X-LIC-LOCATION X-WR-TIMEZONE"
@@ -86,6 +87,10 @@ def _check_repeating(found: list[_Read]) -> None:
     if len(repeating) > MOST_REPEATING:
         line = repeating[MOST_REPEATING].line
         raise CalendarMistake(f"the calendar has more than {MOST_REPEATING} events that repeat", line)
+    counted = [one for one in repeating if any(rule.count is not None for rule in one.event.rules)]
+    if len(counted) > MOST_COUNTED:
+        message = f"the calendar has more than {MOST_COUNTED} events with COUNT; write UNTIL"
+        raise CalendarMistake(message, counted[MOST_COUNTED].line)
     starts = 0
     for one in repeating:
         starts += sum(rule.starts_a_day for rule in one.event.rules)

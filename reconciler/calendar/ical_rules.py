@@ -31,7 +31,7 @@ _LISTS = {
 """The field of each list of numbers, its least and greatest number, and whether it may be negative."""
 
 _MOST_COUNT = 5000
-_MOST_STARTS = 48
+_MOST_STARTS = 24
 _LONGEST = timedelta(days=3650)
 _FIRST_YEAR, _LAST_YEAR = 1600, 9000
 """Microsoft's time zones begin in 1601. With this margin, no conversion overflows `datetime`."""

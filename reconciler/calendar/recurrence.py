@@ -105,8 +105,8 @@ class Rule:
             if last.date() < first:
                 return
             # A position counts from the ends of the period, so the period is needed as a whole.
-            days = (day for day in self._days(first, end) if self._chooses(day))
-            found = [datetime.combine(day, one) for day in days for one in times]
+            days = [first] if self.frequency is Frequency.DAILY else self._days(first, end)
+            found = [datetime.combine(day, one) for day in days if self._chooses(day) for one in times]
             if self.positions:
                 chosen = {at - 1 if at > 0 else len(found) + at for at in self.positions}
                 found = [found[at] for at in sorted(chosen) if 0 <= at < len(found)]
@@ -243,7 +243,11 @@ class Event:
             to_wall = last.replace(tzinfo=None) + 2 * _DAY
             for rule in self.rules:
                 walls.update(rule.walls(self.start, from_wall, to_wall, self.zone))
-        found = [Run(to_utc(wall, self.zone), self.length.end(wall, self.zone)) for wall in walls]
+        if self.length.wall:
+            found = [Run(to_utc(wall, self.zone), self.length.end(wall, self.zone)) for wall in walls]
+        else:
+            starts = (to_utc(wall, self.zone) for wall in walls)
+            found = [Run(start, start + self.length.elapsed) for start in starts]
         for run in (*found, *self.more):
             if run.start in self.without or not (edge < run.end and run.start < min(last, run.end)):
                 continue

@@ -313,7 +313,7 @@ def test_a_broken_file_is_refused_with_its_line(text: str, message: str) -> None
         ("FREQ=DAILY;BYEASTER=1", "the RRULE has the unknown part BYEASTER"),
         ("FREQ=DAILY;FREQ=DAILY", "is a duplicate"),
         ("FREQ=DAILY;WKST=X", "WKST=X is not a day"),
-        ("FREQ=DAILY;BYMINUTE=" + ",".join(map(str, range(60))), "starts 60 times a day; at most 48"),
+        ("FREQ=DAILY;BYMINUTE=" + ",".join(map(str, range(60))), "starts 60 times a day; at most 24"),
     ],
 )
 def test_a_broken_rule_is_refused_with_its_line(rule: str, message: str) -> None:
@@ -334,8 +334,18 @@ def _events(count: int, *lines: str) -> str:
         pytest.param(_events(2001), "line 8003: the calendar has more than 2000 events", id="events"),
         pytest.param(_events(201, "RRULE:FREQ=YEARLY"), "more than 200 events that repeat", id="repeating"),
         pytest.param(
+            _events(51, "RRULE:FREQ=YEARLY;COUNT=2").replace(":1970", ":2020"),
+            "line 253: the calendar has more than 50 events with COUNT",
+            id="counted",
+        ),
+        pytest.param(
+            _events(1, "RRULE:FREQ=YEARLY;COUNT=2"),
+            "line 4: an event with COUNT starts before 2000; write UNTIL",
+            id="counted from long ago",
+        ),
+        pytest.param(
             _events(30, f"RRULE:FREQ=DAILY;BYHOUR={','.join(map(str, range(24)))}"),
-            "start more than 500 times on one day",
+            "start more than 200 times on one day",
             id="starts",
         ),
         pytest.param(
