@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from reconciler.clients.guard import Guard, read_only
 from reconciler.errors import NotFound
-from reconciler.model.hooks import HookAnswer, HookKey, HookRun
+from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRun
 from reconciler.settings.sections.hooks import ConfiguredHook
 
 if TYPE_CHECKING:
+    from reconciler.clients.hook_requests import HookRequests
     from reconciler.clients.kubernetes.connection import Connection
     from reconciler.clients.kubernetes.hook_jobs import HookJobs
     from reconciler.settings.schema import Settings
@@ -35,20 +36,32 @@ class SettingsHooks:
 
     def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
         """Return what each of these runs does now."""
-        return self._jobs.answers(keys) if keys else {}
+        jobs = [key for key in keys if key.id.kind is HookKind.JOB]
+        webhooks = [key for key in keys if key.id.kind is HookKind.WEBHOOK]
+        found = dict(self._jobs.answers(jobs)) if jobs else {}
+        return {**found, **self.requests.answers(webhooks)} if webhooks else found
 
     def run(self, run: HookRun) -> None:
         """Begin the run, or do nothing if an earlier pass has; raises ClusterError."""
         hook = self._hook(run.key)
         if hook.job is not None:
             self._jobs.run(run, hook.job)
+        if hook.webhook is not None:
+            self.requests.run(run, hook.webhook)
 
     def _hook(self, key: HookKey) -> ConfiguredHook:
         found = (one for one in self._settings.hooks.of(key.id.step) if one.name == key.id.name)
-        hook = next(found, None)
+        hook = next((one for one in found if one.kind is key.id.kind), None)
         if hook is None:
             raise NotFound(f"the settings have no hook {key.id} any more")
         return hook
+
+    @cached_property
+    def requests(self) -> HookRequests:
+        """The webhooks."""
+        from reconciler.clients.hook_requests import HookRequests
+
+        return HookRequests(self._guard)
 
     @cached_property
     def _jobs(self) -> HookJobs:

@@ -78,7 +78,7 @@ def present_hooks(node: Node, settings: Settings) -> tuple[Hook, ...]:
     if settings.hooks.timeout <= timedelta():
         return ()
     configured = (
-        Hook(HookId(step, one.name, HookKind.JOB))
+        Hook(HookId(step, one.name, one.kind))
         for step in HookStep
         for one in settings.hooks.of(step)
         if one.node_selector.matches(node.labels)

@@ -2,7 +2,7 @@
 
 A hook is an annotation `<prefix>/<step>.<name>`, as Cluster API has them on Machines. Its owner removes the
 annotation when the step may go on. The value is the name of the owner, for people. The settings can name
-hooks too: a Job that has to succeed.
+hooks too: a Job that has to succeed, or a webhook that has to agree.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class HookKind(StrEnum):
 
     ANNOTATION = "annotation"
     JOB = "job"
+    WEBHOOK = "webhook"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -7,6 +7,7 @@ from tests.laws.mutant import Mutant
 _DEFAULT = "reconciler/engine/profiles/default.yaml"
 _DRAINING, _DECIDE = "reconciler/decide/draining.py", "reconciler/decide/hooks.py"
 _ENGINE = "reconciler/engine/hooks.py"
+_REQUESTS, _WEBHOOKS = "reconciler/clients/hook_requests.py", "tests/clients/test_hook_requests.py"
 _HOOKS, _PODS = "tests/decide/test_hooks.py", "tests/drainer/test_pod_hooks.py"
 
 _UNCORDON = "eventsGone && selfServiceDone && nodeReady && leftByRemediator && machineStays"
@@ -171,5 +172,45 @@ HOOK_RULES = (
         "            if node.node in refused:\n                continue\n            if hooks is None",
         "            if hooks is None",
         "tests/decide/test_configured_hooks.py",
+    ),
+    Mutant(
+        0,
+        "a webhook is asked again only after its pause",
+        _REQUESTS,
+        "        if left <= 0:\n",
+        "        if True:\n",
+        _WEBHOOKS,
+    ),
+    Mutant(
+        0,
+        "only a few webhooks are asked at once",
+        _REQUESTS,
+        "            if full or before.flies",
+        "            if before.flies",
+        _WEBHOOKS,
+    ),
+    Mutant(
+        0,
+        "a webhook that is done is not asked again",
+        _REQUESTS,
+        " or before.answer.state is HookState.DONE:\n                return",
+        ":\n                return",
+        _WEBHOOKS,
+    ),
+    Mutant(
+        0,
+        "a webhook follows no redirect",
+        _REQUESTS,
+        "                    retries=False,\n                    redirect=False,\n",
+        "",
+        _WEBHOOKS,
+    ),
+    Mutant(
+        9,
+        "each request of a run has its idempotency key",
+        _REQUESTS,
+        '"Idempotency-Key": run.key.name,',
+        '"Idempotency-Key": "x",',
+        _WEBHOOKS,
     ),
 )

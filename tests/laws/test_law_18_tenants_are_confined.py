@@ -46,6 +46,7 @@ _keys = st.sampled_from(
         f"{PREFIX}/drain",
         f"{PREFIX}/restart",
         f"{PREFIX}/wait-completed",
+        f"{PREFIX}/pre-drain.leader",
         "cluster.x-k8s.io/drain",
         DO_NOT_DISRUPT,
         SAFE_TO_EVICT,

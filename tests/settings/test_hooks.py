@@ -20,12 +20,15 @@ def mistake(entries: str) -> str:
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
-        ("[{name: a}]", "hooks.preDrain[0].name: names a hook without `job`"),
+        ("[{name: a}]", "hooks.preDrain[0].name: names a hook that needs either `job` or `webhook`"),
         (f"[{{{JOB}}}]", "name"),
         (f"[{{name: A b, {JOB}}}]", "is not a name of lower-case letters, digits and '-'"),
         (f"[{{name: {'a' * 41}, {JOB}}}]", "at most 40"),
         (f"[{{name: a, {JOB}}}, {{name: a, {JOB}}}]", "is the name of another hook of this step: a"),
         (f"[{', '.join(f'{{name: a{n}, {JOB}}}' for n in range(21))}]", "has 21 hooks, and 20 is the limit"),
+        (f"[{{name: a, {JOB}, webhook: {{url: 'https://x/'}}}}]", "needs either `job` or `webhook`"),
+        ("[{name: a, webhook: {url: 'http://169.254.169.254/'}}]", "is a link-local address"),
+        ("[{name: a, webhook: {url: 'https://x/', timeout: 2m}}]", "is not between 1s and 1m"),
         ("[{name: a, job: {spec: 1}}]", "1 is not the spec of a Job"),
         ("[{name: a, job: {spec: {template: {}}}}]", "has no template.spec.containers"),
         (

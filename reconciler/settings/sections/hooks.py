@@ -12,10 +12,11 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from reconciler.calendar.values import literal
 from reconciler.model import limits
-from reconciler.model.hooks import HookStep
+from reconciler.model.hooks import HookKind, HookStep
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Duration, Flag, Selector
+from reconciler.settings.sections.notify import Header, SecretText, Url
 from reconciler.settings.sections.section import Section
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
@@ -64,6 +65,27 @@ class JobHook(Section):
     )
 
 
+class WebhookHook(Section):
+    """A URL that has to answer 2xx before the step goes on."""
+
+    url: Url = Field(
+        description="Where the request is sent with POST. It may name secrets, like `${NAME}` or "
+        "`${file:/path}`. Default: none, the key is required."
+    )
+    headers: dict[Header, SecretText] = Field(
+        default={}, description="Further headers, such as `Authorization`. Default: none."
+    )
+    timeout: Duration = Field(
+        default=timedelta(seconds=5), description="How long one request may take, 1m at most."
+    )
+
+    @model_validator(mode="after")
+    def _ends_soon(self) -> WebhookHook:
+        if not timedelta() < self.timeout <= timedelta(minutes=1):
+            raise Mistakes((Mistake(("timeout",), "is not between 1s and 1m"),))
+        return self
+
+
 class ConfiguredHook(Section):
     """A hook of every node that the selector selects."""
 
@@ -77,11 +99,20 @@ class ConfiguredHook(Section):
         default=None, description="A Job that has to succeed before the step goes on. Default: none."
     )
 
+    webhook: WebhookHook | None = Field(
+        default=None, description="A URL that has to answer 2xx before the step goes on. Default: none."
+    )
+
     @model_validator(mode="after")
-    def _does_something(self) -> ConfiguredHook:
-        if self.job is None:
-            raise Mistakes((Mistake(("name",), "names a hook without `job`"),))
+    def _does_one_thing(self) -> ConfiguredHook:
+        if (self.job is None) == (self.webhook is None):
+            raise Mistakes((Mistake(("name",), "names a hook that needs either `job` or `webhook`"),))
         return self
+
+    @property
+    def kind(self) -> HookKind:
+        """What the hook is."""
+        return HookKind.JOB if self.job is not None else HookKind.WEBHOOK
 
 
 class Hooks(Section):
