@@ -121,7 +121,7 @@ def observe(
     pods, unread_pods = _pods(reader, busy, gaps)
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     calendars, unread = _calendars(outside, settings, now)
-    groups, ungrouped = _groups(reader, _may_start(readings, readable), settings, gaps)
+    groups, ungrouped = _groups(reader, _may_start(nodes, readings, readable, settings), settings, gaps)
     return Snapshot(
         nodes=nodes,
         readings=readings,
@@ -366,14 +366,24 @@ def _calendars(
     return found, (*problems, *notes)
 
 
-def _may_start(readings: Mapping[str, tuple[Reading, ...]], records: Mapping[str, Record]) -> frozenset[str]:
-    """Return the nodes on which a drain may start: something is reported, and none has begun."""
-    return frozenset(
-        name
-        for name, found in readings.items()
-        if any(reading.signals for reading in found)
-        and not (name in records and records[name].in_maintenance)
-    )
+def _may_start(
+    nodes: Iterable[Node],
+    readings: Mapping[str, tuple[Reading, ...]],
+    records: Mapping[str, Record],
+    settings: Settings,
+) -> frozenset[str]:
+    """Return the nodes on which a drain may start: an event of a kind that drains is reported, none began."""
+
+    def may(node: Node) -> bool:
+        if node.name in records and records[node.name].in_maintenance:
+            return False
+        reported = (signal for reading in readings[node.name] for signal in reading.signals)
+        policies = (settings.policy(one.kind, one.condition, node.labels) for one in reported)
+        return any(policy is not None and policy.drain for policy in policies)
+
+    what = "its drain starts together with no other"
+    asked = ((node, guarded(f"node {node.name}: {what}", partial(may, node), False)[0]) for node in nodes)
+    return frozenset(node.name for node, found in asked if found)
 
 
 def _groups(

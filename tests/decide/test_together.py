@@ -145,7 +145,12 @@ def test_groups_that_can_t_be_read_hold_no_drain() -> None:
 
 
 def test_a_pass_with_one_node_to_drain_reads_no_groups() -> None:
-    world = world_of([builders.node("a", annotations={REQUEST: _request(180)}), builders.node("b")])
+    world = world_of(
+        [
+            builders.node("a", annotations={REQUEST: _request(180)}),
+            builders.node("b", annotations={REQUEST: '{"kind":"Freeze"}'}),
+        ]
+    )
     asked: list[str] = []
     world.api.before_read = lambda call: asked.append(call.what)
     look(world, builders.settings(ALL))

@@ -80,4 +80,12 @@ GROUP_RULES = (
         "for node in shared[:_GROUPED_AT_MOST]]",
         _DECIDED,
     ),
+    Mutant(
+        0,
+        "groups are read only where two drains may start",
+        "reconciler/observe.py",
+        "return any(policy is not None and policy.drain for policy in policies)",
+        "return any(True for policy in policies)",
+        _DECIDED,
+    ),
 )
