@@ -14,7 +14,7 @@ from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.settings.mistakes import Path, spelt
 from reconciler.settings.policies import DEFAULTS, EventPolicy, OutsideWindow
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.sections.loose_section import ignored_keys
 
 _FEW_NODES = 5
@@ -43,7 +43,7 @@ def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
     Only what the file says is warned of, not the defaults.
     """
     found = (*_calendar(settings, now), *_budget(settings), *_events(settings), *_drain(settings))
-    return (*found, *_sources(settings), *_workflows(settings))
+    return (*found, *_sources(settings), *_workflows(settings), *_notices(settings))
 
 
 def _policies(settings: Settings) -> Iterator[tuple[str, Kind, EventPolicy]]:
@@ -226,3 +226,16 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
         yield Warned(where, "loads, and no message is sent for it", "use notify, see docs/notices.md")
     for path in ignored_keys(settings.profiles, outer):
         yield Warned(spelt(path), "is ignored: there is no such key", "remove it, or correct its name")
+
+
+def _notices(settings: Settings) -> Iterator[Warned]:
+    for index, entry in enumerate(settings.notify):
+        for key, secret in entry.secrets():
+            if secret.is_written_out:
+                where = f"notify[{index}] ({entry.name}).{key}"
+                message = "is a secret that everyone who may read the settings can see"
+                yield Warned(where, message, "name it, as ${NAME} or ${file:/path}")
+        if not settings.only_workflows and settings.mode is Mode.OBSERVE:
+            yield Warned(
+                f"notify[{index}] ({entry.name})", "gets nothing in mode Observe", "set another mode"
+            )

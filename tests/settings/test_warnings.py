@@ -21,6 +21,16 @@ def warned(text: str) -> list[str]:
 
 CASES = [
     pytest.param(
+        "mode: Enforce\nnotify: [{name: a, slack: {webhook: 'https://hooks.slack.com/x'}}]",
+        "notify[0] (a).slack.webhook: is a secret that everyone who may read the settings can see; name it",
+        id="a secret in the settings",
+    ),
+    pytest.param(
+        "mode: Observe\nnotify: [{name: a, webhook: {url: 'https://example.com/'}}]",
+        "notify[0] (a): gets nothing in mode Observe; set another mode",
+        id="notices in mode Observe",
+    ),
+    pytest.param(
         "notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]",
         "notAllowed[0] (sale): a deadline wins over it: nodes are drained all the same for Reboot, Redeploy, "
         "Preempt, Terminate; set absolute: true",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -458,6 +459,19 @@ class Notify(Section):
             return frozenset(self.when)
         return frozenset(one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
 
+    def secrets(self) -> Iterator[tuple[str, Secret]]:
+        """Yield the values that are always secrets, by their key in the entry."""
+        if self.slack is not None:
+            yield from _given(("slack.webhook", self.slack.webhook), ("slack.token", self.slack.token))
+        if self.teams is not None:
+            yield "teams.webhook", self.teams.webhook
+        if self.mail is not None:
+            yield from _given(("mail.password", self.mail.password))
+        if self.pagerduty is not None:
+            yield "pagerduty.routingKey", self.pagerduty.routing_key
+        if self.apprise is not None:
+            yield "apprise.url", self.apprise.url
+
     @property
     def transport(self) -> str:
         """The key of the transport, such as `slack`."""
@@ -466,6 +480,10 @@ class Notify(Section):
 
 SHORTEST = timedelta(minutes=1)
 """The shortest time between two reminders."""
+
+
+def _given(*pairs: tuple[str, Secret | None]) -> Iterator[tuple[str, Secret]]:
+    yield from ((key, secret) for key, secret in pairs if secret is not None)
 
 
 def named_twice(entries: tuple[Notify, ...]) -> list[Mistake]:
