@@ -129,7 +129,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
         staying=staying,
         schedule=schedule,
     )
-    if context.workflows.on:
+    if context.workflows.on or (one.record is not None and one.record.workflows):
         one = with_workflows(one, situation, context, progress)
         situation = _beside(one, situation)
     walked = walk(_PROFILES[one.profile], situation, CHECKS, TRIGGERS)

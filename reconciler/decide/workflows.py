@@ -36,6 +36,11 @@ FAILED = "ChangeMaintenanceStateFailed"
 
 def with_workflows(one: Seen, situation: Situation, context: PassContext, progress: Progress) -> Seen:
     """Return the node after one step of each of its workflows; nothing is changed where it can't be read."""
+    if not context.workflows.on:
+        gone = tuple(_gone(one, one.record, context))
+        return replace(
+            one, record=one.written, workflows=WorkflowStep(one.node, one.record, holds=gone, readable=False)
+        )
     member = progress.members.of(one.node.name)
     if member.problem:
         return replace(one, record=one.written, workflows=_unreadable(one, member.problem, context))
@@ -52,7 +57,7 @@ def with_workflows(one: Seen, situation: Situation, context: PassContext, progre
 def note_workflows(one: Seen, progress: Progress) -> None:
     """Show the nodes that come later in the pass what the workflows of this one do."""
     step = one.workflows
-    if step is None:
+    if step is None or not step.readable:
         return
     progress.members.moved(step.node, step.data)
     for take in step.takes:
@@ -105,7 +110,7 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
         resumed=() if held else tuple(claim.name for claim in waiting),
         starts=context.settings.mode is not Mode.FINISH and not kept,
     )
-    work, gone = ran.work, _gone(one, ran, given, context)
+    work, gone = ran.work, _gone(one, ran.work.record, context)
     order = None
     if ran.draining is not None and work.record.drain is not None and work.record.drain.drain.done is None:
         order = _order(one, ran.draining, work.record.drain.drain, context)
@@ -177,17 +182,17 @@ def _uncordoned(one: Seen, record: Record, waiting: tuple[Claim, ...]) -> tuple[
     return (Hold(one.node.name, HoldCode.WORKFLOW_UNCORDONED, reason),)
 
 
-def _gone(one: Seen, ran: Ran, given: CheckInput, context: PassContext) -> Iterator[Hold]:
+def _gone(one: Seen, record: Record | None, context: PassContext) -> Iterator[Hold]:
     """Yield a hold for each profile that claims the node and is no longer one of its profiles."""
     selected = set(context.workflows.selected(one.node.labels.get(context.keys.workflows, "")))
-    for name in ran.work.record.workflows:
+    for name in record.workflows if record is not None else ():
         if name not in selected:
             undo = f"{context.keys.release(one.node.name)} removes our cordon, label and record"
             reason = (
                 f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
                 f"label {context.keys.workflows} again; or {undo}"
             )
-            yield Hold(given.node.name, HoldCode.WORKFLOW_GONE, reason)
+            yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
 
 
 def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition]:

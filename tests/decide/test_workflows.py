@@ -335,6 +335,16 @@ def test_a_node_that_loses_its_profile_while_it_is_cordoned_says_how_it_comes_ba
     assert "profile draining, which it does not have any more" in hold.reason
 
 
+def test_settings_without_workflows_name_the_nodes_that_one_has_cordoned() -> None:
+    world = with_pod("draining")
+    passes(world, theirs(), 4)
+
+    plan = passes(world, parse_settings("mode: Enforce\nkeys: {prefix: cloud.sap}", "ours.yaml"), 2)
+
+    assert [hold.code for hold in plan_of(plan).holds] == [HoldCode.WORKFLOW_GONE]
+    assert world.cluster.nodes["a"].unschedulable
+
+
 def test_nothing_is_evicted_after_somebody_has_uncordoned_the_node() -> None:
     world = with_pod("draining")
     world.cluster.bare_pods_stop_after = timedelta(hours=1)
