@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.errors import SettingsError
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.event import Answer, Kind
 from reconciler.model.node import Node
 from reconciler.settings.load import parse_settings
@@ -116,15 +117,16 @@ def test_an_unreadable_label_keeps_the_node_in_maintenance(value: str | None) ->
     assert state(made) == (True, True)
 
 
-def test_a_node_that_was_drained_for_its_host_is_not_missed() -> None:
+def test_a_case_ends_as_drained_although_nobody_reports_a_start() -> None:
     made = scene()
     made.cluster.label("n0", LABEL, "false")
-    made.wait(minutes(10))
-    made.until_still()
-    reasons = [one.notice.reason for one in made.cluster.events if one.node == "n0"]
+    ended = []
+    for _ in range(3):
+        made.wait(minutes(10))
+        plan, _ = made.look()
+        ended += [one.outcome for one in plan.nodes if one.node == "n0" and one.ended is not None]
 
-    assert "MaintenanceDone" in reasons
-    assert "MaintenanceMissed" not in reasons
+    assert [one.result for one in ended if one is not None] == [CaseResult.DRAINED]
 
 
 def test_nothing_is_read_while_the_source_is_off() -> None:
