@@ -71,7 +71,12 @@ class Case:
 
     def kept_too_long(self, now: datetime) -> bool:
         """Whether a person keeps its drain from every start that would be in time."""
-        return bool(self.times.kept) and self.times.earliest > max(self.in_time_until or now, now)
+        earliest = self.times.earliest
+        if not self.times.kept or earliest <= now:
+            return False
+        if self.short:
+            return self.date is None or earliest >= self.date
+        return self.in_time_until is None or earliest > self.in_time_until
 
     def end(self, start: datetime) -> datetime:
         """Return when the node is expected back if its drain starts then."""
@@ -191,7 +196,11 @@ class Scheduler:
             else:
                 self._in_time(case, last)
         self._prefer_what_is_lost()
-        missed = [one.case for one in self._placed.values() if one.missed and not one.case.kept_out]
+        missed = [
+            one.case
+            for one in self._placed.values()
+            if one.missed and one.start is None and not one.case.kept_out
+        ]
         for case in sorted((*missed, *rest), key=_late_order):
             self._place_late(case)
         self._bring_together()
@@ -238,8 +247,13 @@ class Scheduler:
     def _at_once(self, case: Case) -> None:
         """Give a short notice the next place, if that comes before its maintenance."""
         start = self._find(case, None)
-        if start is not None and (start.at <= self._now or (case.date is not None and start.at < case.date)):
+        first = max(case.times.earliest, self._now)
+        if case.times.kept and case.too_late_from is not None and first > case.too_late_from:
+            start = None
+        if start is not None and (start.at <= first or (case.date is not None and start.at < case.date)):
             self._place(case, start)
+            if case.kept_too_long(self._now):
+                self._placed[case.node] = replace(self._placed[case.node], missed=True)
         else:
             self._miss(case)
 
@@ -364,7 +378,11 @@ class Scheduler:
 
     def _prefer_what_is_lost(self) -> None:
         """Serve the kinds that lose the machine first, where another case can be missed in their place."""
-        missed = [one.case for one in self._placed.values() if one.missed and not one.case.kept_out]
+        missed = [
+            one.case
+            for one in self._placed.values()
+            if one.missed and one.start is None and not one.case.kept_out
+        ]
         for case in sorted(missed, key=lambda one: -one.kind.severity):
             last = case.in_time_until
             for other in self._candidates(case, case.times.deadline or self._now):

@@ -125,7 +125,7 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
         outside_from=_outside_from(waiting, node, context),
         date=_date(one, judged.event),
         taken_down=_taken_down(judged, now),
-        back=_back(judged, one, context),
+        back=_back(judged, one, context, begins=times.earliest),
         too_late_from=_too_late_from(judged, now),
         short=late or (at_once and times.deadline is None),
         exempt_from=min(exempt, default=None),
@@ -201,15 +201,21 @@ def _too_late_from(judged: JudgedEvent, now: datetime) -> datetime | None:
     return event.not_before if event.not_before is not None and event.not_before > now else None
 
 
-def _back(judged: JudgedEvent, one: Seen, context: PassContext) -> datetime | None:
-    """Return when the maintenance of a node is expected to be over; None: a while after its drain starts."""
+def _back(
+    judged: JudgedEvent, one: Seen, context: PassContext, *, begins: datetime = EARLIEST
+) -> datetime | None:
+    """Return when the maintenance of a node is expected to be over; None: a while after its drain starts.
+
+    A node whose drain does not begin before that is never in maintenance, so it does not settle.
+    """
     event, date = judged.event, _date(one, judged.event)
     if _we_end(judged, context.now) or date is None:
         return None
     lasts = event.duration if event.duration is not None else context.settings.drain.timeout
     if event.kind in (Kind.PREEMPT, Kind.TERMINATE):
         lasts = timedelta()
-    return shifted(date, lasts + context.settings.uncordon.settle)
+    over = shifted(date, lasts)
+    return over if over <= begins else shifted(over, context.settings.uncordon.settle)
 
 
 def _expected_end(one: Seen, context: PassContext) -> datetime | None:

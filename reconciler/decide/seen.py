@@ -119,7 +119,7 @@ def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> boo
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
     signed = bears_signs(node, keys.prefix)
-    instructed_by = any(key in node.annotations for key in (keys.hold, keys.defer, keys.approved))
+    instructed_by = any(key in node.annotations for key in keys.instructions())
     return bool(
         assessment.events
         or keys.record in node.annotations

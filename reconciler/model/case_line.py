@@ -42,6 +42,7 @@ def to_fields(case: EndedCase) -> dict[str, Any]:
         "outcome": case.outcome.value,
         "inTime": case.in_time.value,
         "why": case.why,
+        "people": list(case.people),
     }
 
 
@@ -64,12 +65,14 @@ def from_fields(fields: Mapping[str, Any]) -> EndedCase:
             uncordoned=_moment_or_none(fields, "uncordoned"),
         ),
         kind=_text(fields, "kind") if fields.get("kind") is not None else "",
-        sources=_sources(fields),
+        sources=_texts(fields, "sources", limits.NAME),
         outcome=_choice(ENDS, fields, "outcome"),
         in_time=_choice(tuple(InTime), fields, "inTime"),
         why=_text(fields, "why", limits.TEXT),
         pods_moved=_count(fields, "podsMoved"),
         pods_left=_count(fields, "podsLeft"),
+        # A line of an earlier version has none.
+        people=_texts(fields, "people", limits.TEXT) if "people" in fields else (),
     )
 
 
@@ -84,11 +87,11 @@ def _text(fields: Mapping[str, Any], key: str, most: int = limits.NAME) -> str:
     return limits.text(value, most)
 
 
-def _sources(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    found = fields.get("sources")
+def _texts(fields: Mapping[str, Any], key: str, most: int) -> tuple[str, ...]:
+    found = fields.get(key)
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise ValueError(f"sources is {limits.excerpt(found)}, and not a list of texts")
-    return tuple(limits.text(one, limits.NAME) for one in found[: limits.EVENTS])
+        raise ValueError(f"{key} is {limits.excerpt(found)}, and not a list of texts")
+    return tuple(limits.text(one, most) for one in found[: limits.EVENTS])
 
 
 def _moment(fields: Mapping[str, Any], key: str) -> datetime:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime, outcome_at_end
+from reconciler.model.instructions import Instructions
 from reconciler.model.machine import Remove
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, KnownEvent, State
@@ -50,6 +51,7 @@ class EndedCase:
     `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.
     `pods_moved` are the pods that left in its drains. `pods_left` are those that a drain kept, and for a
     missed node those that the platform met. Both are None if they are not known. `why` is a sentence.
+    `people` says who held, deferred or approved the drain when the case ended, a sentence each.
     """
 
     place: CasePlace
@@ -61,6 +63,7 @@ class EndedCase:
     why: str
     pods_moved: int | None = None
     pods_left: int | None = None
+    people: tuple[str, ...] = ()
 
     @property
     def identity(self) -> tuple[str, datetime]:
@@ -91,7 +94,13 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         why=_why(outcome, _ending(case, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),
+        people=_people(plan.instructions),
     )
+
+
+def _people(said: Instructions) -> tuple[str, ...]:
+    found = (("held", said.hold), ("deferred", said.deferral), ("approved", said.approval))
+    return tuple(f"{name} {one.word}" for name, one in found if one is not None)
 
 
 def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> CaseTimes:

@@ -120,6 +120,10 @@ class OwnKeys:
         """The label that allows a restart of the pod's workload if it has a single replica."""
         return f"{self.prefix}/restart"
 
+    def instructions(self) -> tuple[str, ...]:
+        """Return the annotations by which people hold, defer or approve the drain of the node."""
+        return (self.hold, self.hold_of_many, self.defer, self.approved)
+
     def release(self, node: str) -> str:
         """Return the command by which a person removes all of them from a node."""
         prefix = f" --prefix {self.prefix}" if self.prefix != DEFAULT_PREFIX else ""

@@ -13,7 +13,7 @@ from reconciler.calendar.values import Limit, format_duration
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
 from reconciler.settings.mistakes import Path, spelt
-from reconciler.settings.policies import DEFAULTS, EventPolicy, OutsideWindow
+from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.sections.loose_section import ignored_keys
 
@@ -179,6 +179,13 @@ def _events(settings: Settings) -> Iterator[Warned]:
         if never and kind in _LOST and settings.windows:
             message = "is Never: outside a window the node is lost with its pods"
             yield Warned(f"{key}.{kind}.outsideWindow", message, "write AtDeadline or Immediately")
+        proceeds = policy.approval_missing is ApprovalMissing.PROCEED
+        if policy.approval and not proceeds and kind in _LOST:
+            message = "is true: without an approval in time the node is lost with its pods"
+            yield Warned(f"{key}.{kind}.approval", message, "set approvalMissing: Proceed")
+        if proceeds and not policy.approval:
+            message = "has no effect, because no approval is required"
+            yield Warned(f"{key}.{kind}.approvalMissing", message, "set approval: true, or remove it")
 
 
 def _drain(settings: Settings) -> Iterator[Warned]:

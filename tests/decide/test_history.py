@@ -11,6 +11,7 @@ import pytest
 from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
+from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.simulation.api import Call, Killed
@@ -94,6 +95,15 @@ def test_a_case_is_kept_with_all_of_its_facts() -> None:
     assert times.gone == NOW + minutes(16)
     assert times.uncordoned == times.ended
     assert times.gone < times.ended <= NOW + minutes(24)
+
+
+def test_a_case_is_kept_with_who_held_its_node() -> None:
+    text = hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))
+    scene, kept = history(on=node("a", annotations={f"{builders.PREFIX}/hold": text}))
+    play(scene, imds(), imds("Started"), NOTHING)
+
+    assert kept.case.outcome is CaseResult.MISSED
+    assert kept.case.people == ("held by alice@laptop since 2026-11-21T12:00:00Z: disk copy",)
 
 
 def test_a_case_that_waits_was_announced_when_it_was_first_seen() -> None:

@@ -27,6 +27,7 @@ from tests.laws.limit_rules import LIMIT_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.notice_rules import NOTICE_RULES
 from tests.laws.outcome_rules import OUTCOME_RULES
+from tests.laws.people_rules import PEOPLE_RULES
 from tests.laws.pool_rules import POOL_RULES
 from tests.laws.readiness_rules import READINESS_RULES
 from tests.laws.request_rules import REQUEST_RULES
@@ -1097,6 +1098,7 @@ MUTANTS = (
     *HISTORY_RULES,
     *HOOK_RULES,
     *SIMULATE_RULES,
+    *PEOPLE_RULES,
     *POOL_RULES,
     *READINESS_RULES,
     *RIGHTS_RULES,

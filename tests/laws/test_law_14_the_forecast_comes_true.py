@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.event import Kind
+from reconciler.model.instructions import Deferral, PersonHold, Word, deferral_text, hold_text
 from reconciler.model.plan import Plan
 from reconciler.settings.schema import Settings
 from reconciler.simulation.platform import Reporter, VmEvent
@@ -138,13 +139,18 @@ FORETOLD = Hits()
 def test_each_drain_starts_at_its_planned_moment_and_exactly_the_told_misses_happen(
     events: list[Announced], text: str, groups: list[str]
 ) -> None:
-    policy = builders.settings(text)
-    first, began = run_on(begin(events, policy, groups), events)
+    first, began = run_on(begin(events, builders.settings(text), groups), events)
+    FORETOLD.count(comes_true(events, first, began))
+
+
+def comes_true(events: list[Announced], first: Plan, began: Mapping[str, datetime]) -> int:
+    """Check each forecast of the first plan against what happened; return how many there were."""
+    found = 0
     for node in first.nodes:
         told = node.schedule
         if told is None:
             continue
-        FORETOLD.count()
+        found += 1
         event = events[int(node.node[1:])]
         strikes = NOW + timedelta(minutes=event.within)
         deadline = strikes - timedelta(minutes=15)
@@ -157,3 +163,40 @@ def test_each_drain_starts_at_its_planned_moment_and_exactly_the_told_misses_hap
         last = deadline + timedelta(minutes=5) if deadline >= NOW else strikes - timedelta(seconds=1)
         in_time = start is not None and start <= last
         assert in_time is not told.missed, (node.node, told, start)
+    return found
+
+
+APPROVALS = (
+    "budget: {maxUnavailable: 4}\nevents: {Reboot: {approval: true}}",
+    "budget: {maxUnavailable: 1}\nevents: {Redeploy: {approval: true, approvalMissing: Proceed}}",
+)
+INSTRUCTIONS: tuple[tuple[str, int | None], ...] = (
+    ("", None),
+    ("hold", None),
+    ("hold", 30),
+    ("hold", 100),
+    ("defer", 60),
+    ("defer", 600),
+)
+KEPT = Hits()
+
+
+@KEPT.at_least(30)
+@settings(max_examples=examples(25))
+@given(
+    st.lists(st.tuples(announced, st.sampled_from(INSTRUCTIONS)), min_size=1, max_size=4),
+    st.sampled_from((*TEXTS, *APPROVALS)),
+)
+def test_the_forecast_of_nodes_that_people_keep_from_a_start_comes_true(
+    told: list[tuple[Announced, tuple[str, int | None]]], text: str
+) -> None:
+    events = [event for event, _ in told]
+    history = begin(events, builders.settings(text))
+    for number, (_, (name, within)) in enumerate(told):
+        until = NOW + timedelta(minutes=within) if within is not None else None
+        word = Word("alice@laptop", NOW, until)
+        said = deferral_text(Deferral(word)) if name == "defer" else hold_text(PersonHold(word))
+        if name:
+            history.cluster.annotate(f"n{number}", f"{builders.PREFIX}/{name}", said)
+    first, began = run_on(history, events)
+    KEPT.count(comes_true(events, first, began))

@@ -33,6 +33,7 @@ _cases = st.builds(
     why=st.text(max_size=1024),
     pods_moved=_counts,
     pods_left=_counts,
+    people=st.lists(_names, max_size=3).map(tuple),
 )
 
 
@@ -66,6 +67,7 @@ def test_what_is_not_known_is_null() -> None:
         ("drained", "9026-11-21T12:00:00Z", "drained: too far away to be meant"),
         ("sources", "imds", "sources is 'imds', and not a list of texts"),
         ("sources", [1], "sources is list, and not a list of texts"),
+        ("people", "alice", "people is 'alice', and not a list of texts"),
         ("podsMoved", -1, "podsMoved: -1 is not a count"),
         ("podsLeft", True, "podsLeft: True is not a count"),
         ("outcome", "good", "outcome is 'good', and not one of drained, late"),

@@ -25,6 +25,7 @@ from reconciler.model.instructions import (
     stopping_hold,
 )
 from reconciler.model.record import KnownEvent
+from reconciler.model.snapshot import Ledger
 from tests.support.builders import NOW, PREFIX, event, known, minutes, node
 
 HOLD, DEFER, APPROVED = (f"{PREFIX}/{name}" for name in ("hold", "defer", "approved"))
@@ -193,3 +194,10 @@ def test_a_command_is_shown_for_a_scope_that_is_one(scope: str) -> None:
 
     assert hold is not None
     assert hold.words("a") == "it is held by a person; reconciler resume a ends that"
+
+
+def test_a_pass_keeps_the_holds_that_a_person_wrote_into_the_ledger_meanwhile() -> None:
+    holds = (PersonHold(Word("alice@laptop", scope="all")),)
+
+    assert Ledger(last_start=NOW).merged(Ledger(holds=holds)) == Ledger(last_start=NOW, holds=holds)
+    assert Ledger(holds=holds).merged(Ledger()).holds == ()

@@ -37,6 +37,16 @@ CASES = [
         id="a freeze that a deadline beats",
     ),
     pytest.param(
+        "events: {Terminate: {approval: true}}",
+        "events.Terminate.approval: is true: without an approval in time the node is lost with its pods",
+        id="an approval that comes too late",
+    ),
+    pytest.param(
+        "events: {Reboot: {approvalMissing: Proceed}}",
+        "events.Reboot.approvalMissing: has no effect, because no approval is required",
+        id="a missing approval that nobody requires",
+    ),
+    pytest.param(
         "notAllowed: [{name: old, start: 2020-12-01, end: 2021-01-01}]",
         "notAllowed[0] (old): is over and never comes again; remove it",
         id="a freeze that is over",

@@ -96,7 +96,7 @@ def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
     conditions = {
         one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
     }
-    said = (keys.imds, keys.request, keys.hold, keys.defer, keys.approved)
+    said = (keys.imds, keys.request, *keys.instructions())
     return conditions, tuple(node.annotations.get(key) for key in said)
 
 

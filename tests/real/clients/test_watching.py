@@ -264,8 +264,9 @@ def test_nodes_wake_for_what_we_read_and_sleep_through_heartbeats(
         assert seen.get(timeout=30) == NodeChange(two, urgent=True)
         cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/imds": "{}"}}})
         assert seen.get(timeout=30) == NodeChange(one, urgent=True)
-        cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/request": "{}"}}})
-        assert seen.get(timeout=30) == NodeChange(one, urgent=True)
+        for key in ("request", "hold", "hold-of-many", "defer", "approved"):
+            cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/{key}": "{}"}}})
+            assert seen.get(timeout=30) == NodeChange(one, urgent=True), key
         cluster.api.patch("nodes", one, {"metadata": {"annotations": {f"{PREFIX}/record": "{}"}}})
         assert seen.get(timeout=30) == NodeChange(one)
         patch_conditions(cluster.api, one, {**ready, "status": "False"})
