@@ -25,6 +25,7 @@ from reconciler.model.calendar_text import CalendarPlace, CalendarText, Holder
 from reconciler.model.limits import CALENDAR
 from reconciler.model.moments import to_text
 from reconciler.model.names import quoted
+from reconciler.model.problems import internal
 
 KEPT = timedelta(days=1)
 """How long the last good content of a calendar counts while the newest can't be used."""
@@ -78,7 +79,7 @@ class Calendars:
                     raise ValueError(away)
                 text, version = self._content(place)
                 parse_calendar(text, place)
-            except (ClusterError, ValueError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - one calendar's content harms that calendar only
                 if isinstance(error, Unreachable):
                     away = str(error)
                 found[place.name] = self._without(place, _words(error, place), now)
@@ -164,5 +165,7 @@ def _words(error: Exception, place: CalendarPlace) -> str:
         return f"{place}: needs {error.needs}" if error.needs else f"{place}: {error}"
     if isinstance(error, OSError):
         return f"{place}: {error.strerror or error}"
+    if not isinstance(error, ValueError):
+        return internal(str(place), error)
     text = str(error)
     return text if str(place) in text else f"{place}: {text}"

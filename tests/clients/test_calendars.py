@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
@@ -84,6 +84,30 @@ def test_one_calendar_harms_no_other(tmp_path: Path) -> None:
     found = Calendars().read([broken, in_file(path)], NOW)
 
     assert found["d"].unread
+    assert found["c"] == CalendarText(GOOD)
+
+
+class BrokenZone(tzinfo):
+    """A time zone with a mistake in its program."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        raise RuntimeError("broken")
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "broken"
+
+
+def test_an_error_in_the_program_harms_one_calendar_only(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(GOOD)
+    broken = CalendarPlace("d", path=str(path), zone=BrokenZone())
+
+    found = Calendars().read([broken, in_file(path)], NOW)
+
+    assert "broken" in found["d"].unread
     assert found["c"] == CalendarText(GOOD)
 
 

@@ -125,4 +125,12 @@ CALENDAR_RULES = (
         "and (labels is not None or True)",
         "tests/report/test_fortnight.py",
     ),
+    Mutant(
+        16,
+        "one calendar's content harms that calendar only",
+        "reconciler/clients/calendars.py",
+        "except Exception as error:",
+        "except (ClusterError, ValueError, OSError) as error:",
+        "tests/clients/test_calendars.py",
+    ),
 )
