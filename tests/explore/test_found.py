@@ -97,3 +97,19 @@ def test_a_request_for_now_that_is_joined_with_a_plan_of_its_kind_is_not_planned
         ),
         seed=100076,
     )
+
+
+def test_an_acknowledged_node_keeps_the_pods_that_only_a_later_event_evicts() -> None:
+    # Here the check of law 12 was wrong: it counted an event for which the drain may not begin yet.
+    holds(
+        Scene(
+            1,
+            pods=("bare",),
+            settings=(*ACTING, "events: {Reboot: {acknowledge: true}, Redeploy: {acknowledge: true}}"),
+        ),
+        (
+            Step("vm event", value="Terminate in 600 by agent"),
+            Step("vm event", value="Reboot in 15 by both", then=1),
+        ),
+        seed=101399,
+    )

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from reconciler.calendar.values import Limit
+from reconciler.engine.case import allowed
 from reconciler.engine.orders import drain_options
 from reconciler.errors import RecordUnreadable
 from reconciler.eviction.survey import survey
@@ -138,7 +139,8 @@ def _why_not(event_id: str, cluster: SimulatedCluster, policy: Settings, now: da
         node = nodes[0]
         if why := _not_ready_for_it(node, published.get(node.name, []), policy):
             return f"{node.name} {why}"
-        options = drain_options(case_of(node).events, policy, node.labels)
+        # No pod goes for an event for which the drain may not begin yet.
+        options = drain_options(allowed(case_of(node)), policy, node.labels)
         left = survey(cluster.pods_on(node.name), options, now=now)
         if not left.drained:
             return f"{node.name} still has {[one.pod.key for one in (*left.to_go, *left.waiting)]}"
