@@ -250,7 +250,9 @@ class Scheduler:
         first = max(case.times.earliest, self._now)
         if case.times.kept and case.too_late_from is not None and first > case.too_late_from:
             start = None
-        if start is not None and (start.at <= first or (case.date is not None and start.at < case.date)):
+        # Once its maintenance has begun, it takes no place from a case that can be served.
+        in_time = first if case.date is None else shifted(case.date, -timedelta.resolution)
+        if start is not None and start.at <= in_time:
             self._place(case, start)
             if case.kept_too_long(self._now):
                 self._placed[case.node] = replace(self._placed[case.node], missed=True)

@@ -283,4 +283,12 @@ SCHEDULE_RULES = (
         "start = self._find(case, None)",
         "tests/laws/test_law_14_the_forecast_comes_true.py",
     ),
+    Mutant(
+        14,
+        "a short notice takes no place once its maintenance has begun",
+        "reconciler/schedule.py",
+        "in_time = first if case.date is None else shifted(case.date, -timedelta.resolution)",
+        "in_time = first if case.date is None else max(first, shifted(case.date, -timedelta.resolution))",
+        "tests/laws/test_law_14_the_forecast_comes_true.py",
+    ),
 )
