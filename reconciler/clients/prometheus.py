@@ -18,6 +18,7 @@ from urllib3.util import make_headers
 
 from reconciler import USER_AGENT
 from reconciler.clients.bounded import Bounds, bound, within_bounds
+from reconciler.clients.decoding import decode_json
 from reconciler.model import limits
 from reconciler.model.check_reads import PrometheusAnswer, PrometheusQuery, Sample
 
@@ -147,7 +148,7 @@ def _address(url: str) -> tuple[str, dict[str, str]]:
 
 def _answer_of(status: int, body: bytes) -> PrometheusAnswer:
     try:
-        read = msgspec.json.decode(body, type=_Answer)
+        read = decode_json(_Answer, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return PrometheusAnswer(problem=f"HTTP {status}, and no answer of Prometheus")
     if read.status != "success" or read.data is None:
@@ -163,7 +164,7 @@ def _samples(data: _Data) -> PrometheusAnswer:
         kind = limits.excerpt(data.result_type)
         return PrometheusAnswer(problem=f"the query returns {kind}, not a vector")
     try:
-        elements = msgspec.json.decode(data.result, type=list[_Element])
+        elements = decode_json(list[_Element], data.result)
         if len(elements) > SAMPLES:
             return PrometheusAnswer(problem=f"the query returns {len(elements)} samples")
         return PrometheusAnswer(tuple(_sample(one) for one in elements))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from reconciler.clients.decoding import decode_json
 from reconciler.clients.kubernetes.rights import right
 from reconciler.clients.kubernetes.wire import messages
 from reconciler.clients.retry_after import retry_after
@@ -90,7 +91,7 @@ def _kind(method: str, status: int) -> type[ClusterError]:
 
 
 def _from_json(body: bytes) -> StatusBody:
-    status = msgspec.json.decode(body, type=_Status)
+    status = decode_json(_Status, body)
     details = status.details or _Details()
     return StatusBody(
         status.message or "",

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from reconciler.clients.decoding import decode_json
 from reconciler.clients.kubernetes.answers import GONE, JSON, PROTOBUF, read_status
 from reconciler.clients.kubernetes.connection import Connection, Request, Stream
 from reconciler.clients.kubernetes.paths import ApiPath
@@ -287,7 +288,7 @@ def _json_events(stream: Stream) -> Iterator[WatchEvent]:
             raise Rejected(f"a watch event is larger than {LARGEST_EVENT} bytes")
         for line in lines:
             try:
-                event = msgspec.json.decode(line, type=_JsonEvent)
+                event = decode_json(_JsonEvent, line)
             except msgspec.DecodeError as error:
                 raise Rejected(f"a watch event can't be read: {error}") from error
             yield WatchEvent(event.type, bytes(event.object))

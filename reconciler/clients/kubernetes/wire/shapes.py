@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from reconciler.clients.decoding import decode_json
 from reconciler.errors import Rejected
 
 # The attributes have the names of the API, so that no table of names is needed.
@@ -289,6 +290,6 @@ Kind = TypeVar("Kind")
 def decode(kind: type[Kind], body: bytes) -> Kind:
     """Decode JSON into a Struct; Rejected if it is not JSON or has another shape."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decode_json(kind, body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected(f"the server's JSON can't be read: {error}") from error
