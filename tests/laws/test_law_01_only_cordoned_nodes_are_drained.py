@@ -23,8 +23,8 @@ ORDERS = Hits()
 
 
 @ORDERS.at_least(30)
-@settings(max_examples=examples(100))
-@given(strategies.worlds(more=strategies.asking_nodes), strategies.policies())
+@settings(max_examples=examples(300))
+@given(strategies.worlds(more=strategies.asking_nodes), strategies.policies(mode="Enforce"))
 def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordoned(
     world: World, policy: Settings
 ) -> None:

@@ -221,7 +221,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
         annotations[IMDS] = builders.published(*reported, vm=builders.vm_name(instance))
     if spoken & 4 or draw(booleans):
         conditions.append(draw(_event_conditions))
-    if spoken & 4:
+    if draw(numbers(0, 5)) == 0:
         annotations[f"{builders.PREFIX}/{draw(one_of(tuple(HookStep)))}.backup"] = "somebody"
     uid = f"uid-{name}"
     cordoned = draw(numbers(0, 5)) == 0

@@ -18,6 +18,7 @@ from tests.support.controlplane.api import Api, ApiError, Object
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import budget, deployment
+from tests.support.stub import Answer, Stub
 
 pytestmark = pytest.mark.slow
 
@@ -120,10 +121,20 @@ def rejected(scene: Scene) -> list[Object]:
     return [one for one in scene.api.list("events", NAMESPACE) if one["reason"] == "SettingsRejected"]
 
 
+@pytest.fixture
+def receiver() -> Iterator[Stub]:
+    """A server that takes every notice."""
+    made = Stub(lambda _: Answer(b"ok"))
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize("way", ["cronjob", "deployment"])
-def test_the_base_grants_what_passes_ask_and_nothing_else(scene: Scene, programs: Programs, way: str) -> None:
+def test_the_base_grants_what_passes_ask_and_nothing_else(
+    scene: Scene, programs: Programs, receiver: Stub, way: str
+) -> None:
     began = datetime.now(UTC)
-    programs.configure(SETTINGS)
+    programs.configure(f"{SETTINGS}notify: [{{name: hook, webhook: {{url: '{receiver.url}'}}, group: 0s}}]\n")
     first, second = scene.node(0), scene.node(1)
     scene.workload("web", first, replicas=2)
     scene.api.create("poddisruptionbudgets", budget("web", max_unavailable=2))
