@@ -4,16 +4,14 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pytest
+import icalendar
+import recurring_ical_events
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.calendar.ical import parse_ical
 from tests.laws.hits import Hits
 from tests.support.searching import examples
-
-icalendar = pytest.importorskip("icalendar")
-recurring_ical_events = pytest.importorskip("recurring_ical_events")
 
 unhurried = settings(deadline=None, max_examples=examples(100))
 
