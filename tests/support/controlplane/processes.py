@@ -86,14 +86,20 @@ class Processes:
         self._forker.shutdown()
 
 
+_WORKERS = 16
+"""Workers of a test run that have ports of their own."""
+
+
 def free_ports(count: int) -> list[int]:
     """Loopback ports that nobody listens on.
 
     Below the range from which the kernel takes ports for outgoing connections: a client that tries again and
-    again while the server is down would else meet itself some day, or take the server's port.
+    again while the server is down would else meet itself some day, or take the server's port. Workers of one
+    test run never get the same port: another one may be about to listen on it.
     """
     ports: list[int] = []
-    candidates = random.SystemRandom().sample(range(15_000, 32_000), 2_000)
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    candidates = random.SystemRandom().sample(range(15_000 + worker % _WORKERS, 32_000, _WORKERS), 500)
     for port in candidates:
         with socket.socket() as probe:
             try:
