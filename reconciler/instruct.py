@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime
 
-from reconciler.calendar.formatting import format_local
-from reconciler.calendar.values import literal, parse_duration, parse_moment, to_utc
 from reconciler.engine import case as cases
 from reconciler.engine.instructed import case_of
 from reconciler.model import limits
@@ -23,7 +21,6 @@ from reconciler.model.instructions import (
     instructions_of,
 )
 from reconciler.model.keys import OwnKeys
-from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodePlan, NodeWrite
@@ -45,28 +42,6 @@ class Instructed:
     write: NodeWrite | None = None
     refused: bool = False
     idle: bool = False
-
-
-def parse_until(text: str, zone: tzinfo, now: datetime) -> datetime:
-    """Return the moment in UTC: `+2h` from `now` (aware), a date, a date and time in `zone`, or RFC 3339.
-
-    Raises ValueError, with what to change, for any other text and for a moment that is not in the future.
-    """
-    text = text.strip()
-    try:
-        if text.startswith("+"):
-            moment = shifted(now, parse_duration(text[1:]))
-        else:
-            moment = to_utc(parse_moment(text), zone)
-    except ValueError as error:
-        raise ValueError(f"{error}; or +2h from now") from error
-    # The annotation has whole seconds.
-    moment = moment.replace(microsecond=0)
-    if not limits.is_moment(moment):
-        raise ValueError(f"{literal(text)} is not from 2000 to 2100")
-    if moment <= now:
-        raise ValueError(f"{format_local(moment, zone)} is not in the future")
-    return moment
 
 
 def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed:

@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
-from reconciler.calendar.formatting import format_local
-from reconciler.calendar.values import format_duration, literal, parse_duration, parse_moment, to_utc
+from reconciler.calendar.moments_ahead import parse_ahead
+from reconciler.calendar.values import format_duration
 from reconciler.model import limits
 from reconciler.model.event import Kind, Signal
 from reconciler.model.keys import OwnKeys
-from reconciler.model.moments import shifted, to_text
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
@@ -68,22 +68,8 @@ def parse_not_before(text: str, zone: tzinfo, now: datetime) -> datetime:
 
     Raises ValueError, with what to change, for any other text and for a moment that is not in the future.
     """
-    text = text.strip()
-    try:
-        if text.startswith("+"):
-            moment = shifted(now, parse_duration(text[1:]))
-        else:
-            moment = to_utc(parse_moment(text), zone)
-    except ValueError as error:
-        raise ValueError(f"{error}; or +2h from now") from error
-    # The annotation has whole seconds.
-    moment = moment.replace(microsecond=0)
-    if not limits.is_moment(moment):
-        raise ValueError(f"{literal(text)} is not from 2000 to 2100")
-    if moment <= now:
-        asap = "leave it out to start as soon as the settings allow"
-        raise ValueError(f"{format_local(moment, zone)} is not in the future; {asap}")
-    return moment
+    instead = "leave it out to start as soon as the settings allow"
+    return parse_ahead(text, zone, now, instead=instead)
 
 
 def requested(

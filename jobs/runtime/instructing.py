@@ -17,6 +17,7 @@ from jobs.runtime.node_names import check_nodes
 from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
+from reconciler.calendar.moments_ahead import parse_ahead
 from reconciler.calendar.values import literal
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
@@ -30,7 +31,7 @@ from reconciler.errors import (
     Unauthorized,
     Unreachable,
 )
-from reconciler.instruct import Instructed, parse_until
+from reconciler.instruct import Instructed
 from reconciler.model.instructions import ALL, PersonHold, Word, is_scope, pool_scope
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
@@ -112,7 +113,7 @@ class Scene:
     def word(self, until: str | None, reason: str, scope: str = "") -> Word:
         """Return who gives the instruction, and why; SettingsError for what the annotation can't hold."""
         try:
-            at = parse_until(until, self.settings.time_zone, self.now) if until is not None else None
+            at = parse_ahead(until, self.settings.time_zone, self.now) if until is not None else None
         except ValueError as error:
             raise SettingsError((f"--until: {error}",)) from error
         try:

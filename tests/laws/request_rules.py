@@ -36,7 +36,7 @@ REQUEST_RULES = (
     Mutant(
         0,
         "a request is for the future",
-        _REQUEST,
+        "reconciler/calendar/moments_ahead.py",
         "    if moment <= now:\n",
         "    if False:\n",
         _REQUESTED,
