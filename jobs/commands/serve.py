@@ -221,8 +221,8 @@ class Serving:
             self._log.trouble(error)
             return _AGAIN
         self._loop.good()
-        seconds = None if change is None else (change - self._clock.now()).total_seconds()
-        return seconds if seconds is not None and seconds > 0 else None
+        # The moment may have come while the pass ran: then the next one is due at once.
+        return None if change is None else max((change - self._clock.now()).total_seconds(), 0.0)
 
     def _reload(self) -> None:
         """Load the settings again if the file has changed. Invalid settings are reported, and not used."""

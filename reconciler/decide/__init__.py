@@ -172,7 +172,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             *notes(snapshot, fleet, settings, resting),
             *assessment.notes,
         ),
-        next_change=min(
+        next_change=earliest_after(
+            now,
             (
                 *moments(plans, now),
                 *expiries(seen),
@@ -181,7 +182,6 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
                 *_turns(progress),
                 *shown.moments,
             ),
-            default=None,
         ),
         publications=shown.writes,
         settings=settings.version,
@@ -190,6 +190,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         uids=frozenset(node.uid for node in snapshot.nodes),
         labels={plan.node: nodes[plan.node].labels for plan in plans if plan.node in nodes},
     )
+
+
+def earliest_after(now: datetime, moments: Iterable[datetime]) -> datetime | None:
+    """Return the earliest moment after now (UTC), None without one.
+
+    A moment that has come must not count: it would hide the next one, and ask for a pass every second.
+    """
+    return min((moment for moment in moments if moment > now), default=None)
 
 
 def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:

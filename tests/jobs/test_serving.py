@@ -116,6 +116,23 @@ def test_a_watch_that_does_not_work_is_said_by_readyz(run: Run, script: Script) 
     assert server.stuck() == ""
 
 
+def test_a_change_of_the_plan_that_comes_while_the_pass_runs_is_not_left_to_the_schedule(
+    run: Run, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[Plan] = []
+
+    def slow(*_: object) -> Plan:
+        now = datetime.now(UTC)
+        # The pass ends after the moment at which its plan changes.
+        began = now - timedelta(seconds=5)
+        passes.append(Plan(now=began, mode="Observe", next_change=began + timedelta(seconds=2)))
+        return passes[-1]
+
+    monkeypatch.setattr(serving, "rehearse", slow)
+    run()
+    wait_for("a second pass", lambda: len(passes) > 1)
+
+
 @pytest.mark.parametrize("error", [MemoryError(), SystemExit(4)])
 def test_what_no_repetition_helps_ends_the_process(run: Run, script: Script, error: BaseException) -> None:
     script.append(error)

@@ -38,6 +38,15 @@ SERVING_RULES = (
     ),
     Mutant(
         0,
+        "a moment of the plan that comes while the pass runs starts the next pass",
+        "jobs/commands/serve.py",
+        "return None if change is None else max((change - self._clock.now()).total_seconds(), 0.0)",
+        "left = None if change is None else (change - self._clock.now()).total_seconds()\n"
+        "        return left if left is not None and left > 0 else None",
+        _SERVING_TEST,
+    ),
+    Mutant(
+        0,
         "a start without settings writes an Event",
         "jobs/commands/serve.py",
         "        warn_of_no_settings(error, target)\n",
