@@ -7,20 +7,41 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic.alias_generators import to_snake
 
 from reconciler.model.calendar_text import CalendarPlace
 from reconciler.model.limits import CALENDAR, CALENDARS
 from reconciler.settings.calendar_text import parse_calendar
 from reconciler.settings.load import parse_settings
+from reconciler.settings.sections.calendars import CalendarSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "calendars.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
+PLACES = ("file", "aks", "configMap", "secret")
+
+
 def test_the_settings_load() -> None:
-    (text,) = [block for block in BLOCKS if block.startswith("calendars:")]
+    text = next(block for block in BLOCKS if block.startswith("calendars:"))
 
     assert [one.name for one in parse_settings(text, "f").calendars] == ["change-freeze", "holidays", "aks"]
+
+
+def test_these_are_the_places_of_a_calendar() -> None:
+    rest = {"name", "as", "nodeSelector", "timeZone", "reason", "absolute"}
+
+    assert {str(field.alias) for field in CalendarSettings.model_fields.values()} == {*PLACES, *rest}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_place_of_a_calendar_has_an_example_that_loads(place: str) -> None:
+    section = PAGE.partition(f"\n### `{place}`\n")[2].partition("\n##")[0]
+    (example,) = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+
+    (calendar,) = parse_settings(example, "calendars.md").calendars
+
+    assert getattr(calendar, to_snake(place)) is not None
 
 
 def test_the_list_of_freezes_is_one() -> None:

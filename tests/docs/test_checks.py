@@ -23,6 +23,11 @@ def examples(section: str) -> list[str]:
     return [block for block in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL) if "- type:" in block]
 
 
+def indented(example: str) -> str:
+    """An example as it stands in a file of settings, below `instances`."""
+    return "".join(f"    {line}\n" for line in example.splitlines())
+
+
 def keys(config: type[CheckConfig]) -> Iterator[str]:
     """The keys of a configuration, those of its parts included."""
     for field in config.model_fields.values():
@@ -42,8 +47,7 @@ def test_each_type_has_an_example_that_loads_without_a_key_too_many(name: str) -
     ((instance),) = yaml.safe_load(example)
     assert instance["type"] == name
 
-    indented = "".join(f"    {line}\n" for line in example.splitlines())
-    settings = parse_settings(f"profiles:\n  instances:\n    check:\n{indented}", "checks.md")
+    settings = parse_settings(f"profiles:\n  instances:\n    check:\n{indented(example)}", "checks.md")
 
     (check,) = settings.profiles.instances.check
     assert isinstance(check.settings, CheckConfig)

@@ -6,15 +6,42 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from reconciler.clients.kubernetes.hook_jobs import job
-from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep
+from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep, hooks_of
 from reconciler.model.keys import OwnKeys
 from reconciler.settings.load import parse_settings
+from tests.docs.test_headings import headings
 from tests.real.manifests.schemas import keeps_its_schema
 from tests.support.builders import NOW
 
 PAGE = (Path(__file__).parents[2] / "docs" / "hooks.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", [*HookStep, *HookKind])
+def test_each_step_and_each_kind_of_hook_has_its_heading(name: str) -> None:
+    assert name in headings("hooks.md")
+
+
+@pytest.mark.parametrize("step", HookStep)
+def test_each_step_has_an_annotation_as_an_example(step: HookStep) -> None:
+    section = PAGE.partition(f"\n### `{step}`\n")[2].partition("\n##")[0]
+    ((node, key, value),) = re.findall(r"kubectl annotate node (\S+) ([^\s=]+)=(\S+)", section)
+
+    (hook,) = hooks_of({key: value}, OwnKeys().prefix)
+
+    assert node
+    assert (hook.id.step, hook.id.kind, hook.owner) == (step, HookKind.ANNOTATION, value)
+
+
+def test_each_kind_of_the_settings_has_an_example() -> None:
+    found = [parse_settings(text, "x").hooks for text in EXAMPLES]
+
+    kinds = {one.kind for hooks in found for step in HookStep for one in hooks.of(step)}
+
+    assert {HookKind.ANNOTATION, *kinds} == set(HookKind)
 
 
 def test_each_example_loads_and_its_jobs_keep_the_schema_of_kubernetes() -> None:
