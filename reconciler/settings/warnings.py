@@ -231,6 +231,10 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
     if settings.profiles.instances.notify:
         where = spelt((*outer, "instances", "notify"))
         yield Warned(where, "loads, and no message is sent for it", "use notify, see docs/notices.md")
+    for index, check in enumerate(settings.profiles.instances.check):
+        for key, message in check.settings.unusable:
+            where = spelt((*outer, "instances", "check", index, "config", key))
+            yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")
     for path in ignored_keys(settings.profiles, outer):
         yield Warned(spelt(path), "is ignored: there is no such key", "remove it, or correct its name")
 

@@ -223,3 +223,15 @@ def test_check_config_warns_that_notifications_are_not_sent() -> None:
     settings = parse_settings(f"instances: {{notify: [{instance}]}}", "their.yaml")
 
     assert [one.key for one in warnings(settings, NOW)] == ["instances.notify"]
+
+
+def test_check_config_warns_of_a_check_that_can_never_answer() -> None:
+    instance = "{type: prometheusInstant, name: fail, config: {url: bananabread, query: up, expr: value > 0}}"
+    settings = parse_settings(f"instances: {{check: [{instance}]}}", "their.yaml")
+
+    (found,) = warnings(settings, NOW)
+    assert found.key == "instances.check[0].config.url"
+    assert found.message == (
+        "'bananabread' is not a URL; write it like http://prometheus.monitoring:9090;"
+        " fail is always unknown, and never passes"
+    )

@@ -14,12 +14,12 @@ from pydantic import ConfigDict, Field, model_validator
 from reconciler.calendar.values import Limit
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
+from reconciler.model.value_expression import parse_value_expression
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Share, Zone
 from reconciler.settings.sections.loose_fields import (
     ClockTime,
     Dates,
-    ExpressionOverValue,
     GoDuration,
     LooseCount,
     LooseDays,
@@ -30,6 +30,8 @@ from reconciler.settings.sections.loose_fields import (
     ObjectName,
     RequiredText,
     Url,
+    parse_required,
+    parse_url,
 )
 from reconciler.settings.sections.section import Section
 
@@ -58,6 +60,11 @@ class CheckConfig(Section):
     def ignored(self) -> tuple[str, ...]:
         """The keys that the type does not have, sorted."""
         return tuple(sorted(self.model_extra or ()))
+
+    @property
+    def unusable(self) -> tuple[tuple[str, str], ...]:
+        """The keys whose values let the check answer only `unknown`, each with what is wrong."""
+        return ()
 
 
 class LabelCheck(CheckConfig):
@@ -198,14 +205,29 @@ class AffinityCheck(CheckConfig):
 
 
 class PrometheusInstantCheck(CheckConfig):
-    """`prometheusInstant`: the value of a Prometheus query."""
+    """`prometheusInstant`: the value of a Prometheus query.
 
-    url: Url = Field(description="The URL of Prometheus, without `/api/v1/query`.")
-    query: RequiredText = Field(description="A query that returns one sample.")
-    expr: ExpressionOverValue = Field(
+    maintenance-controller reads any text here, and the check fails when it is asked.
+    """
+
+    url: RequiredText = Field(description="The URL of Prometheus, without `/api/v1/query`.")
+    query: LooseText = Field(default="", description="A query that returns one sample.")
+    expr: LooseText = Field(
+        default="",
         description="What the `value` of the sample must be, such as `value <= 1`. It may use numbers, "
-        "brackets, `+ - * / % **`, comparisons, `&& || !` and `a ? b : c`."
+        "brackets, `+ - * / % **`, comparisons, `&& || !` and `a ? b : c`.",
     )
+
+    @property
+    def unusable(self) -> tuple[tuple[str, str], ...]:
+        """The keys that the check can't work with, each with what is wrong."""
+        found = []
+        for key, parse in (("url", parse_url), ("query", parse_required), ("expr", parse_value_expression)):
+            try:
+                parse(getattr(self, key))
+            except ValueError as error:
+                found.append((key, str(error)))
+        return tuple(found)
 
 
 class ScheduledEventCheck(CheckConfig):

@@ -17,7 +17,6 @@ from pydantic import PlainValidator, WithJsonSchema
 from reconciler.calendar.values import TimeOfDay, literal, parse_days, parse_time
 from reconciler.model import limits
 from reconciler.model.names import is_object_name
-from reconciler.model.value_expression import ValueExpression, parse_value_expression
 
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _DURATION = re.compile(rf"(?:(?:{_NUMBER})(?:ns|us|µs|μs|ms|d|h|m|s))+")
@@ -95,7 +94,8 @@ def _text(value: object) -> str:
     return value
 
 
-def _required(value: object) -> str:
+def parse_required(value: object) -> str:
+    """Read text that is not empty. Raises ValueError."""
     text = _text(value)
     if not text.strip():
         raise ValueError("is empty")
@@ -106,7 +106,7 @@ def _texts(value: object) -> tuple[str, ...]:
     items = value if isinstance(value, list | tuple) else [value]
     if len(items) > limits.EVENTS:
         raise ValueError(f"has {len(items)} entries; the limit is {limits.EVENTS}")
-    return tuple(_required(item) for item in items)
+    return tuple(parse_required(item) for item in items)
 
 
 def _count(value: object) -> int:
@@ -171,19 +171,16 @@ def _dates(value: object) -> tuple[DayOfYear, ...]:
     return tuple(one if isinstance(one, DayOfYear) else _parse_day_of_year(one) for one in items)
 
 
-def _expression(value: object) -> ValueExpression:
-    return value if isinstance(value, ValueExpression) else parse_value_expression(_required(value))
-
-
-def _url(value: object) -> str:
-    text = _required(value).strip()
+def parse_url(value: object) -> str:
+    """Read the URL of a server, without a query. Raises ValueError."""
+    text = parse_required(value).strip()
     if not _HTTP.fullmatch(text):
         raise ValueError(f"{literal(text)} is not a URL; write it like http://prometheus.monitoring:9090")
     return text
 
 
 def _object_name(value: object) -> str:
-    text = _required(value).strip()
+    text = parse_required(value).strip()
     if not is_object_name(text):
         raise ValueError(f"{literal(text)} is no name of a Kubernetes object")
     return text
@@ -193,7 +190,7 @@ _ANY_TEXT = {"type": ["string", "number", "boolean"]}
 _LIST_OF_TEXT = {"anyOf": [_ANY_TEXT, {"type": "array", "items": _ANY_TEXT}]}
 
 LooseText = Annotated[str, PlainValidator(_text), WithJsonSchema(_ANY_TEXT)]
-RequiredText = Annotated[str, PlainValidator(_required), WithJsonSchema(_ANY_TEXT)]
+RequiredText = Annotated[str, PlainValidator(parse_required), WithJsonSchema(_ANY_TEXT)]
 LooseTexts = Annotated[tuple[str, ...], PlainValidator(_texts), WithJsonSchema(_LIST_OF_TEXT)]
 LooseCount = Annotated[int, PlainValidator(_count), WithJsonSchema({"type": ["integer", "string"]})]
 LooseFlag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": ["boolean", "string"]})]
@@ -204,8 +201,5 @@ LooseDays = Annotated[frozenset[int], PlainValidator(_days), WithJsonSchema(_LIS
 NoneOrDays = Annotated[frozenset[int], PlainValidator(_some_days), WithJsonSchema(_LIST_OF_TEXT)]
 Dates = Annotated[tuple[DayOfYear, ...], PlainValidator(_dates), WithJsonSchema(_LIST_OF_TEXT)]
 ClockTime = Annotated[TimeOfDay, PlainValidator(parse_time), WithJsonSchema({"type": "string"})]
-ExpressionOverValue = Annotated[
-    ValueExpression, PlainValidator(_expression), WithJsonSchema({"type": "string"})
-]
-Url = Annotated[str, PlainValidator(_url), WithJsonSchema({"type": "string", "format": "uri"})]
+Url = Annotated[str, PlainValidator(parse_url), WithJsonSchema({"type": "string", "format": "uri"})]
 ObjectName = Annotated[str, PlainValidator(_object_name), WithJsonSchema({"type": "string"})]

@@ -6,23 +6,30 @@ import math
 
 from reconciler.engine.plugins import CheckResult, failed, passed, unknown
 from reconciler.model.check_reads import Needs, PrometheusQuery
-from reconciler.model.value_expression import ValueExpressionError
+from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
 from reconciler.settings.sections.check_types import PrometheusInstantCheck
 from reconciler.workflows.input import CheckInput
 from reconciler.workflows.plugins import check_type
 
 
 def _query(config: PrometheusInstantCheck) -> PrometheusQuery:
-    return PrometheusQuery(config.url, config.query)
+    return PrometheusQuery(config.url.strip(), config.query)
 
 
 def _needs(config: PrometheusInstantCheck) -> Needs:
-    return Needs(queries=frozenset({_query(config)}))
+    return Needs() if config.unusable else Needs(queries=frozenset({_query(config)}))
 
 
 @check_type("prometheusInstant", PrometheusInstantCheck, _needs)
 def prometheus_instant(config: PrometheusInstantCheck, given: CheckInput) -> CheckResult:
-    """Pass when the expression is true for the only sample. Without an answer, it is unknown."""
+    """Pass when the expression is true for the only sample.
+
+    It is unknown without an answer, or when the configuration can't be used.
+    """
+    if config.unusable:
+        # What is wrong with a URL may have a password in it.
+        keys = ", ".join(key for key, _ in config.unusable)
+        return unknown(f"Prometheus is not asked, because of {keys}: see reconciler check-config")
     answer = given.read.answer(_query(config))
     said = f"Prometheus, {config.query}"
     if answer.problem:
@@ -33,8 +40,8 @@ def prometheus_instant(config: PrometheusInstantCheck, given: CheckInput) -> Che
     if math.isnan(value):
         return unknown(f"{said}: the value is NaN, which is no number")
     try:
-        holds = config.expr.holds(value)
+        holds = parse_value_expression(config.expr).holds(value)
     except ValueExpressionError as error:
-        return unknown(f"{said}: {config.expr.text} has no answer for {value:g}: {error}")
-    found = f"{said}: the value is {value:g}, and {config.expr.text} is {'true' if holds else 'false'}"
+        return unknown(f"{said}: {config.expr} has no answer for {value:g}: {error}")
+    found = f"{said}: the value is {value:g}, and {config.expr} is {'true' if holds else 'false'}"
     return passed(found) if holds else failed(found)

@@ -54,15 +54,35 @@ def test_it_needs_its_query() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("key", "wrong", "said"),
     [
-        ({"url": "prometheus:9090"}, "is not a URL"),
-        ({"url": "file:///etc/passwd"}, "is not a URL"),
-        ({"query": ""}, "is empty"),
-        ({"expr": "value <"}, "it ends where a number"),
-        ({"expr": "__import__('os')"}, "can't stand in this expression"),
+        pytest.param("url", "prometheus:9090", "is not a URL", id="url"),
+        pytest.param("url", "file:///etc/passwd", "is not a URL", id="file"),
+        pytest.param("query", "", "is empty", id="query"),
+        pytest.param("expr", "value <", "it ends where a number", id="expression"),
+        pytest.param("expr", "__import__('os')", "can't stand in this expression", id="code"),
     ],
 )
-def test_a_mistake_is_found_when_the_file_is_read(wrong: dict[str, str], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        config("prometheusInstant", **{**KEYS, **wrong})
+def test_what_can_not_be_used_loads_and_is_unknown(key: str, wrong: str, said: str) -> None:
+    keys = {**KEYS, key: wrong}
+    found = config("prometheusInstant", **keys)
+
+    ((where, message),) = found.unusable
+    assert where == key
+    assert said in message
+    assert not CHECK_TYPES["prometheusInstant"].needs(found).queries
+    answer = ask("prometheusInstant", given(read=answered(1)), **keys)
+    assert answer.verdict is Verdict.UNKNOWN
+    assert f"because of {key}" in answer.reason
+
+
+def test_a_password_in_a_url_is_not_in_the_answer() -> None:
+    keys = {**KEYS, "url": "http://me:pass@word@prometheus"}
+
+    assert "word" not in ask("prometheusInstant", given(), **keys).reason
+
+
+def test_a_file_needs_only_the_url() -> None:
+    found = config("prometheusInstant", url="bananabread")
+
+    assert [key for key, _ in found.unusable] == ["url", "query", "expr"]
