@@ -14,7 +14,7 @@ from reconciler.engine.state_machine import Walk
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
-from reconciler.model.own import node_write
+from reconciler.model.own import node_write, used_keys
 from reconciler.model.plan import Actions, DrainState, Hold, ListChanges, NodePlan, NodeWrite
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.record_text import to_annotation
@@ -143,7 +143,7 @@ def node_patch(
     lists = _list_changes(node, step.node)
     if not labels and not annotations and unschedulable is None and not lists.any:
         return None
-    return node_write(
+    write = node_write(
         node,
         keys.prefix,
         unschedulable=unschedulable,
@@ -151,6 +151,10 @@ def node_patch(
         annotations=annotations,
         lists=lists,
     )
+    if one.workflows is None or not step.readable:
+        return write
+    needs = context.workflows.needs
+    return replace(write, seen_by_checks=used_keys(node, needs.labels, needs.annotations))
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Which keys of a node are ours, so that a write notices a change since the node was read."""
+"""Which keys of a node a decision used, so that a write notices a change since the node was read."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[
     labels = {f"label:{key}": value for key, value in node.labels.items() if keys.owns(key) or key in extra}
     annotations = {f"annotation:{key}": value for key, value in node.annotations.items() if keys.owns(key)}
     return labels | annotations
+
+
+def used_keys(node: Node, labels: Iterable[str], annotations: Iterable[str]) -> dict[str, str | None]:
+    """Return these keys of the node with their values, as `NodeWrite.seen_by_checks` holds them.
+
+    Labels become `label:<key>`, annotations `annotation:<key>`; an absent key has the value None.
+    """
+    found = {f"label:{key}": node.labels.get(key) for key in labels}
+    return found | {f"annotation:{key}": node.annotations.get(key) for key in annotations}
 
 
 def node_write(
@@ -61,12 +70,31 @@ def shows_intent(node: Node, write: NodeWrite) -> bool:
 
 
 def is_as_seen(node: Node, write: NodeWrite) -> bool:
-    """Whether UID, `unschedulable` and our own keys are unchanged since the write was decided."""
+    """Whether UID, `unschedulable` and the keys that the decision used are unchanged since then."""
     return (
         node.uid == write.uid
         and node.unschedulable == write.seen_unschedulable
         and own_keys(node, write.own_prefix, write.labels) == dict(write.seen_own)
+        and not changed_for_checks(node, write)
     )
+
+
+def changed_for_checks(node: Node, write: NodeWrite) -> tuple[str, ...]:
+    """Return the keys of `seen_by_checks` that have another value by now, sorted."""
+    have = used_keys(node, _of_kind("label", write), _of_kind("annotation", write))
+    return tuple(
+        sorted(key.split(":", 1)[1] for key, text in write.seen_by_checks.items() if have[key] != text)
+    )
+
+
+def annotations_seen(write: NodeWrite) -> frozenset[str]:
+    """Return the annotations without our prefix that a write changes, or compares with what was seen."""
+    return frozenset({*write.annotations, *_of_kind("annotation", write)})
+
+
+def _of_kind(kind: str, write: NodeWrite) -> tuple[str, ...]:
+    start = f"{kind}:"
+    return tuple(key.removeprefix(start) for key in write.seen_by_checks if key.startswith(start))
 
 
 def _agrees(have: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:

@@ -180,6 +180,8 @@ class NodeWrite:
 
     It names only keys under our own prefix, labels of adopted tools, annotations of publishers, and what the
     triggers of workflows change. A value of None removes the key; `unschedulable` None does not change it.
+    `seen_by_checks` are the labels and annotations of others that the checks of workflows read, with None for
+    a key that the node did not have.
     """
 
     node: str
@@ -192,6 +194,7 @@ class NodeWrite:
     labels: Mapping[str, str | None] = field(default_factory=dict)
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     lists: ListChanges = ListChanges()
+    seen_by_checks: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def only_shows(self) -> bool:

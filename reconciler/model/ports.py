@@ -99,8 +99,8 @@ class ClusterWriter(Protocol):
     def patch_node(self, write: NodeWrite) -> str | None:
         """Patch a node, naming the resourceVersion and UID seen; return what people should know, if anything.
 
-        After a 409 the node is read again, and the patch retried if UID, `unschedulable` and our own keys
-        are unchanged. Raises Conflict if they have changed, NotFound if the node is gone.
+        After a 409 the node is read again, and the patch retried if UID, `unschedulable` and the keys that
+        the decision used are unchanged. Raises Conflict if they have changed, NotFound if the node is gone.
         """
 
     def patch_conditions(self, write: ConditionsWrite) -> None:

@@ -164,7 +164,7 @@ class SimulatedApi:
     # ClusterWriter
 
     def patch_node(self, write: NodeWrite) -> None:
-        """Patch a node. A stale resourceVersion is accepted if none of our keys has changed."""
+        """Patch a node. A stale resourceVersion is accepted if no key that the decision used has changed."""
         call = self.begin_write("patch_node", write.node, content=write)
         node = self.cluster.nodes.get(write.node)
         if node is None:

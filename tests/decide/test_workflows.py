@@ -11,12 +11,14 @@ import pytest
 
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
+from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.report.columns import COLUMNS
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.worlds import carry_on, look, world_of
@@ -131,6 +133,25 @@ def test_each_managed_node_shows_its_state_and_its_data() -> None:
         "Notifications": {},
     }
     assert DATA not in world.cluster.nodes["c"].annotations
+
+
+def test_a_label_that_a_check_read_and_that_is_gone_at_the_write_takes_the_step_back() -> None:
+    world = world_of([labelled("a", "draining")])
+    passes(world, theirs())
+    label(world, "go")
+
+    def withdraw(call: Call) -> None:
+        node = world.cluster.nodes["a"]
+        if call.what == "patch_node" and "go" in node.labels:
+            labels = {key: text for key, text in node.labels.items() if key != "go"}
+            world.cluster.put_node(replace(node, labels=labels))
+
+    world.api.before_write = withdraw
+    _, outcomes = look(world, theirs())
+
+    assert [one.result for one in outcomes] == [Result.LATER]
+    assert states(world)["draining"] == "operational"
+    assert not world.cluster.nodes["a"].unschedulable
 
 
 def test_a_converged_pass_writes_nothing() -> None:

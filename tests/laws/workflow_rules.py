@@ -50,6 +50,14 @@ WORKFLOW_RULES = (
         _PASSES,
     ),
     Mutant(
+        0,
+        "a step is not written if what its checks read has changed on the node",
+        "reconciler/decide/planned.py",
+        "seen_by_checks=used_keys(node, needs.labels, needs.annotations)",
+        "seen_by_checks={}",
+        _PASSES,
+    ),
+    Mutant(
         16,
         "data of workflows that can't be read are not overwritten",
         _DECIDED,

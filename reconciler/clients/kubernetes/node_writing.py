@@ -29,7 +29,7 @@ from reconciler.errors import (
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
 from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint, Wanted
-from reconciler.model.own import is_as_seen, shows_intent
+from reconciler.model.own import annotations_seen, changed_for_checks, is_as_seen, shows_intent
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 
 log = logging.getLogger(__name__)
@@ -87,10 +87,11 @@ def _patch_whole(connection: Connection, guard: Guard, write: NodeWrite) -> None
     """Patch the node, with the UID and resourceVersion that were seen; calls `guard` before each try.
 
     After a 409, or if no answer came, it reads the node again. If the node is already as wanted, the write
-    has happened; if UID, `unschedulable` and our own keys are unchanged, it tries again. Raises Conflict if
-    our keys have changed, NotFound if the node is gone, Unreachable if the server does not answer.
+    has happened; if UID, `unschedulable` and the keys that the decision used are unchanged, it tries again.
+    Raises Conflict if one of them has changed, NotFound if the node is gone, Unreachable if the server does
+    not answer.
     """
-    wanted = Wanted(frozenset(), write.own_prefix, annotations=frozenset(write.annotations))
+    wanted = Wanted(frozenset(), write.own_prefix, annotations=annotations_seen(write))
     resource_version = write.resource_version
 
     def patch() -> None:
@@ -266,4 +267,7 @@ def _difference(node: Node, write: NodeWrite) -> str:
         return "it was deleted and created again"
     if node.unschedulable != write.seen_unschedulable:
         return "someone cordoned it" if node.unschedulable else "someone uncordoned it"
+    used = changed_for_checks(node, write)
+    if used:
+        return f"someone changed {', '.join(used)}, which a check of its workflows read"
     return f"someone changed the keys of {write.own_prefix} on it"

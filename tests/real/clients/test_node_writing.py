@@ -11,7 +11,7 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.retrying import TRIES
 from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.node import Node, Taint
-from reconciler.model.own import node_write, own_keys
+from reconciler.model.own import node_write, own_keys, used_keys
 from reconciler.model.plan import ListChanges, NodeWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane.api import ApiError
@@ -89,6 +89,29 @@ def test_what_is_ours_changed_in_between_is_a_conflict(
 
     with pytest.raises(Conflict, match=words):
         ours.patch_node(cordon(node))
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        pytest.param({"annotations": {"theirs/reboot-ok": None}}, id="an annotation that is gone"),
+        pytest.param({"annotations": {"theirs/stop": "yes"}}, id="an annotation that was not there"),
+        pytest.param({"labels": {"theirs/ready": "no"}}, id="a label"),
+    ],
+)
+def test_what_a_check_read_changed_in_between_is_a_conflict(
+    cluster: ControlPlane, ours: Cluster, node: Node, patch: dict[str, dict[str, object]]
+) -> None:
+    read = {"annotations": {"theirs/reboot-ok": "yes"}, "labels": {"theirs/ready": "yes"}}
+    cluster.api.patch("nodes", NAME, {"metadata": read})
+    seen = ours.nodes(replace(WANTED, annotations=frozenset(read["annotations"])))[0]
+    used = used_keys(seen, ["theirs/ready"], ["theirs/reboot-ok", "theirs/stop"])
+    cluster.api.patch("nodes", NAME, {"metadata": patch})
+
+    (key,) = (key for found in patch.values() for key in found)
+    with pytest.raises(Conflict, match=f"someone changed {key}, which a check of its workflows read"):
+        ours.patch_node(replace(cordon(seen), seen_by_checks=used))
+    assert not ours.nodes(WANTED)[0].unschedulable
 
 
 def test_a_node_created_again_under_its_name_is_left_alone(
