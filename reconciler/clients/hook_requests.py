@@ -63,7 +63,7 @@ class HookRequests:
         """Call the guard before each request; `clock` (seconds) is for pauses."""
         self._guard = guard
         self._clock = clock
-        self._pool = urllib3.PoolManager(num_pools=AT_ONCE, maxsize=1)
+        self._pool = urllib3.PoolManager(num_pools=AT_ONCE, maxsize=AT_ONCE)
         bound(self._pool)
         self._changed = threading.Condition()
         self._asked: dict[HookKey, _Asked] = {}

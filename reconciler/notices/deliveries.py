@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from reconciler.calendar.formatting import in_zone
@@ -132,7 +132,7 @@ def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> dat
     if entry.at is not None:
         weekly = Weekly(entry.at.time, entry.at.days, entry.at.time_zone or zone)
         return weekly.first_from(message.at)
-    return shifted(message.at, entry.after + _patience(entry, message))
+    return shifted(message.at, entry.after if message.repeats else entry.delay(message.topic))
 
 
 def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
@@ -192,18 +192,6 @@ def delivery_of(entry: Notify, messages: tuple[Message, ...], zone: tzinfo, *, d
     title = safe.line(_title(messages))
     title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
     return Delivery(entry.name, messages, limits.text(title, _TITLE), tuple(lines), safe.line(entry.cluster))
-
-
-def _patience(entry: Notify, message: Message) -> timedelta:
-    if message.repeats:
-        return timedelta()
-    match message.topic:
-        case Topic.HELD:
-            return entry.held_for
-        case Topic.BLOCKED:
-            return entry.blocked_for
-        case _:
-            return timedelta()
 
 
 _WORDS = {

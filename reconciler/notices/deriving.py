@@ -57,6 +57,20 @@ def is_for(entry: Notify, message: Message, audience: Sequence[str]) -> bool:
     return entry.name in audience and message.topic in entry.topics and kinds
 
 
+@dataclass(frozen=True, slots=True)
+class _Lasting:
+    """A reminder of what lasts `since` a moment (Unix time), and the entries that select its node."""
+
+    message: Message
+    audience: tuple[str, ...]
+    since: int
+
+    def is_sent(self, entry: Notify, now: datetime) -> bool:
+        """Whether the entry gets the message, and the first one has not to wait any more."""
+        ripe = self.since + entry.delay(self.message.topic).total_seconds() <= now.timestamp()
+        return ripe and is_for(entry, self.message, self.audience)
+
+
 class _News:
     """Collects what changes in the memory with one pass."""
 
@@ -64,7 +78,7 @@ class _News:
         self._before, self._entries, self._now = memory, entries, now.replace(microsecond=0)
         self._cases: dict[str, Known] = {}
         self._messages: list[tuple[Message, tuple[str, ...]]] = []
-        self._lasting: list[tuple[Message, tuple[str, ...]]] = []
+        self._lasting: list[_Lasting] = []
         self._over: set[tuple[str, str]] = set()
         self._ended: set[str] = set()
         self.seen: set[str] = set()
@@ -83,7 +97,8 @@ class _News:
         for key, fact in facts.items():
             message = self._message(known, key, fact)
             if fact.lasts:
-                self._lasting.append((replace(message, repeats=True), known.audience))
+                since = known.said.get(key, seconds(self._now))
+                self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
             if key not in known.said and len(known.said) < SAID:
                 self._messages.append((message, known.audience))
                 known = replace(known, said={**known.said, key: seconds(self._now)})
@@ -113,16 +128,17 @@ class _News:
             if entry.every is None:
                 continue
             receiver = self._before.receiver(entry.name)
-            lasting = [one for one, audience in self._lasting if is_for(entry, one, audience)]
+            lasting = [one for one in self._lasting if one.is_sent(entry, self._now)]
             if not lasting:
                 reminded = None
             elif receiver.reminded is None:
                 reminded = self._now  # They are sent for the first time, or were by an earlier pass.
             elif due(Periodic(entry.every), self._now, Past(last=receiver.reminded)):
                 reminded = self._now
-                moment = seconds(self._now)
+                # What has come since the last reminders is sent for the first time about now.
+                again = [one.message for one in lasting if one.is_sent(entry, receiver.reminded)]
                 self._messages += [
-                    (replace(one, key=f"{one.key} {moment}"), (entry.name,)) for one in lasting
+                    (replace(one, key=f"{one.key} {seconds(self._now)}"), (entry.name,)) for one in again
                 ]
             else:
                 reminded = receiver.reminded

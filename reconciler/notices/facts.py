@@ -118,7 +118,7 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
             start = to_text(schedule.planned_start)
             key = f"Planned {seconds(facts.planned)}" if facts.planned else "Planned"
             yield key, Fact(Topic.PLANNED, f"the drain is planned for {start}: {schedule.because}")
-        held = [hold for hold in node.holds if hold.waits_for is not WaitsFor.PERMISSION]
+        held = _held(node.holds)
         if held:
             yield "Held", Fact(Topic.HELD, _reasons(held), lasts=True)
     if facts.will_be_missed is not None and node.ended is None:
@@ -146,6 +146,13 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         name = missed.event.condition or missed.event.kind
         text = f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods)}"
         yield f"Missed {seconds(missed.at)}", Fact(Topic.MISSED, text)
+
+
+def _held(holds: Sequence[Hold]) -> list[Hold]:
+    """Return what holds the start beside the time. Before the time has come, a turn does not matter."""
+    early = any(hold.waits_for is WaitsFor.PERMISSION for hold in holds)
+    matters = {WaitsFor.OTHER} if early else {WaitsFor.OTHER, WaitsFor.TURN}
+    return [hold for hold in holds if hold.waits_for in matters]
 
 
 def _started(node: NodePlan) -> str:

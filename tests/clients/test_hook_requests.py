@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
@@ -147,6 +148,22 @@ def test_a_service_that_hangs_delays_nobody_and_few_requests_are_in_flight(servi
     assert states == [HookState.RUNNING] * AT_ONCE + [HookState.ABSENT] * 3
     service.stopping.set()
     assert asking.requests.settle(10)
+
+
+def test_requests_to_one_server_at_the_same_time_log_nothing(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    together = threading.Barrier(2)
+    service.before = lambda: together.wait(10)
+    asking = Asking(service)
+    runs = [run_of(number) for number in range(2)]
+    for run in runs:
+        asking.requests.run(run, asking.hook)
+    assert asking.requests.settle(10)
+
+    answers = asking.requests.answers([run.key for run in runs])
+    assert [one.state for one in answers.values()] == [HookState.DONE] * 2
+    assert caplog.records == []
 
 
 def test_a_request_without_an_answer_fails_without_its_url(service: Service) -> None:

@@ -41,6 +41,22 @@ NOTICE_RULES = (
         _DERIVING_TEST,
     ),
     Mutant(
+        0,
+        "no reminder is sent before the first message",
+        _DERIVING,
+        "self.since + entry.delay(self.message.topic).total_seconds() <= now.timestamp()",
+        "self.since <= now.timestamp()",
+        _DERIVING_TEST,
+    ),
+    Mutant(
+        0,
+        "a node that waits for its time is not reported as held by the budget",
+        "reconciler/notices/facts.py",
+        "    matters = {WaitsFor.OTHER} if early else ",
+        "    matters = ",
+        _DERIVING_TEST,
+    ),
+    Mutant(
         17,
         "a receiver that hangs delays no other",
         _QUEUE,

@@ -18,6 +18,12 @@ from tests.support.worlds import world_of
 LATER = '{"kind":"Reboot","notBefore":"2026-11-23T12:00:00Z"}'
 
 
+def reminding(keys: str, places: int = 0) -> str:
+    """Settings with so many places in the budget, and one entry with these keys."""
+    entry = f"{{name: all, webhook: {{url: 'http://127.0.0.1:1/'}}, {keys}}}"
+    return f"budget: {{maxUnavailable: {places}}}\nnotify: [{entry}]"
+
+
 def test_a_case_is_told_from_its_event_to_its_end_and_each_step_once() -> None:
     world = asking("a")
     following = Following(world)
@@ -143,21 +149,46 @@ def test_only_those_whose_nodes_and_kinds_are_meant_get_a_message() -> None:
 
 @pytest.mark.parametrize(("passed", "reminded"), [(timedelta(minutes=59), False), (timedelta(hours=1), True)])
 def test_what_still_holds_is_told_again_after_the_interval(passed: timedelta, reminded: bool) -> None:
-    text = (
-        "budget: {maxUnavailable: 0}\nnotify: [{name: all, webhook: {url: 'http://127.0.0.1:1/'}, every: 1h}]"
-    )
-    following = Following(asking("a"), text)
+    following = Following(asking("a"), reminding("every: 1h, heldFor: 0s"))
     following.step()
     again = following.step(NOW + passed)
 
     assert [(one.topic, one.repeats) for one in again] == ([(Topic.HELD, True)] if reminded else [])
 
 
-def test_a_reminder_ends_with_what_it_is_about() -> None:
-    text = "notify: [{name: all, webhook: {url: 'http://127.0.0.1:1/'}, every: 1h}]"
-    following = Following(asking("a"), f"budget: {{maxUnavailable: 0}}\n{text}")
+def test_no_reminder_comes_before_the_first_message() -> None:
+    following = Following(asking("a"), reminding("every: 20m, heldFor: 1h"))
+    repeats = {
+        passed: [one.repeats for one in following.step(NOW + minutes(passed)) if one.topic is Topic.HELD]
+        for passed in (0, 20, 40, 60, 70, 80)
+    }
+
+    # The first message is sent after an hour, and the first reminder 20 minutes later.
+    assert repeats == {0: [False], 20: [], 40: [], 60: [], 70: [], 80: [True]}
+
+
+def test_what_has_just_been_sent_is_not_repeated_with_the_others() -> None:
+    following = Following(asking("a"), reminding("every: 1h, heldFor: 0s"))
     following.step()
-    following.settings = builders.settings(f"budget: {{maxUnavailable: 1}}\n{text}")
+    following.world.cluster.nodes["b"] = builders.node("b", annotations={REQUEST: ASKING}, pool="np")
+    following.step(NOW + minutes(59))
+
+    assert [one.node for one in following.step(NOW + minutes(60))] == ["a"]
+    assert [one.node for one in following.step(NOW + minutes(120))] == ["a", "b"]
+
+
+def test_a_full_budget_holds_no_node_whose_start_has_not_come() -> None:
+    following = Following(asking("a", request=LATER), f"budget: {{maxUnavailable: 0}}\n{ANY}")
+
+    assert Topic.HELD not in following.topics()
+    assert Topic.HELD in following.topics(NOW + minutes(47 * 60))
+
+
+def test_a_reminder_ends_with_what_it_is_about() -> None:
+    following = Following(asking("a"), reminding("every: 1h, heldFor: 0s"))
+    following.step()
+    assert following.memory.receivers != {}
+    following.settings = builders.settings(reminding("every: 1h, heldFor: 0s", places=1))
     following.step()
 
     assert following.memory.receivers == {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,13 @@ import pytest
 
 from reconciler.model.notices import Message, Topic
 from reconciler.notices.deliveries import Delivery, delivery_of
-from reconciler.notifiers.transports.http import Http
+from reconciler.notifiers.transports.http import Http, Post
 from reconciler.notifiers.transports.registry import TRANSPORTS, transport_of
 from reconciler.notifiers.transports.transport import NotSent
 from reconciler.settings.sections import notify
 from reconciler.settings.sections.notify import Notify
 from tests.notices.following import entries, message
-from tests.support.stub import Answer, Stub, json_answer
+from tests.support.stub import Answer, Asked, Stub, json_answer
 
 UTC = ZoneInfo("UTC")
 OK = Answer(b"ok", content_type="text/plain")
@@ -311,6 +313,26 @@ def test_apprise_says_why_it_sends_nothing_and_logs_no_secret(
         receiver.send(f"apprise: {{url: '{url}'}}")
     assert found.value.refused is refused
     assert "SECRET" not in caplog.text
+
+
+def test_entries_that_send_to_one_server_at_the_same_time_log_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    together, http = threading.Barrier(2), Http(total=10)
+
+    def answer(asked: Asked) -> Answer:
+        del asked
+        together.wait(10)
+        return OK
+
+    server = Stub(answer)
+    with ThreadPoolExecutor(2) as threads:
+        replies = list(threads.map(http.send, [Post(server.url), Post(server.url)]))
+    http.close()
+    server.close()
+
+    assert [one.status for one in replies] == [200, 200]
+    assert caplog.records == []
 
 
 def test_a_template_makes_the_text_of_chats_and_mails(receiver: Receiver) -> None:

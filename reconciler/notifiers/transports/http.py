@@ -15,7 +15,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.bounded import Bounds, bound, within_bounds
 from reconciler.clients.retry_after import retry_after
 from reconciler.notifiers.transports.transport import NotSent, masked
-from reconciler.settings.sections.notify import check_url
+from reconciler.settings.sections.notify import MOST, check_url
 
 TOTAL = 10.0
 """Seconds for one request with its answer."""
@@ -75,7 +75,7 @@ class Http:
     def __init__(self, total: float = TOTAL) -> None:
         """`total` is the seconds for one request with its answer."""
         self._total = total
-        self._pool = urllib3.PoolManager(num_pools=4, maxsize=1)
+        self._pool = urllib3.PoolManager(num_pools=4, maxsize=MOST)
         bound(self._pool)
 
     def send(self, post: Post) -> Reply:

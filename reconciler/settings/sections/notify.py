@@ -459,6 +459,11 @@ class Notify(Section):
             return frozenset(self.when)
         return frozenset(one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
 
+    def delay(self, topic: Topic) -> timedelta:
+        """Return how long a message of this topic waits before it is sent for the first time."""
+        lasting = {Topic.HELD: self.held_for, Topic.BLOCKED: self.blocked_for}
+        return self.after + lasting.get(topic, timedelta())
+
     def secrets(self) -> Iterator[tuple[str, Secret]]:
         """Yield the values that are always secrets, by their key in the entry."""
         if self.slack is not None:
