@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,7 +24,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodePlan, NodeWrite
-from reconciler.model.record import CaseRecord, Record
+from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.record_text import record_of
 
 _PROFILE = "default"
@@ -122,14 +122,50 @@ def approved(
     What is approved are the events of the moment. The next event needs an approval of its own. With
     `workflows`, it is also an approval for the present run of the workflows.
     """
-    record = record_of(node, prefix)
-    case = case_of(record.case(_PROFILE) if isinstance(record, Record) else CaseRecord())
+    case = case_of(_case(node, prefix))
     found = plan.events if plan is not None else ()
     waiting = [cases.known(one.event) for one in found if one.kept.approval is not None]
-    if not waiting and not workflows:
-        return Instructed("nothing waits for an approval", refused=True)
     before = instructions_of(node, prefix, now).approval
     kept = [cases.known(one.event) for one in found if before is not None and before.covers(one.event, case)]
+    return _approved(node, kept, waiting, word, prefix, workflows=workflows)
+
+
+def approved_as_recorded(
+    node: Node, word: Word, prefix: str, now: datetime, *, workflows: bool = False
+) -> Instructed:
+    """Return the patch that approves the events of the last pass for which no drain has begun.
+
+    They are in the record, so this needs no settings. It does not know which of them wait for an approval;
+    the others need none. With `workflows`, it is also an approval for the present run of the workflows, if
+    the node has any.
+    """
+    record = _case(node, prefix)
+    waiting = [one for one in record.events if record.state is State.REQUIRED or one.waits]
+    before = instructions_of(node, prefix, now).approval
+    same = before is not None and before.case == case_of(record)
+    kept = [one for one in before.events if one not in waiting] if before is not None and same else []
+    has_workflows = OwnKeys(prefix).workflow_data in node.annotations
+    return _approved(node, kept, waiting, word, prefix, workflows=workflows and has_workflows)
+
+
+def _case(node: Node, prefix: str) -> CaseRecord:
+    record = record_of(node, prefix)
+    return record.case(_PROFILE) if isinstance(record, Record) else CaseRecord()
+
+
+def _approved(
+    node: Node,
+    kept: Iterable[KnownEvent],
+    waiting: Collection[KnownEvent],
+    word: Word,
+    prefix: str,
+    *,
+    workflows: bool,
+) -> Instructed:
+    """Return the patch that approves the events that wait, and keeps the approval of others."""
+    if not waiting and not workflows:
+        return Instructed("nothing waits for an approval", refused=True)
+    case = case_of(_case(node, prefix))
     try:
         text = approval_text(Approval(word, case, (*kept, *waiting)[-limits.EVENTS :], workflows))
     except ValueError as error:

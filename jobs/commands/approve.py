@@ -13,7 +13,7 @@ from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource
-from reconciler.instruct import Instructed, approved, unapproved
+from reconciler.instruct import Instructed, approved, approved_as_recorded, unapproved
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.run import rehearse
@@ -24,7 +24,7 @@ from reconciler.run import rehearse
 @instructing.until
 @instructing.reason
 @click.option("--cancel", is_flag=True, help="Withdraw the approval.")
-@options.config_source
+@options.optional_config
 @options.output
 @options.cluster
 def command(
@@ -32,7 +32,7 @@ def command(
     until: str | None,
     reason: str,
     cancel: bool,
-    config: SettingsSource,
+    config: SettingsSource | None,
     output: str,
     target: Target,
 ) -> int:
@@ -40,6 +40,7 @@ def command(
 
     Kinds of events with `approval: true` wait for it. The next event of a node needs an approval of its own.
     A node that is named is also approved for its workflows, if the settings have a check `approved`.
+    Without --config, the events are those that the last pass recorded.
     """
     if cancel and (until is not None or reason):
         raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
@@ -47,15 +48,24 @@ def command(
     def instruct(scene: Scene) -> Asked:
         if cancel:
             return Asked(partial(unapproved, prefix=scene.settings.keys.prefix))
-        word = scene.word(until, reason)
+        word, named = scene.word(until, reason), bool(chosen.names)
+        if config is None:
+            prefix = scene.settings.keys.prefix
+            approve = partial(approved_as_recorded, word=word, prefix=prefix, now=scene.now, workflows=named)
+            return Asked(partial(_approve_recorded, named=named, approve=approve))
         outside = Wiring(scene.connection, target).to_read(scene.settings)
         plans = {one.node: one for one in rehearse(outside, scene.settings, scene.now).nodes}
-        named, prefix = bool(chosen.names), scene.settings.keys.prefix
+        prefix = scene.settings.keys.prefix
         asks = named and any(one.type == "approved" for one in scene.settings.profiles.instances.check)
-        approve = partial(approved, word=word, prefix=prefix, now=scene.now, workflows=asks)
-        return Asked(partial(_approve, plans=plans, named=named, approve=approve))
+        with_plan = partial(approved, word=word, prefix=prefix, now=scene.now, workflows=asks)
+        return Asked(partial(_approve, plans=plans, named=named, approve=with_plan))
 
     return carry_out(chosen, instruct, "MaintenanceApproved", config, target, output)
+
+
+def _approve_recorded(node: Node, named: bool, approve: Callable[[Node], Instructed]) -> Instructed:
+    found = approve(node)
+    return found if named or not found.refused else Instructed(found.done, idle=True)
 
 
 def _approve(

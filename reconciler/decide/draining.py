@@ -142,7 +142,7 @@ def follow_drain(
         if drained is not None:
             holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in drained.blockers]
     done = record.drain is not None and record.drain.done is not None
-    waits = under_way and drain is not None and drain.attempt == 1 and _waits_to_begin(order, drained)
+    waits = under_way and drain is not None and drain.attempt == 1 and _waits_to_begin(step, order, drained)
     has_begun = done or (drain is not None and not waits)
     schedule = progress.schedules.get(node.name)
     telling = tell(CaseStep(before, record, view, has_begun, tuple(holds), schedule), one, context)
@@ -274,10 +274,13 @@ def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassCo
     return ended if any(ended <= date < context.second for date in dates) else context.second
 
 
-def _waits_to_begin(order: DrainOrder | None, drained: DrainProgress | None) -> bool:
-    """Whether the first attempt of a drain has moved no pod yet, because it is held or has no slot."""
+def _waits_to_begin(step: _Step, order: DrainOrder | None, drained: DrainProgress | None) -> bool:
+    """Whether the first attempt of a drain has moved no pod yet, because it is held or has no slot.
+
+    A drain that a person has stopped has begun, also if another process has run it.
+    """
     if drained is None:
-        return order is None
+        return order is None and (step.hold is None or step.hold.code != not_stopped.name)
     return drained.waits_for_slot and not drained.gone and not drained.evicted
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.errors import Unreachable
 from reconciler.model.event import Kind
+from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
@@ -121,6 +122,20 @@ def test_a_drain_that_a_killed_process_finished_has_begun() -> None:
     look(scene)
     scene.world.restart()
     assert result(look(scene)) == "drained"
+
+    assert told(scene) == []
+
+
+def test_a_drain_that_a_person_has_stopped_has_begun_for_a_new_process_too() -> None:
+    scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    say(scene, announced())
+    look(scene)
+    hold = PersonHold(Word("alice@laptop", scene.now), stops=True)
+    scene.cluster.annotate("a", f"{builders.PREFIX}/hold", hold_text(hold))
+    scene.world.restart()
+    look(scene, 10)
+    assert result(look(scene)) == "running"
 
     assert told(scene) == []
 

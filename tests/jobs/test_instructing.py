@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobs.cli import main
+from reconciler.model.event import Kind
+from reconciler.model.moments import to_text
+from reconciler.model.record import KnownEvent, State
+from reconciler.model.record_text import to_annotation
 from tests.support import builders
-from tests.support.builders import PREFIX
+from tests.support.builders import NOW, PREFIX
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 NODES = "/api/v1/nodes"
@@ -237,6 +241,50 @@ def test_an_approval_lists_the_events_of_the_moment(
     assert capsys.readouterr().err.endswith("a: nothing waits for an approval\n")
     assert cluster.run("approve", "a", "--cancel", "--config", str(settings)) == 0
     assert cluster.said("a", APPROVED) is None
+
+
+def test_without_settings_the_events_are_those_that_a_pass_recorded_before_the_drain(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = KnownEvent(Kind.REBOOT, NOW, ("CHG-1",), ("request",))
+    for name, state in (("a", State.REQUIRED), ("b", State.IN_MAINTENANCE)):
+        record = builders.remembered(builders.record(state, since=NOW, events=(known,)), f"uid-{name}")
+        cluster.nodes[name]["metadata"]["annotations"][f"{PREFIX}/record"] = to_annotation(record)
+
+    assert cluster.run("approve", "--all", "--reason", "CHG-42") == 0
+    assert capsys.readouterr().out.startswith("a: Reboot approved by ")
+    said = cluster.said("a", APPROVED)
+    assert (said["case"], said["events"][0]["ids"]) == (to_text(NOW), ["CHG-1"])
+    assert [cluster.said(name, APPROVED) for name in "bc"] == [None, None]
+
+    assert cluster.run("approve", "b") == 1
+    assert capsys.readouterr().err.endswith("b: nothing waits for an approval\n")
+
+
+def test_without_settings_an_event_that_comes_in_maintenance_is_approved_beside_the_first_one(
+    cluster: Cluster,
+) -> None:
+    first, second = (KnownEvent(Kind.REBOOT, NOW, (name,), ("request",)) for name in ("CHG-1", "CHG-2"))
+    annotations = cluster.nodes["a"]["metadata"]["annotations"]
+
+    def record(state: State, *events: KnownEvent) -> None:
+        found = builders.remembered(builders.record(state, since=NOW, events=events), "uid-a")
+        annotations[f"{PREFIX}/record"] = to_annotation(found)
+
+    record(State.REQUIRED, first)
+    assert cluster.run("approve", "a") == 0
+    record(State.IN_MAINTENANCE, first, replace(second, waits=True))
+    assert cluster.run("approve", "a") == 0
+
+    assert [one["ids"] for one in cluster.said("a", APPROVED)["events"]] == [["CHG-1"], ["CHG-2"]]
+
+
+def test_without_settings_a_node_with_workflows_is_approved_for_them(cluster: Cluster) -> None:
+    cluster.nodes["a"]["metadata"]["annotations"][f"{PREFIX}/maintenance-data"] = "{}"
+
+    assert cluster.run("approve", "a") == 0
+    assert cluster.said("a", APPROVED)["workflows"] is True
+    assert cluster.run("approve", "b") == 1
 
 
 def test_a_node_that_is_named_is_approved_for_its_workflows_if_a_check_asks_for_it(

@@ -45,7 +45,7 @@ def test_a_person_approves_a_drain_stops_it_between_two_evictions_and_lets_it_go
 
     assert "approved" in scene.run().holds(node)
     assert not scene.cordoned(node)
-    done = programs.run("approve", node, "--config", str(programs.config), "--reason", "CHG-42")
+    done = programs.run("approve", node, "--reason", "CHG-42")
     assert done.code == 0, done.err
 
     scene.run()
