@@ -50,6 +50,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_stop_drains(plan, outside.drainer),
         *_write_ledger(plan, outside.writer, refused),
         *_take_leases(plan, outside.writer, refused),
+        *_change_hypervisors(plan, outside.writer, refused),
         *_write_nodes(others, outside.writer, refused),
         *_start_drains(plan, outside.drainer, refused),
         *_run_hooks(plan, outside.hooks, refused),
@@ -127,6 +128,21 @@ def _take_leases(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterat
             if outcome.result is not Result.DONE:
                 refused.add(node.node)
                 break
+
+
+def _change_hypervisors(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
+    """Set the fields of Hypervisors that steps of workflows change. Without that a node takes no step.
+
+    A killed pass may have set them without the step. The next pass sets the same values.
+    """
+    for node in plan.nodes:
+        wanted = node.todo.hypervisor
+        if wanted is None or node.node in refused:
+            continue
+        outcome = _attempt(node.node, ActionName.CHANGE_HYPERVISOR, partial(writer.write_hypervisor, wanted))
+        if outcome.result is not Result.DONE:
+            refused.add(node.node)
+        yield outcome
 
 
 def _write_nodes(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:

@@ -177,6 +177,7 @@ def follow_drain(
         pending=(*(moved if order is None else ()), *telling.pending, *over),
         noted=second_patch(one, write, noted, context) if noted is not None else None,
         takes=one.workflows.takes if one.workflows is not None else (),
+        hypervisor=one.workflows.hypervisor if one.workflows is not None else None,
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reconciler.model.check_reads import LeaseTake
 from reconciler.model.drains import DrainOrder
+from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, Notice, Transition, WorkflowReport
 from reconciler.model.record import Record, State
@@ -33,4 +34,5 @@ class WorkflowStep:
     holds: tuple[Hold, ...] = ()
     notices: tuple[Notice, ...] = ()
     takes: tuple[LeaseTake, ...] = ()
+    hypervisor: HypervisorWrite | None = None
     readable: bool = True

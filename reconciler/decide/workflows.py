@@ -128,6 +128,7 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
         holds=(*held, *kept, *gone, *_unread(one, waiting, context), *ran.holds),
         notices=(*notices, *ran.notices),
         takes=ran.takes,
+        hypervisor=work.hypervisor,
     )
 
 

@@ -23,6 +23,7 @@ class ActionName(StrEnum):
     PUBLISH = "publish"
     DRAIN = "drain"
     TAKE_LEASE = "take lease"
+    CHANGE_HYPERVISOR = "change hypervisor"
     PERFORM_MAINTENANCE = "perform maintenance"
     RAISE_POOL = "raise pool"
     REPLACE_MACHINE = "replace machine"
@@ -42,6 +43,8 @@ def _actions(plan: NodePlan) -> Iterator[ActionName]:
     if plan.todo.stop_drain:
         yield ActionName.STOP_DRAIN
     yield from (ActionName.TAKE_LEASE for _ in plan.todo.takes)
+    if plan.todo.hypervisor is not None:
+        yield ActionName.CHANGE_HYPERVISOR
     if plan.todo.write is not None:
         yield write_name(plan.todo.write)
     if plan.todo.drain is not None:

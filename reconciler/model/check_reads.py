@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.moments import shifted
 from reconciler.model.pod import Pod
 
@@ -88,7 +89,8 @@ class PrometheusAnswer:
 class Needs:
     """What a configured check needs beyond the names of the nodes; a pass reads each of them once.
 
-    `labels`, `annotations` and `conditions` are the keys and types that it reads on nodes.
+    `labels`, `annotations` and `conditions` are the keys and types that it reads on nodes. `hypervisors` asks
+    for all Hypervisor objects.
     """
 
     leases: frozenset[LeaseRef] = frozenset()
@@ -97,6 +99,7 @@ class Needs:
     labels: frozenset[str] = frozenset()
     annotations: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
+    hypervisors: bool = False
 
     def __or__(self, other: Needs) -> Needs:
         """Return what both need."""
@@ -107,6 +110,7 @@ class Needs:
             self.labels | other.labels,
             self.annotations | other.annotations,
             self.conditions | other.conditions,
+            self.hypervisors or other.hypervisors,
         )
 
 
@@ -116,6 +120,7 @@ class ReadForChecks:
 
     A Lease that does not exist is None; `unread_leases` says why others could not be read. `pods` are all
     pods, by the name of their node (empty: not scheduled). `unread_pods` says why they could not be read.
+    `hypervisors` are all Hypervisor objects by name, `unread_hypervisors` says why they could not be read.
     `found` keeps what follows from the pods alone (`of_pods`).
     """
 
@@ -124,6 +129,8 @@ class ReadForChecks:
     pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
     unread_leases: Mapping[LeaseRef, str] = field(default_factory=dict)
     unread_pods: str = "no check has asked for them"
+    hypervisors: Mapping[str, Hypervisor] = field(default_factory=dict)
+    unread_hypervisors: str = "no check has asked for them"
     found: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def of_pods(self, key: Hashable, compute: Callable[[], Value]) -> Value:
@@ -139,6 +146,13 @@ class ReadForChecks:
     def answer(self, query: PrometheusQuery) -> PrometheusAnswer:
         """Return the answer to a query."""
         return self.answers.get(query, PrometheusAnswer(problem="it was not asked"))
+
+    def hypervisor(self, name: str) -> tuple[Hypervisor | None, str]:
+        """Return the Hypervisor with this name, or None and the reason."""
+        if self.unread_hypervisors:
+            return None, f"the Hypervisors can't be read: {self.unread_hypervisors}"
+        found = self.hypervisors.get(name)
+        return found, "" if found is not None else f"there is no Hypervisor {name}"
 
     def taken(self, take: LeaseTake) -> ReadForChecks:
         """Return the same with a Lease that a node takes in this pass, so that no other node takes it too."""

@@ -16,6 +16,7 @@ from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookRun
+from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.instructions import Instructions, Kept
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Remove, ScaleUp
@@ -325,7 +326,8 @@ class Actions:
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
     because the case ends, or about steps of workflows: such a write follows them. `notices` are sent after
     `write`, and `noted` then records that both were sent. `takes` are the Leases that a step of a workflow
-    takes, before `write`. `hooks` are run after it.
+    takes, and `hypervisor` is what it changes on the node's Hypervisor, both before `write`. `hooks` are run
+    after it.
     """
 
     write: NodeWrite | None = None
@@ -339,12 +341,13 @@ class Actions:
     pending: tuple[Notice, ...] = ()
     noted: NodeWrite | None = None
     takes: tuple[LeaseTake, ...] = ()
+    hypervisor: HypervisorWrite | None = None
 
     @property
     def any(self) -> bool:
         """Whether there is any action; a patch that only shows something to other tools is none."""
         written = self.write is not None and not self.write.only_shows
-        return written or self.drain is not None or self.stop_drain
+        return written or self.hypervisor is not None or self.drain is not None or self.stop_drain
 
 
 @dataclass(frozen=True, slots=True)

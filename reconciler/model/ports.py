@@ -18,6 +18,7 @@ from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake, Prometh
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun
+from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
 from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Node, Wanted
@@ -63,6 +64,9 @@ class ClusterReader(Protocol):
 
     def lease(self, ref: LeaseRef) -> LeaseSeen | None:
         """A Lease that checks of workflows read, None if it does not exist."""
+
+    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
+        """All Hypervisors, None if the cluster does not have the kind."""
 
     def skew(self) -> timedelta | None:
         """Our clock minus the `Date` of the server's last answer, None before any."""
@@ -124,6 +128,9 @@ class ClusterWriter(Protocol):
 
         Taking it again, because an answer was lost, changes nothing.
         """
+
+    def write_hypervisor(self, write: HypervisorWrite) -> None:
+        """Set fields of a Hypervisor; Conflict if another one has its name by now, NotFound if it is gone."""
 
 
 class Notifier(Protocol):

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooManyRequests
 from reconciler.model.actions import ActionName
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
+from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
@@ -157,6 +158,12 @@ class SimulatedApi:
         self._read("lease", str(ref))
         return self.cluster.leases.get(ref)
 
+    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
+        """All Hypervisors; None where the kind is not installed."""
+        self._read("hypervisors")
+        found = self.cluster.hypervisors
+        return None if found is None else tuple(one for _, one in sorted(found.items()))
+
     def skew(self) -> timedelta | None:
         """How far our clock is ahead."""
         return self.cluster.skew
@@ -254,6 +261,18 @@ class SimulatedApi:
         count = now.transitions + 1 if now is not None else 0
         self.cluster.put_lease(take.ref, LeaseSeen(take.holder, take.at, take.duration, transitions=count))
         self.cluster.note(Actor.US, ActionName.TAKE_LEASE, take.holder, str(take.ref))
+        self.end_write(call)
+
+    def write_hypervisor(self, write: HypervisorWrite) -> None:
+        """Set fields of a Hypervisor. One with another UID is not changed."""
+        call = self.begin_write("write_hypervisor", write.name, content=write)
+        found = (self.cluster.hypervisors or {}).get(write.name)
+        if found is None:
+            raise NotFound(f"the Hypervisor {write.name} not found", status=404)
+        if found.uid != write.uid:
+            raise Conflict(f"the Hypervisor {write.name} was deleted and created again", status=409)
+        self.cluster.put_hypervisor(replace(found, spec={**found.spec, **write.fields}))
+        self.cluster.note(Actor.US, ActionName.CHANGE_HYPERVISOR, write.name)
         self.end_write(call)
 
     # Notifier

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from reconciler.errors import ReconcilerError
 from reconciler.model.check_reads import LeaseRef, LeaseSeen
+from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.moments import shifted
 from reconciler.model.node import SPOT_LABEL, Condition, Node, Taint
@@ -64,6 +65,8 @@ class SimulatedCluster:
         """The NodeMaintenance objects by name; None where the CRD is not installed."""
         self.leases: dict[LeaseRef, LeaseSeen] = {}
         """The Leases of checks."""
+        self.hypervisors: dict[str, Hypervisor] | None = None
+        """The Hypervisors by name; None where the kind is not installed."""
         self.node_listeners: list[Callable[[Node], None]] = []
         """Called after each write of a node, with the node as it is then."""
         self.finalizers: set[str] = set()
@@ -113,6 +116,10 @@ class SimulatedCluster:
     def put_lease(self, ref: LeaseRef, lease: LeaseSeen) -> None:
         """Store a Lease as it is now, with a new resourceVersion."""
         self.leases[ref] = replace(lease, resource_version=self._next_revision(), uid=f"lease-{ref}")
+
+    def put_hypervisor(self, hypervisor: Hypervisor) -> None:
+        """Store a Hypervisor as it is now. The kind is installed then."""
+        self.hypervisors = {**(self.hypervisors or {}), hypervisor.name: hypervisor}
 
     def put_node(self, node: Node) -> None:
         """Store a node as it is now, with a new resourceVersion."""

@@ -16,6 +16,7 @@ from reconciler.model.problems import internal
 from reconciler.model.record import State
 from reconciler.settings.sections.trigger_types import (
     AlterAnnotation,
+    AlterHypervisor,
     AlterLabel,
     Draining,
     Eviction,
@@ -80,6 +81,10 @@ class Trigger:
     def do(self, given: TriggerInput) -> Worked:
         """Return the work with what the trigger changes."""
         return TRIGGER_TYPES[self.kind].do(self.config, given)
+
+    def missing(self, given: TriggerInput) -> str:
+        """Return why the trigger can't be carried out now, empty if it can."""
+        return TRIGGER_TYPES[self.kind].missing(self.config, given)
 
     @property
     def draining(self) -> Draining | None:
@@ -146,8 +151,10 @@ class Workflows:
         changed = [one.config for one in self.triggers.values()]
         labels = frozenset(one.key for one in changed if isinstance(one, AlterLabel))
         annotations = frozenset(one.key for one in changed if isinstance(one, AlterAnnotation))
+        hypervisors = any(isinstance(one, AlterHypervisor) for one in changed)
         each = (one.needs for one in self.checks.values())
-        return reduce(or_, each, Needs(labels=labels, annotations=annotations))
+        of_triggers = Needs(labels=labels, annotations=annotations, hypervisors=hypervisors)
+        return reduce(or_, each, of_triggers)
 
 
 def workflows_of(settings: WorkflowSettings) -> Workflows:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.errors import ClusterError, Unreachable
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, Needs, ReadForChecks
+from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.outside import Outside
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader
@@ -25,7 +26,10 @@ def read_for_checks(outside: Outside, needs: Needs) -> ReadForChecks:
     answers = {}
     if needs.queries and outside.prometheus is not None:
         answers = dict(outside.prometheus.ask(sorted(needs.queries)))
-    return ReadForChecks(leases, answers, pods, unread, problem)
+    hypervisors, unlisted = (
+        _hypervisors(outside.reader) if needs.hypervisors else ({}, ReadForChecks().unread_hypervisors)
+    )
+    return ReadForChecks(leases, answers, pods, unread, problem, hypervisors, unlisted)
 
 
 def _leases(
@@ -61,6 +65,19 @@ def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
     for pod in listed:
         found.setdefault(pod.node, []).append(pod)
     return {node: tuple(pods) for node, pods in found.items()}, ""
+
+
+def _hypervisors(reader: ClusterReader) -> tuple[Mapping[str, Hypervisor], str]:
+    """Return all Hypervisors by name, and why they can't be read."""
+    try:
+        listed = reader.hypervisors()
+    except ClusterError as error:
+        return {}, _why(error)
+    except Exception as error:  # noqa: BLE001 - what is in Hypervisors harms the workflows that use them
+        return {}, internal("the Hypervisors can't be read", error)
+    if listed is None:
+        return {}, "the cluster has no kind Hypervisor of kvm.cloud.sap/v1"
+    return {one.name: one for one in listed}, ""
 
 
 def _why(error: ClusterError) -> str:

@@ -175,9 +175,13 @@ class _Profile:
         return begins and bool(self._others)
 
     def _chain(self, chain: tuple[Trigger, ...], work: Worked, *, resumed: bool) -> Worked:
+        second = self._given.now.replace(microsecond=0)
+        given = TriggerInput(work, claim_of(self._workflow.name), second, resumed, self._ran.read)
+        missing = next((why for trigger in chain if (why := trigger.missing(given))), "")
+        if missing:
+            return replace(work, waits=missing)
         for trigger in chain:
-            second = self._given.now.replace(microsecond=0)
-            work = trigger.do(TriggerInput(work, claim_of(self._workflow.name), second, resumed))
+            work = trigger.do(replace(given, work=work))
             if work.waits:
                 break
         return work

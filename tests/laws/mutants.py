@@ -129,8 +129,8 @@ MUTANTS = (
         1,
         "no drain where the cordon failed",
         "reconciler/act.py",
-        "        if outcome.result is not Result.DONE:\n            refused.add(node.node)\n",
-        "",
+        "partial(writer.patch_node, write))\n        if outcome.result is not Result.DONE:\n",
+        "partial(writer.patch_node, write))\n        if False:\n",
     ),
     Mutant(
         1,

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from reconciler.model import ports
 from reconciler.model.check_reads import LeaseRef, LeaseSeen
+from reconciler.model.hypervisor import Hypervisor
 from reconciler.model.maintenance import Maintenance
 from reconciler.model.node import Node, Wanted
 from reconciler.model.outside import Outside
@@ -64,6 +65,9 @@ class ReadOnly:
 
     def lease(self, ref: LeaseRef) -> LeaseSeen | None:
         return self._api.lease(ref)
+
+    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
+        return self._api.hypervisors()
 
     def skew(self) -> timedelta | None:
         return self._api.skew()

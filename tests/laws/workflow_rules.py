@@ -7,6 +7,7 @@ from tests.laws.mutant import Mutant
 _RUN = "reconciler/workflows/run.py"
 _DECIDED = "reconciler/decide/workflows.py"
 _PASSES = "tests/decide/test_workflows.py"
+_HYPERVISORS = "tests/decide/test_hypervisors.py"
 
 WORKFLOW_RULES = (
     Mutant(
@@ -88,5 +89,45 @@ WORKFLOW_RULES = (
         "kept = [one for one in before if one in self.taints or (one.key, one.effect) not in changed]",
         "kept: list[Taint] = []",
         "tests/real/clients/test_node_writing.py",
+    ),
+    Mutant(
+        8,
+        "a Hypervisor that has its values already is not written",
+        "reconciler/workflows/triggers/alter_hypervisor.py",
+        "if found.spec[key] != value}",
+        "if True}",
+        _HYPERVISORS,
+    ),
+    Mutant(
+        0,
+        "a chain begins only if its Hypervisor can be changed",
+        _RUN,
+        "        if missing:\n",
+        "        if False:\n",
+        _HYPERVISORS,
+    ),
+    Mutant(
+        9,
+        "a node takes no step without the change of its Hypervisor",
+        "reconciler/act.py",
+        "partial(writer.write_hypervisor, wanted))\n        if outcome.result is not Result.DONE:",
+        "partial(writer.write_hypervisor, wanted))\n        if False:",
+        _HYPERVISORS,
+    ),
+    Mutant(
+        13,
+        "another Hypervisor with the name of the node is not changed",
+        "reconciler/clients/kubernetes/hypervisors.py",
+        'body = {"metadata": {"uid": wanted.uid}, "spec": fields}',
+        'body = {"spec": fields}',
+        "tests/real/clients/test_hypervisors.py",
+    ),
+    Mutant(
+        5,
+        "a field of another type than expected passes no check",
+        "reconciler/workflows/checks/check_hypervisor.py",
+        "        if seen is None:\n",
+        "        if False:\n",
+        "tests/workflows/checks/test_hypervisors.py",
     ),
 )

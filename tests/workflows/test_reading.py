@@ -17,6 +17,7 @@ from reconciler.model.check_reads import (
     ReadForChecks,
     Sample,
 )
+from reconciler.model.hypervisor import Hypervisor
 from reconciler.simulation.world import World
 from reconciler.workflows.reading import LEASES, read_for_checks
 from tests.support.builders import NOW, node, pod
@@ -131,3 +132,31 @@ def test_an_error_in_one_read_is_that_reads_problem(monkeypatch: pytest.MonkeyPa
 
     assert "AttributeError" in read.unread_leases[FIRST]
     assert "AttributeError" in read.unread_pods
+
+
+def test_hypervisors_are_read_with_one_list() -> None:
+    world = world_of([node("a"), node("b")])
+    world.cluster.put_hypervisor(Hypervisor("a", "u"))
+
+    read = read_for_checks(world.outside, Needs(hypervisors=True))
+
+    assert (read.hypervisor("a"), world.api.reads) == ((Hypervisor("a", "u"), ""), 1)
+    assert read.hypervisor("b") == (None, "there is no Hypervisor b")
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (Forbidden("no", needs="list hypervisors"), "needs list hypervisors"),
+        (Unreachable("no answer"), "no answer"),
+        (None, "the cluster has no kind Hypervisor of kvm.cloud.sap/v1"),
+    ],
+)
+def test_hypervisors_that_cannot_be_read_say_why(error: ClusterError | None, why: str) -> None:
+    world = world_of([node("a")])
+    if error is not None:
+        refusing(world, "hypervisors", error)
+
+    read = read_for_checks(world.outside, Needs(hypervisors=True))
+
+    assert read.hypervisor("a") == (None, f"the Hypervisors can't be read: {why}")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from reconciler.clients.guard import Guard, read_only
-from reconciler.clients.kubernetes import maintenances, node_writing, objects, turns
+from reconciler.clients.kubernetes import hypervisors, maintenances, node_writing, objects, turns
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.paths import BUDGETS, CORE, NODES, PODS, VERSION, api, core, on_node
 from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
@@ -18,6 +18,7 @@ from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import Conflict, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model import limits
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
+from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
@@ -169,6 +170,10 @@ class Cluster:
         """Return a Lease of a check, None if it does not exist."""
         return turns.read(self._connection, ref)
 
+    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
+        """Return all Hypervisors, None if the cluster does not have the kind."""
+        return hypervisors.read(self._connection)
+
     def skew(self) -> timedelta | None:
         """Return our clock minus the `Date` of the server's last answer, None before the first."""
         return self._connection.skew
@@ -192,6 +197,10 @@ class Cluster:
     def take_lease(self, take: LeaseTake) -> None:
         """Take a Lease for a node; see turns.take."""
         turns.take(self._connection, self._guard, take)
+
+    def write_hypervisor(self, write: HypervisorWrite) -> None:
+        """Set fields of a Hypervisor; see hypervisors.write."""
+        hypervisors.write(self._connection, self._guard, write)
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""

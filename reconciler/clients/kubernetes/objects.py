@@ -188,5 +188,11 @@ def get_list(
 
     `patience` is the seconds that retries of a page may take. Raises the errors of ClusterError.
     """
-    listed = list_all(connection, path, json_format(kind), labels=labels, accept=JSON, patience=patience)
+    listed = list_all(
+        connection, path, json_format(kind, _whole), labels=labels, accept=JSON, patience=patience
+    )
     return listed.items, listed.resource_version
+
+
+def _whole(found: Item) -> Item:
+    return found

@@ -5,6 +5,7 @@ Keys are those of maintenance-controller where it has the type. Each type has it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,6 +15,7 @@ from pydantic import ConfigDict, Field, model_validator
 from reconciler.calendar.values import Limit
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
+from reconciler.model.hypervisor import Value
 from reconciler.model.value_expression import parse_value_expression
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.sections.fields import Share, Zone
@@ -33,7 +35,7 @@ from reconciler.settings.sections.loose_fields import (
     parse_required,
     parse_url,
 )
-from reconciler.settings.sections.section import Section
+from reconciler.settings.sections.section import Section, fields_of
 
 _PARALLEL = 100
 _LEASE_NAME = 240
@@ -87,6 +89,48 @@ class AnnotationCheck(CheckConfig):
 
 class ConditionCheck(CheckConfig):
     """`condition`: a condition of this node."""
+
+    type: RequiredText = Field(description="The type of the condition, such as `Ready`.")
+    status: RequiredText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")
+
+
+class HypervisorCheck(CheckConfig):
+    """`checkHypervisor`: fields in the status of the Hypervisor of this node."""
+
+    # maintenance-controller refuses other keys, too: a check without its field would always pass.
+    model_config = ConfigDict(extra="forbid")
+
+    aggregates: LooseTexts | None = Field(default=None, description="The names of the aggregates, in order.")
+    evicted: LooseFlag | None = Field(
+        default=None, description="Whether no instance is left while the Hypervisor is in maintenance."
+    )
+    hypervisor_id: LooseText | None = Field(
+        default=None, description="The ID of the hypervisor in OpenStack."
+    )
+    hypervisor_version: LooseText | None = Field(default=None, description="The version of the hypervisor.")
+    internal_ip: LooseText | None = Field(default=None, description="The internal IP address.")
+    lib_virt_version: LooseText | None = Field(default=None, description="The version of libvirt.")
+    num_instances: LooseCount | None = Field(default=None, description="The number of instances.")
+    service_id: LooseText | None = Field(
+        default=None, description="The ID of the compute service in OpenStack."
+    )
+    spec_hash: LooseText | None = Field(default=None, description="The hash of the spec.")
+    traits: LooseTexts | None = Field(default=None, description="The traits, in order.")
+
+    @model_validator(mode="after")
+    def _has_a_field(self) -> HypervisorCheck:
+        if not self.fields:
+            raise ValueError("names no field of the status, such as evicted")
+        return self
+
+    @property
+    def fields(self) -> Mapping[str, Value]:
+        """The fields that are compared, with the value that each must have."""
+        return fields_of(self)
+
+
+class HypervisorConditionCheck(CheckConfig):
+    """`hypervisorCondition`: a condition of the Hypervisor of this node."""
 
     type: RequiredText = Field(description="The type of the condition, such as `Ready`.")
     status: RequiredText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")

@@ -10,6 +10,12 @@ from pydantic.alias_generators import to_camel
 from reconciler.model.selector import LabelSelector
 
 
+def fields_of(section: BaseModel) -> dict[str, Any]:
+    """Return the value of each key that has one, by its name in the file."""
+    found = {str(one.alias): getattr(section, name) for name, one in type(section).model_fields.items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
 class Section(BaseModel):
     """A mapping in the file. Unknown keys are mistakes. An empty section has all its defaults."""
 

@@ -9,12 +9,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
 from reconciler.calendar.values import literal
+from reconciler.model.hypervisor import Value
 from reconciler.model.selector import KEY, VALUE
-from reconciler.settings.sections.loose_fields import GoDuration, LooseFlag, LooseText
+from reconciler.settings.sections.loose_fields import GoDuration, LooseFlag, LooseText, LooseTexts
 from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.section import fields_of
 
 _KEY, _VALUE = re.compile(KEY), re.compile(VALUE)
 
@@ -118,7 +120,52 @@ class Eviction(Draining):
 
 
 class AlterHypervisor(LooseSection):
-    """alterHypervisor: changes the Hypervisor object of the node. It is not supported."""
+    """alterHypervisor: sets fields in the spec of the Hypervisor of the node."""
+
+    # maintenance-controller refuses other keys, too.
+    model_config = ConfigDict(extra="forbid")
+
+    aggregates: LooseTexts | None = Field(default=None, description="The names of the aggregates.")
+    allowed_projects: LooseTexts | None = Field(
+        default=None, description="The IDs of the projects that may use it."
+    )
+    create_cert_manager_certificate: LooseFlag | None = Field(
+        default=None, description="Whether cert-manager issues a certificate for libvirt."
+    )
+    custom_traits: LooseTexts | None = Field(default=None, description="The traits to add.")
+    evacuate_on_reboot: LooseFlag | None = Field(
+        default=None, description="Whether all instances leave before a reboot."
+    )
+    high_availability: LooseFlag | None = Field(
+        default=None, description="Whether the high availability of instances is on."
+    )
+    install_certificate: LooseFlag | None = Field(
+        default=None, description="Whether certificates are installed."
+    )
+    lifecycle_enabled: LooseFlag | None = Field(
+        default=None, description="Whether the operator manages the hypervisor."
+    )
+    maintenance: LooseText | None = Field(
+        default=None,
+        description="The mode of maintenance: `manual`, `auto`, `ha`, `termination`, or empty for none.",
+    )
+    maintenance_reason: LooseText | None = Field(
+        default=None, description="The reason, which `manual` needs."
+    )
+    reboot: LooseFlag | None = Field(default=None, description="Whether to reboot after an upgrade.")
+    skip_tests: LooseFlag | None = Field(default=None, description="Whether onboarding has no tests.")
+    version: LooseText | None = Field(default=None, description="The version of the operating system.")
+
+    @model_validator(mode="after")
+    def _has_a_field(self) -> AlterHypervisor:
+        if not self.fields:
+            raise ValueError("names no field of the spec, such as maintenance")
+        return self
+
+    @property
+    def fields(self) -> Mapping[str, Value]:
+        """The fields to set, with their values."""
+        return fields_of(self)
 
 
 TRIGGER_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(

@@ -42,7 +42,7 @@ SEPARATOR = "--"
 
 
 class UnsupportedCheck(checks.CheckConfig):
-    """A check of maintenance-controller about hypervisors and Kubernikus, which never passes here."""
+    """A check of maintenance-controller about Kubernikus, which never passes here."""
 
 
 CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
@@ -51,7 +51,7 @@ CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
         "anyLabel": checks.LabelCheck,
         "approved": checks.ApprovedCheck,
         "budget": checks.BudgetCheck,
-        "checkHypervisor": UnsupportedCheck,
+        "checkHypervisor": checks.HypervisorCheck,
         "clusterHealthy": checks.ClusterHealthyCheck,
         "clusterSemver": checks.ClusterSemverCheck,
         "condition": checks.ConditionCheck,
@@ -59,7 +59,7 @@ CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
         "hasAnnotation": checks.AnnotationCheck,
         "hasLabel": checks.LabelCheck,
         "hooksDone": checks.HooksDoneCheck,
-        "hypervisorCondition": UnsupportedCheck,
+        "hypervisorCondition": checks.HypervisorConditionCheck,
         "kubernikusCount": UnsupportedCheck,
         "maxMaintenance": checks.MaxMaintenanceCheck,
         "nodeCount": checks.NodeCountCheck,

@@ -21,6 +21,7 @@ from reconciler.clients.kubernetes.machines.karpenter import Karpenter
 from reconciler.clients.kubernetes.machines.openshift import openshift
 from reconciler.clients.kubernetes.paths import ApiPath, api, core, on_node
 from reconciler.errors import NotFound, Rejected
+from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.machine import Machine, MachineRef, Remove
 from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Taint, Wanted
@@ -102,6 +103,9 @@ USES: dict[str, Use] = {
     "write the ledger": lambda c, name: Cluster(c, namespace=name).ledger(),
     "delete a NodeMaintenance": lambda c, name: maintenances.write(
         c, lambda: None, MaintenanceWrite(name, "n", "p", None, exists=True)
+    ),
+    "change a Hypervisor": lambda c, name: Cluster(c, guard=lambda: None).write_hypervisor(
+        HypervisorWrite(name, "u", {"reboot": True})
     ),
     "lease, namespace": lambda c, name: Lock(c, identity="me", namespace=name).acquire(),
     "lease, name": lambda c, name: Lock(c, identity="me", name=name).acquire(),

@@ -26,6 +26,7 @@ FOLDERS = (
         "deployment",
         "escalation",
         "hooks",
+        "hypervisors",
         "publish",
         "replacing",
         "report",

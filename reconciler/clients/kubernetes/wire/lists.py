@@ -121,17 +121,20 @@ def _format(
     return Format(kind, from_protobuf, lambda body: reduce(shapes.decode(one, body)), whole)
 
 
-def json_format(kind: type[Value]) -> Format[Value]:
-    """Return how objects that are read in JSON alone are read: as this class, whatever their list's kind."""
+def json_format(kind: type[Json], reduce: Callable[[Json], Value]) -> Format[Value]:
+    """Return how objects that are read in JSON alone are read: as this class, whatever their list's kind.
+
+    `reduce` returns what is kept of an object.
+    """
 
     def whole(body: bytes) -> tuple[str, shapes.ListMeta, list[Value]]:
         page = shapes.decode(shapes.Page[kind], body)  # type: ignore[valid-type]  # the class is an argument
-        return "", page.metadata, page.items or []
+        return "", page.metadata, [reduce(each) for each in page.items or ()]
 
     def never(_: object) -> Value:
         raise Rejected("asked for JSON, the answer is protobuf")
 
-    return Format("", never, lambda body: shapes.decode(kind, body), whole)
+    return Format("", never, lambda body: reduce(shapes.decode(kind, body)), whole)
 
 
 def list_all(

@@ -1,0 +1,61 @@
+"""Under exactly the rights of k8s/hypervisors, Hypervisors are read and changed; nothing else is granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from reconciler.clients.kubernetes.cluster import Cluster
+from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import ClusterError, Forbidden
+from reconciler.model.check_reads import Needs
+from reconciler.model.hypervisor import HypervisorWrite
+from reconciler.model.outside import Outside
+from reconciler.workflows.reading import read_for_checks
+from tests.real.manifests.applying import applied
+from tests.real.manifests.permissions import granted, missing, unused, used
+from tests.support.controlplane import hypervisors
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+
+SYSTEM = "node-maintenance"
+
+
+@pytest.fixture
+def ours(cluster: ControlPlane) -> Iterator[Cluster]:
+    """The reconciler, without any permission."""
+    cluster.api.create_namespace(SYSTEM)
+    cluster.api.create("serviceaccounts", {"metadata": {"name": "reconciler", "namespace": SYSTEM}})
+    hypervisors.install(cluster.api)
+    connection = Connection(str(cluster.kubeconfig_for("reconciler", SYSTEM)))
+    yield Cluster(connection, guard=lambda: None)
+    connection.close()
+
+
+def test_a_hypervisor_is_read_and_changed(cluster: ControlPlane, ours: Cluster) -> None:
+    uid = hypervisors.make(cluster.api, "a")["metadata"]["uid"]
+
+    def listed() -> bool:
+        try:
+            return len(ours.hypervisors() or ()) == 1
+        except ClusterError:
+            # The server learns of a new role a moment later.
+            return False
+
+    with applied(cluster, "hypervisors"):
+        wait_for("the rights", listed)
+        ours.write_hypervisor(HypervisorWrite("a", uid, {"maintenance": "auto"}))
+
+    assert hypervisors.found(cluster.api, "a")["spec"]["maintenance"] == "auto"
+    entries = used(cluster.audit_entries())
+    assert missing(granted("hypervisors"), entries) == set()
+    assert unused(granted("hypervisors"), entries) == set()
+
+
+def test_what_is_missing_is_named(cluster: ControlPlane, ours: Cluster) -> None:
+    read = read_for_checks(Outside(reader=ours), Needs(hypervisors=True))
+    with pytest.raises(Forbidden, match=r"needs patch hypervisors.kvm.cloud.sap \(k8s/hypervisors has it\)"):
+        ours.write_hypervisor(HypervisorWrite("a", "u", {"maintenance": "auto"}))
+
+    assert read.unread_hypervisors == "needs list hypervisors.kvm.cloud.sap"
