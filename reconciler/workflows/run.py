@@ -1,8 +1,9 @@
 """The run of one node: each of its profiles takes at most one step in a pass.
 
 A profile first runs the `enter` chain of its state, once. Then all checks of all transitions are asked, so
-that every reason is known, and the first transition that passes is taken, with its own triggers. A chain that
-waits for the drain of the node goes on in a later pass, whatever its checks say then: the drain has begun.
+that every reason is known, and the first transition that passes is taken, with its own triggers. One that is
+unknown stops those behind it, because it may be the first that passes. A chain that waits for the drain of
+the node goes on in a later pass, whatever its checks say then: the drain has begun.
 """
 
 from __future__ import annotations
@@ -162,10 +163,15 @@ class _Profile:
         return answer
 
     def _chosen(self, verdicts: list[tuple[Step, Verdict]], *, resumed: bool) -> Step | None:
-        """Return the transition to take: the first that passes, or the one whose drain has begun."""
-        open_ones = [step for step, verdict in verdicts if verdict is Verdict.PASSED and not self._full(step)]
+        """Return the transition to take: the first that passes, or the one whose drain has begun.
+
+        One that is unknown stops those behind it, because it may be the first that passes.
+        """
+        possible = [(step, verdict) for step, verdict in verdicts if not self._full(step)]
+        open_ones = [step for step, verdict in possible if verdict is Verdict.PASSED]
         if not resumed:
-            return next(iter(open_ones), None)
+            first = next((one for one in possible if one[1] is not Verdict.FAILED), None)
+            return first[0] if first is not None and first[1] is Verdict.PASSED else None
         draining = [step for step, _ in verdicts if _draining(step.triggers) is not None]
         return next((step for step in (*open_ones, *draining) if step in draining), None)
 

@@ -186,6 +186,25 @@ def test_a_workflow_takes_one_step_in_a_pass_and_its_triggers_are_in_the_same_pa
     assert (states(world), node.finalizers, node.taints) == ({"plain": "operational"}, (), ())
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param("unread", "go", "operational", id="unknown before"),
+        pytest.param("go", "unread", "in-maintenance", id="unknown behind"),
+        pytest.param("unread && done", "go", "maintenance-required", id="failed whatever the answer is"),
+    ],
+)
+def test_a_transition_that_is_unknown_stops_those_behind_it(first: str, second: str, expected: str) -> None:
+    steps = f"[{{check: {first}, next: in-maintenance}}, {{check: {second}, next: maintenance-required}}]"
+    text = with_check("{type: prometheusInstant, name: unread, config: {url: nowhere}}")
+    settings = theirs(f"{text}- name: forked\n  operational: {{transitions: {steps}}}\n")
+    world = world_of([labelled("a", "forked", go="true")])
+
+    passes(world, settings)
+
+    assert states(world) == {"forked": expected}
+
+
 def test_the_event_about_a_step_is_that_of_maintenance_controller() -> None:
     world = world_of([labelled("a", "plain", go="true")])
 

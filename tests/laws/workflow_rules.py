@@ -35,6 +35,14 @@ WORKFLOW_RULES = (
         _PASSES,
     ),
     Mutant(
+        0,
+        "a transition that is unknown stops those behind it",
+        _RUN,
+        "if one[1] is not Verdict.FAILED",
+        "if one[1] is Verdict.PASSED",
+        _PASSES,
+    ),
+    Mutant(
         1,
         "nothing is evicted after somebody has uncordoned the node of a workflow",
         _DECIDED,

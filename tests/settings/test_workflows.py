@@ -235,3 +235,11 @@ def test_check_config_warns_of_a_check_that_can_never_answer() -> None:
         "'bananabread' is not a URL; write it like http://prometheus.monitoring:9090;"
         " fail is always unknown, and never passes"
     )
+
+
+def test_the_type_of_a_schedule_may_have_capitals() -> None:
+    schedule = "{type: Scheduled, config: {instant: 11:00, weekdays: [tue]}}"
+    instance = f"{{type: slack, name: s, config: {{hook: x, channel: c, message: m}}, schedule: {schedule}}}"
+    found = parse_settings(f"instances: {{notify: [{instance}]}}", "their.yaml").profiles.instances.notify[0]
+
+    assert (str(found.schedule.settings.instant), found.schedule.settings.weekdays) == ("11:00", {1})

@@ -179,7 +179,9 @@ class TriggerInstance(Instance):
 class Schedule(LooseSection):
     """When a notification is sent."""
 
-    type: RequiredText = Field(default="periodic", description="`periodic`, `scheduled` or `oneshot`.")
+    type: RequiredText = Field(
+        default="periodic", description="`periodic`, `scheduled` or `oneshot`, in any case."
+    )
     config: dict[str, Any] = Field(
         default={}, description="The keys of the type. Default: those of the type."
     )
@@ -187,7 +189,7 @@ class Schedule(LooseSection):
 
     @model_validator(mode="after")
     def _of_its_type(self) -> Schedule:
-        self._config = _configured(SCHEDULE_TYPES, self.type, self.config, ())
+        self._config = _configured(SCHEDULE_TYPES, self.type.lower(), self.config, ())
         return self
 
     @property
