@@ -52,7 +52,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_take_leases(plan, outside.writer, refused),
         *_change_hypervisors(plan, outside.writer, refused),
         *_write_nodes(others, outside.writer, refused),
-        *_start_drains(plan, outside.drainer, refused),
+        *_start_drains(plan, outside, refused),
         *_run_hooks(plan, outside.hooks, refused),
     )
     # No drain waits for what comes from here on: a notice may take seconds.
@@ -160,12 +160,30 @@ def _write_nodes(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[
         yield outcome
 
 
-def _start_drains(plan: Plan, drainer: Drains, refused: Collection[str]) -> Iterator[Outcome]:
-    for node in plan.nodes:
-        if node.todo.drain is not None and node.node not in refused:
-            started = _attempt(node.node, ActionName.DRAIN, partial(drainer.start, node.todo.drain))
-            # The drainer goes on after this pass: an order is not a drained node.
-            yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
+def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
+    """Start the drains, except those that a hold of many nodes stops that came after the ledger was read.
+
+    `reconciler hold --all --now` writes the ledger first and lists the nodes then. So it either finds the
+    record of this node, which is written already, or its hold is found here.
+    """
+    ordered = [node for node in plan.nodes if node.todo.drain is not None and node.node not in refused]
+    if not ordered:
+        return
+    try:
+        holds = outside.reader.ledger().holds
+    except ClusterError as error:
+        why = f"the holds of all nodes can't be read: {error}"
+        yield from (Outcome(node.node, ActionName.DRAIN, Result.FAILED, why) for node in ordered)
+        return
+    for node in ordered:
+        held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
+        if held is not None:
+            yield Outcome(node.node, ActionName.DRAIN, Result.LATER, held.words(node.node))
+            continue
+        assert node.todo.drain is not None
+        started = _attempt(node.node, ActionName.DRAIN, partial(outside.drainer.start, node.todo.drain))
+        # The drainer goes on after this pass: an order is not a drained node.
+        yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
 
 
 def _run_hooks(plan: Plan, hooks: HookRunner | None, refused: Collection[str]) -> Iterator[Outcome]:

@@ -62,12 +62,12 @@ def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Inst
 
 
 def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
-    """Return the patch that stops the drain of a node with a hold of many nodes, if it is in maintenance.
+    """Return the patch that stops the drain of a node with a hold of many nodes, if one may run on it.
 
     The hold itself is in the ledger. A drain that runs reads its own node only.
     """
     record = record_of(node, prefix)
-    if not isinstance(record, Record) or not (record.in_maintenance or record.claimed_by):
+    if not isinstance(record, Record) or not (record.in_maintenance or record.claimed_by or record.workflows):
         return Instructed("is not in maintenance", idle=True)
     write = node_write(node, prefix, annotations={OwnKeys(prefix).hold_of_many: hold_text(hold)})
     return Instructed(f"its drain stops, held {hold.word}", write)
@@ -82,7 +82,7 @@ def resumed(node: Node, prefix: str, now: datetime, fleet: Iterable[PersonHold] 
     found = {
         key: name for key, name in ((keys.hold, "hold"), (keys.defer, "deferral")) if key in node.annotations
     }
-    held = [one.words(node.name) for one in fleet if one.holds(node) and not one.word.ended(now)]
+    held = [one.words(node.name) for one in fleet if one.applies(node.pool, now)]
     still = f"; {'; '.join(held)}" if held else ""
     if not found:
         return Instructed(

@@ -154,6 +154,9 @@ def carry_out(
         wanted = Wanted(frozenset(), settings.keys.prefix, annotations=POOL_ANNOTATIONS, labels=None)
         nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
         asked = instruct(Scene(settings, now, connection, target))
+        if asked.done:
+            # A pass may have begun a drain since the list. After the ledger is written, none begins.
+            nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
         results = _write_all(nodes, asked.on, cluster, EventsByHand(connection), event)
     finally:
         connection.close()

@@ -88,9 +88,9 @@ class PersonHold:
         who = {"": "it is", ALL: "all nodes are"}.get(self.word.scope, f"{self.word.scope} is")
         return f"{who} held {self.word}; {resume_command(self.word.scope, node)} ends that"
 
-    def holds(self, node: Node) -> bool:
-        """Whether a hold of the ledger is about the node."""
-        return self.word.scope in (ALL, pool_scope(node.pool))
+    def applies(self, pool: str, now: datetime) -> bool:
+        """Whether a hold of the ledger is about a node of this pool, and in force at `now` (aware)."""
+        return self.word.scope in (ALL, pool_scope(pool)) and not self.word.ended(now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[Pers
     keys, found = OwnKeys(prefix), node.annotations
     own = [hold_of(found[key], now) for key in (keys.hold, keys.hold_of_many) if key in found]
     holds = [one for one in own if one is not None]
-    holds += [one for one in fleet if one.holds(node) and not one.word.ended(now)]
+    holds += [one for one in fleet if one.applies(node.pool, now)]
     return Instructions(
         max(holds, key=lambda one: (one.stops, one.word.until or limits.UNREADABLE), default=None),
         _deferral(found[keys.defer], now) if keys.defer in found else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from jobs.cli import main
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
-from reconciler.model.record import KnownEvent, State
+from reconciler.model.record import Claim, ClaimKind, DrainRecord, KnownEvent, Record, State
 from reconciler.model.record_text import to_annotation
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX
@@ -32,6 +32,7 @@ class Cluster:
     events: list[dict[str, Any]] = field(default_factory=list)
     broken: str = ""
     ledger: dict[str, str] | None = None
+    at_hold: Callable[[], None] = lambda: None
 
     def run(self, *arguments: str) -> int:
         return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
@@ -71,6 +72,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
             items = list(nodes.values())
             return json_answer({"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": items})
         if asked.path.endswith("/configmaps"):
+            made.at_hold()
             made.ledger = json.loads(asked.body)["data"]
             return json_answer(_ledger(made.ledger))
         if asked.path.endswith("/configmaps/node-maintenance-ledger"):
@@ -191,6 +193,25 @@ def test_a_hold_of_all_nodes_with_now_is_copied_to_nodes_in_maintenance_until_it
     assert cluster.said("b", copied) is None
     assert cluster.said("c", HOLD) == {"by": "bob@desk"}
     assert "c: still held by bob@desk; reconciler resume c ends that" in capsys.readouterr().out
+
+
+def test_a_hold_of_all_nodes_with_now_finds_a_drain_that_began_before_the_ledger_had_the_hold(
+    cluster: Cluster,
+) -> None:
+    drained = builders.held_node(builders.record(), "b")
+    cluster.at_hold = lambda: cluster.nodes["b"]["metadata"]["annotations"].update(drained.annotations)
+
+    assert cluster.run("hold", "--all", "--now") == 0
+    assert cluster.said("b", f"{PREFIX}/hold-of-many")["now"] is True
+
+
+def test_a_hold_of_all_nodes_with_now_stops_the_drains_of_workflows(cluster: Cluster) -> None:
+    claim = Claim(ClaimKind.WORKFLOW, "reboot")
+    record = to_annotation(Record("uid-b").drained(DrainRecord(builders.NOW), claim))
+    cluster.nodes["b"]["metadata"]["annotations"][builders.RECORD] = record
+
+    assert cluster.run("hold", "--all", "--now") == 0
+    assert cluster.said("b", f"{PREFIX}/hold-of-many")["now"] is True
 
 
 def test_a_write_that_fails_harms_its_node_only(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from reconciler.act import act
 from reconciler.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.actions import outcome_name
 from reconciler.model.check_reads import LeaseRef, LeaseTake
+from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.own import node_write
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition
@@ -58,6 +60,54 @@ def test_every_node_is_cordoned_before_the_first_is_drained() -> None:
         ("b", "drain", Result.RUNNING),
     ]
     assert sorted(world.drainer.orders) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "stops", "begun"),
+    [
+        pytest.param("all", True, [], id="all nodes"),
+        pytest.param("pool np", True, ["b"], id="a pool"),
+        pytest.param("all", False, ["a", "b"], id="a hold that stops no drain"),
+    ],
+)
+def test_a_hold_that_comes_while_the_nodes_are_cordoned_stops_the_drains_before_they_begin(
+    scope: str, stops: bool, begun: list[str]
+) -> None:
+    world = _asking("b")
+    world.cluster.add_node(
+        builders.node("a", labels={"agentpool": "np"}, annotations={REQUEST: builders.DRAIN_NOW})
+    )
+    hold = PersonHold(Word("alice@laptop", NOW, scope=scope), stops)
+
+    def hold_now(call: Call) -> None:
+        if (call.what, call.node) == ("patch_node", "b"):
+            world.cluster.ledger = replace(world.cluster.ledger, holds=(hold,))
+
+    world.api.after_write = hold_now
+    outcomes = _act(world)
+
+    drains = {one.node: one for one in outcomes if one.action == "drain"}
+    assert sorted(world.drainer.orders) == begun
+    for name in {"a", "b"} - set(begun):
+        assert drains[name].result is Result.LATER
+        assert "held by alice@laptop" in drains[name].detail
+
+
+def test_no_drain_begins_while_the_holds_of_all_nodes_can_not_be_read() -> None:
+    world = _asking("a")
+
+    def refuse_after_the_cordon(call: Call) -> None:
+        if call.what == "ledger" and world.cluster.nodes["a"].unschedulable:
+            raise Unreachable("no answer")
+
+    world.api.before_read = refuse_after_the_cordon
+    outcomes = _act(world)
+
+    assert [(one.action, one.result) for one in outcomes] == [
+        ("cordon", Result.DONE),
+        ("drain", Result.FAILED),
+    ]
+    assert world.drainer.orders == {}
 
 
 def test_the_ledger_is_written_before_the_start_that_it_records() -> None:
