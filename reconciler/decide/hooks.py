@@ -83,12 +83,9 @@ def _hold(node: str, step: HookStep, hooks: Sequence[Hook], asked: Asked) -> Ite
     if found:
         hold = _CHECKS[step].hold(node, engine.reason(step, found, asked.settings))
         ends = [one.until for one in found if one.until is not None]
-        ends += [
-            asked.now + one.answer.again
-            for one in found
-            if one.answer is not None and one.answer.again is not None
-        ]
-        yield replace(hold, until=min(ends))
+        pauses = (one.answer.again for one in found if one.answer is not None)
+        asks = (asked.now + one for one in pauses if one is not None)
+        yield replace(hold, until=max(ends), asks=min((*ends, *asks)))
 
 
 def drain_hold(one: Seen, record: CaseRecord, view: CaseView, context: PassContext) -> Hold | None:

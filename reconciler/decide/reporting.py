@@ -75,6 +75,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     drain = plan.todo.drain
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
+    found = (*found, *(hold.asks for hold in plan.holds))
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     found = (*found, *_of_workflows(plan, now))
     waits = [one.lost_from for one in plan.events if one.asks]

@@ -65,9 +65,10 @@ class CheckAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """One reason why a pass does nothing now; `until` is when that changes, if known (UTC).
+    """One reason why a pass does nothing now; `until` is when that ends at the latest, if known (UTC).
 
-    `code` is the name of a check, or a `HoldCode`.
+    `code` is the name of a check, or a `HoldCode`. `asks` is when to ask again whether it has ended, for what
+    no watch reports.
     """
 
     node: str
@@ -75,6 +76,7 @@ class Hold:
     reason: str
     until: datetime | None = None
     waits_for: WaitsFor = WaitsFor.OTHER
+    asks: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

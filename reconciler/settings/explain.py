@@ -10,6 +10,7 @@ from reconciler.calendar.formatting import format_local, in_zone
 from reconciler.calendar.values import Limit, format_days, format_duration, parse_moment, to_utc
 from reconciler.calendar.windows import Interval, NotAllowed
 from reconciler.model.event import Kind
+from reconciler.model.hooks import HookStep
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
 from reconciler.model.notices import Topic
@@ -71,6 +72,11 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     yield ""
     yield "Budget"
     yield from _budget(settings)
+    hooks = list(_hooks(settings))
+    if hooks:
+        yield ""
+        yield "Hooks"
+        yield from hooks
     if settings.notify:
         yield ""
         yield "Notices"
@@ -192,6 +198,21 @@ def _budget(settings: Settings) -> Iterator[str]:
     yield f"  Nodes {' or '.join(held)} hold no place."
 
 
+def _hooks(settings: Settings) -> Iterator[str]:
+    """Yield the hooks of the settings. The URL of a webhook may be a secret, so it is not shown."""
+    found = [(step, one) for step in HookStep for one in settings.hooks.of(step)]
+    if not found:
+        return
+    for step, one in found:
+        yield f"  {step}.{one.name} ({one.kind}) holds {step.held}{_for_nodes(one.node_selector)}."
+    longest = settings.hooks.timeout
+    yield (
+        f"  Each for {format_duration(longest)} at most."
+        if longest
+        else "  They have no time, and hold nothing."
+    )
+
+
 def _notices(entry: Notify) -> str:
     """Return who gets which notices. What a transport needs may be a secret, so it is not shown."""
     if entry.alertmanager is not None:
@@ -202,8 +223,9 @@ def _notices(entry: Notify) -> str:
     kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
     nodes = _for_nodes(entry.node_selector)
     when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
+    owners = ", also to the owners of workloads" if entry.to is not None else ""
     again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
-    return f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{when}{again}."
+    return f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{owners}{when}{again}."
 
 
 def _limit(limit: Limit) -> str:

@@ -138,8 +138,10 @@ def test_a_hook_is_asked_again_after_the_time_that_its_answer_names() -> None:
     going.look()
     runner.says["sync"] = HookAnswer(HookState.RUNNING, "it runs", timedelta(seconds=10))
     plan = going.until_still()
+    (until,) = [one.until for one in plan_of(plan).holds if one.code == "preDrainHooksDone"]
 
     assert plan.next_change == NOW + timedelta(seconds=10)
+    assert until == NOW + minutes(10)
 
 
 def test_after_three_hooks_that_can_not_be_run_a_pass_tries_no_more() -> None:

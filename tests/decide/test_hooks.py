@@ -135,6 +135,18 @@ def test_a_hook_that_appears_again_has_a_time_limit_of_its_own() -> None:
     assert held.until == NOW + minutes(16)
 
 
+def test_of_two_hooks_the_longer_one_says_until_when_and_the_other_one_when_to_look() -> None:
+    going = history(BACKUP)
+    going.look()
+    going.wait(minutes(5))
+    going.cluster.annotate("a", f"{PREFIX}/pre-drain.later", "team web")
+    going.look()
+    plan, _ = going.look()
+    (hold,) = [one for one in plan_of(plan).holds if one.code == "preDrainHooksDone"]
+
+    assert (hold.until, plan.next_change) == (NOW + minutes(15), NOW + minutes(10))
+
+
 def test_a_hook_that_appears_during_the_drain_stops_it() -> None:
     going = history(pods=2)
     going.cluster.bare_pods_stop_after = minutes(5)

@@ -105,3 +105,11 @@ def test_settings_with_secrets_do_not_show_them() -> None:
 
     assert "SECRET" not in repr(settings) + str(settings) + explain_settings(settings)
     assert "\n  a (webhook): all topics.\n" in explain_settings(settings)
+
+
+def test_an_entry_for_the_owners_of_workloads_says_so() -> None:
+    text = "notify: [{name: a, slack: {token: x, channel: ops}, to: {namespaceLabel: chat}}]"
+
+    assert "  a (slack): all topics, also to the owners of workloads.\n" in explain_settings(
+        parse_settings(text, "x")
+    )
