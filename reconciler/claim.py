@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from reconciler.model.instructions import PersonHold
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
@@ -20,11 +21,14 @@ class ClaimRefused:
     because: str
 
 
-def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | ClaimRefused | None:
+def claim(
+    node: Node, prefix: str, who: str, now: datetime, hold: PersonHold | None = None
+) -> NodeWrite | ClaimRefused | None:
     """Return the patch that cordons and claims the node, None where that is done already, or a refusal.
 
-    The person claims the node's cordon and drain. Refused while another person claims them, or while a pass
-    has the node in maintenance. The claim of a person whose cordon was removed has ended.
+    The person claims the node's cordon and drain. Refused while another person claims them, while a pass has
+    the node in maintenance, or while `hold` applies to it. Such a hold stops a drain that this person began
+    only if it says so. The claim of a person whose cordon was removed has ended.
     """
     undo = f"reconciler release {node.name} removes it"
     keys = OwnKeys(prefix)
@@ -36,6 +40,8 @@ def claim(node: Node, prefix: str, who: str, now: datetime) -> NodeWrite | Claim
         return ClaimRefused(f"{record.claimed_by} is draining it by hand; {undo}")
     if not record.claimed_by and record.in_maintenance:
         return ClaimRefused(f"a pass is draining it; {undo}")
+    if hold is not None and (hold.stops or not record.claimed_by):
+        return ClaimRefused(f"{hold.words(node.name)}; --ignore-holds drains it all the same")
     if record.claimed_by:
         return None
     person = Claim(ClaimKind.PERSON, who)

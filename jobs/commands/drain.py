@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,13 @@ from jobs.runtime.terminal import echo
 from reconciler.claim import ClaimRefused, claim
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, NotFound
+from reconciler.clients.kubernetes.fleet_holds import read_holds
+from reconciler.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.eviction.filters import Action
 from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase, WaitLimit
-from reconciler.model.node import Node, Wanted
+from reconciler.model.instructions import PersonHold, instructions_of
+from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
 
@@ -57,6 +59,7 @@ def _pods(
     disable_eviction: bool,
     skip_wait_for_delete_timeout: int,
     pods_may_wait: timedelta,
+    ignore_holds: bool,
     prefix: str,
 ) -> DrainOptions:
     """Return the drain options of the flags. For some flags, 0 or -1 means off."""
@@ -72,6 +75,7 @@ def _pods(
         use_delete=disable_eviction,
         prefix=prefix,
         own_wait=WaitLimit(SystemClock().now(), pods_may_wait),
+        ignore_holds=ignore_holds,
     )
 
 
@@ -110,6 +114,7 @@ _pod_options = options.as_one(
         show_default=True,
         help="How long to wait for pods whose label asks for it (wait-completed). 0s: do not wait.",
     ),
+    click.option("--ignore-holds", is_flag=True, help="Also drain nodes that a person holds."),
     options.prefix,
 )
 
@@ -169,16 +174,17 @@ def drain(asked: Asked, target: Target) -> int:
         nodes = _chosen(asked, cluster)
         if not nodes:
             return 1
+        held = _held(nodes, asked, connection, target.namespace)
         if asked.dry_run:
-            return _rehearse(asked, cluster, nodes)
-        return _drain(asked, connection, cluster, nodes)
+            return _rehearse(asked, cluster, nodes, held)
+        return _drain(asked, connection, cluster, nodes, held)
     finally:
         connection.close()
 
 
 def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
     """Return the nodes. If one of them does not exist, print this and return none."""
-    wanted = Wanted(frozenset({"Ready"}), asked.options.prefix)
+    wanted = Wanted(frozenset({"Ready"}), asked.options.prefix, annotations=POOL_ANNOTATIONS)
     if asked.selector is not None:
         nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
         if not nodes:
@@ -194,6 +200,30 @@ def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
     return [] if missing else nodes
 
 
+def _held(
+    nodes: list[Node], asked: Asked, connection: Connection, namespace: str
+) -> Mapping[str, PersonHold]:
+    """Return what people hold of these nodes, by name. With --ignore-holds it is printed, and not returned.
+
+    Whoever may drain nodes need not have access to the ledger. Then the holds of all nodes and of pools are
+    not known, and this is printed.
+    """
+    try:
+        of_many = read_holds(connection, namespace)
+    except (Forbidden, Rejected, Unauthorized) as error:
+        of_many = ()
+        why = f"needs {error.needs}" if error.needs else error
+        echo(f"warning: holds with --all and --pool are not known: {why}", err=True)
+    now = SystemClock().now()
+    found = {node.name: instructions_of(node, asked.options.prefix, now, of_many).hold for node in nodes}
+    held = {name: hold for name, hold in found.items() if hold is not None}
+    if not asked.options.ignore_holds:
+        return held
+    for name, hold in held.items():
+        echo(f"{name}: warning: {hold.words(name)}; it is drained all the same", err=True)
+    return {}
+
+
 def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
     """Return the options with the DaemonSets that are gone, and the verdicts on the pods."""
     pods = cluster.pods(node.name)
@@ -201,14 +231,14 @@ def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, 
     return options, survey(pods, options, now=SystemClock().now())
 
 
-def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node]) -> int:
+def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]) -> int:
     """Print what would happen to each pod. Write nothing."""
     pods: list[dict[str, Any]] = []
     lines: list[str] = []
     refused: list[dict[str, str]] = []
     for node in nodes:
         _, seen = _options(asked, cluster, node)
-        claimed = claim(node, asked.options.prefix, person(), SystemClock().now())
+        claimed = claim(node, asked.options.prefix, person(), SystemClock().now(), held.get(node.name))
         taken = claimed.because if isinstance(claimed, ClaimRefused) else ""
         because = taken or _refusal(seen)
         if because:
@@ -266,9 +296,15 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
     return verdict.action
 
 
-def _drain(asked: Asked, connection: Connection, cluster: Cluster, nodes: list[Node]) -> int:
+def _drain(
+    asked: Asked,
+    connection: Connection,
+    cluster: Cluster,
+    nodes: list[Node],
+    held: Mapping[str, PersonHold],
+) -> int:
     clock, stop, told = SystemClock(), threading.Event(), _Told(person())
-    claimed = [node for node in nodes if _claim(node, asked, cluster, clock, told)]
+    claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]
     failed = len(claimed) < len(nodes)
     # As with kubectl, a refused pod leaves the node cordoned, and nothing is evicted from it.
     orders = [order for node in claimed if (order := _order(node, asked, cluster, clock, told)) is not None]
@@ -342,8 +378,8 @@ class _Told:
             events.write(node, notice)
 
 
-def _claim(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told: _Told) -> bool:
-    write = claim(node, asked.options.prefix, told.who, clock.now())
+def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, told: _Told) -> bool:
+    write = claim(node, asked.options.prefix, told.who, SystemClock().now(), hold)
     if isinstance(write, ClaimRefused):
         echo(f"{node.name}: {write.because}", err=True)
         return False

@@ -194,7 +194,7 @@ class NodeDrain:
             self.end(Phase.NODE_GONE, now, "another node has this name now")
         elif not found.unschedulable:
             self.end(Phase.STOPPED, now, "the node is no longer cordoned")
-        elif held := stopping_hold(found, self.order.options.prefix, now):
+        elif held := self._held(found, now):
             self.end(Phase.STOPPED, now, held)
         else:
             # The node was cordoned when the request was sent; it may have changed before the answer.
@@ -202,6 +202,11 @@ class NodeDrain:
             self._last_look = self._looks
             self._readable()
             self._ready = found.ready if found.condition("Ready") is not None else None
+
+    def _held(self, found: Node, now: datetime) -> str:
+        """Return in words which hold stops this drain, empty if none does."""
+        options = self.order.options
+        return "" if options.ignore_holds else stopping_hold(found, options.prefix, now)
 
     def node_unread(self, error: ReconcilerError, now: datetime) -> None:
         """Handle a failed CheckNode. The drain pauses until the node can be read."""

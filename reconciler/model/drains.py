@@ -86,7 +86,8 @@ class DrainOptions:
     whose deletion is older than that. `gone_daemonsets` are the `namespace/name` of owners that do not exist.
     Keys under `prefix` on a pod are for the reconciler. `own_wait` limits the wait that such a key asks for;
     None is no limit. `hook_wait` limits how long a `pre-drain` hook of a pod holds its eviction; None: hooks
-    hold nothing. `refusals` are the reasons of pods that are kept.
+    hold nothing. `refusals` are the reasons of pods that are kept. `ignore_holds`: a hold with `--now` does
+    not stop the drain.
     """
 
     ignore_daemonsets: bool = True
@@ -104,6 +105,7 @@ class DrainOptions:
     own_wait: WaitLimit | None = None
     hook_wait: WaitLimit | None = None
     refusals: Refusals = Refusals()
+    ignore_holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ PEOPLE_RULES = (
         0,
         "a drain that runs evicts nothing once a hold with --now was seen",
         "reconciler/drainer/one.py",
-        "elif held := stopping_hold(found, self.order.options.prefix, now):",
+        "elif held := self._held(found, now):",
         "elif held := '':",
         "tests/drainer/test_core.py",
     ),
@@ -187,6 +187,14 @@ PEOPLE_RULES = (
         "record.claimed_by or record.workflows",
         "record.claimed_by",
         _COMMANDS,
+    ),
+    Mutant(
+        0,
+        "a drain by hand does not begin on a node that a person holds",
+        "reconciler/claim.py",
+        "if hold is not None and (hold.stops or not record.claimed_by):",
+        "if False:",
+        "tests/jobs/test_drain_of_held_nodes.py",
     ),
     Mutant(
         0,

@@ -7,13 +7,24 @@ from collections.abc import Callable
 from reconciler.clients.kubernetes import objects
 from reconciler.clients.kubernetes.cluster import LEDGER
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
-from reconciler.clients.kubernetes.ledger import HOLDS
 from reconciler.clients.kubernetes.paths import core
 from reconciler.clients.retrying import patiently, write_until_settled
 from reconciler.errors import NotFound
 from reconciler.model.instructions import PersonHold, fleet_holds, fleet_text
 
+HOLDS = "holds"
+"""The key in the ledger. Only people write it, with `reconciler hold`."""
+
 Holds = tuple[PersonHold, ...]
+
+
+def read_holds(connection: Connection, namespace: str) -> Holds:
+    """Return the holds of all nodes and of pools, none if there is no ledger; the errors of ClusterError."""
+    try:
+        found = objects.get(connection, core(namespace) / "configmaps" / LEDGER, objects.ConfigMap)
+    except NotFound:
+        return ()
+    return fleet_holds((found.data or {}).get(HOLDS, ""))
 
 
 def change_holds(connection: Connection, namespace: str, change: Callable[[Holds], Holds]) -> Holds:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from reconciler.clients.kubernetes import replaced_memory
+from reconciler.clients.kubernetes.fleet_holds import HOLDS
 from reconciler.errors import SourceError
 from reconciler.model import limits
 from reconciler.model.event import Kind
@@ -28,8 +29,6 @@ _LONGEST = 200
 REPLACED = "replaced"
 PUBLISHED = "published"
 LASTED = "lasted"
-HOLDS = "holds"
-"""Only people write it, with `reconciler hold`."""
 
 _SECOND = timedelta(seconds=1)
 _MOST_SIGNS = 10

@@ -1,0 +1,132 @@
+"""`reconciler drain` and the holds of people: what it refuses, what it says, and what ignores a hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli import main
+from reconciler.model.instructions import PersonHold, Word, fleet_text, hold_text
+from tests.support.builders import NOW, PREFIX
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
+
+LISTS = {
+    "/api/v1/pods": "PodList",
+    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
+    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
+}
+
+
+def hold(scope: str = "", *, stops: bool = False) -> PersonHold:
+    return PersonHold(Word("alice@laptop", NOW, None, "disk copy", scope), stops)
+
+
+@dataclass
+class Cluster:
+    """A node of the pool `np` without pods, and the ledger. `forbidden`: the ledger may not be read."""
+
+    kubeconfig: Path
+    node: dict[str, Any]
+    ledger: str = ""
+    forbidden: bool = False
+    events: list[str] = field(default_factory=list)
+
+    def drain(self, *options: str) -> int:
+        return main(["drain", "n", *options, "--kubeconfig", str(self.kubeconfig)])
+
+    def holds(self, found: PersonHold) -> None:
+        self.node["metadata"]["annotations"][f"{PREFIX}/hold"] = hold_text(found)
+
+    @property
+    def cordoned(self) -> bool:
+        return bool(self.node["spec"].get("unschedulable"))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    metadata = {"name": "n", "uid": "u", "resourceVersion": "1", "labels": {"agentpool": "np"}}
+    node: dict[str, Any] = {"metadata": {**metadata, "annotations": {}}, "spec": {}, "status": {}}
+
+    def answer(asked: Asked) -> Answer:
+        if asked.query.get("watch") == "true":
+            return Answer(quiet=True)
+        if asked.path in LISTS:
+            return json_answer({"kind": LISTS[asked.path], "metadata": {"resourceVersion": "1"}, "items": []})
+        if asked.path.endswith("/configmaps/node-maintenance-ledger"):
+            if made.forbidden:
+                return status(403, "Forbidden", "no")
+            ledger = {"metadata": {"name": "node-maintenance-ledger"}, "data": {"holds": made.ledger}}
+            return json_answer({"kind": "ConfigMap", **ledger})
+        if asked.path.endswith("/events"):
+            made.events.append(json.loads(asked.body)["message"])
+            return json_answer(json.loads(asked.body))
+        if asked.method == "PATCH":
+            changes = json.loads(asked.body)
+            node["spec"] |= changes.get("spec", {})
+            for key, text in changes["metadata"].get("annotations", {}).items():
+                node["metadata"]["annotations"][key] = text
+        return json_answer(node)
+
+    stub = Stub(answer)
+    made = Cluster(stub.write_kubeconfig(tmp_path / "kubeconfig"), node)
+    yield made
+    stub.close()
+
+
+@pytest.mark.parametrize("scope", ["", "all", "pool np"])
+def test_a_held_node_is_refused_with_who_holds_it_since_when_and_why(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], scope: str
+) -> None:
+    if scope:
+        cluster.ledger = fleet_text([hold(scope)])
+    else:
+        cluster.holds(hold())
+
+    assert cluster.drain() == 1
+    assert not cluster.cordoned
+    said = capsys.readouterr().err
+    assert "held by alice@laptop since 2026-11-21T12:00:00Z: disk copy; reconciler resume" in said
+    assert "--ignore-holds drains it all the same" in said
+
+
+def test_a_dry_run_says_that_a_held_node_would_not_be_drained(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.holds(hold())
+
+    assert cluster.drain("--dry-run", "--output", "json") == 1
+    (refused,) = json.loads(capsys.readouterr().out)["refused"]
+    assert "held by alice@laptop" in refused["because"]
+
+
+def test_with_ignore_holds_the_node_is_drained_also_after_a_hold_that_stops_drains(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.holds(hold(stops=True))
+
+    assert cluster.drain("--ignore-holds") == 0
+    assert cluster.cordoned
+    assert "n: warning: it is held by alice@laptop since" in capsys.readouterr().err
+
+
+def test_a_drain_that_has_begun_goes_on_after_a_hold_that_stops_no_drain(cluster: Cluster) -> None:
+    assert cluster.drain() == 0
+    cluster.holds(hold())
+    assert cluster.drain() == 0
+    cluster.holds(hold(stops=True))
+    assert cluster.drain() == 1
+
+
+def test_without_access_to_the_ledger_a_warning_says_what_is_not_known(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.forbidden = True
+
+    assert cluster.drain() == 0
+    said = capsys.readouterr().err
+    assert "warning: holds with --all and --pool are not known: needs get configmaps" in said
