@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import Any
 
-from reconciler.engine.plugins import CheckResult, unknown
+from reconciler.engine.plugins import unknown
 from reconciler.model.check_reads import LeaseTake, Needs
 from reconciler.model.expression import Expression, names, parse
 from reconciler.model.plan import CheckAnswer
@@ -40,34 +40,28 @@ from reconciler.workflows.triggers import TRIGGER_TYPES
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An instance of a check; `type` is None for a type that is not supported."""
+    """An instance of a check."""
 
     name: str
-    type: CheckType | None
+    type: CheckType
     config: Any
-    kind: str = ""
 
     def ask(self, given: CheckInput) -> CheckAnswer:
         """Return the answer. An error in the check is an unknown answer, and harms nothing else."""
         try:
-            found = self._answer(given)
+            found = self.type.ask(self.config, given)
         except Exception as error:  # noqa: BLE001 - one check's error is an unknown answer
             found = unknown(internal(f"node {given.node.name}: check {self.name} failed", error))
         return CheckAnswer(self.name, found.verdict, found.reason, found.until, found.holds)
 
     def takes(self, given: CheckInput) -> LeaseTake | None:
         """Return the Lease that the node takes with a transition that asks this check, None if none."""
-        return self.type.takes(self.config, given) if self.type is not None else None
+        return self.type.takes(self.config, given)
 
     @property
     def needs(self) -> Needs:
         """What the check reads beyond the names of the nodes."""
-        return self.type.needs(self.config) if self.type is not None else Needs()
-
-    def _answer(self, given: CheckInput) -> CheckResult:
-        if self.type is None:
-            return unknown(f"the check {self.kind} is not supported")
-        return self.type.ask(self.config, given)
+        return self.type.needs(self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +162,7 @@ def workflows_of(settings: WorkflowSettings) -> Workflows:
 
 
 def _check(instance: CheckInstance) -> Check:
-    return Check(instance.name, CHECK_TYPES.get(instance.type), instance.settings, instance.type)
+    return Check(instance.name, CHECK_TYPES[instance.type], instance.settings)
 
 
 def _trigger(instance: TriggerInstance) -> Trigger:

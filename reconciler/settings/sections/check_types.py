@@ -136,6 +136,18 @@ class HypervisorConditionCheck(CheckConfig):
     status: RequiredText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")
 
 
+class KubernikusCountCheck(CheckConfig):
+    """`kubernikusCount`: whether the cluster has the nodes that Kubernikus should have made.
+
+    It loads, and answers unknown: Kubernikus is not asked.
+    """
+
+    cluster: LooseText = Field(default="", description="The name of the cluster in Kubernikus.")
+    cloud_provider_secret: dict[str, Any] = Field(
+        default={}, description="The Secret with the credentials of OpenStack. It is not read."
+    )
+
+
 class NodeCountCheck(CheckConfig):
     """`nodeCount`: how many nodes the cluster has."""
 

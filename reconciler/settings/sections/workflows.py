@@ -41,10 +41,6 @@ SEPARATOR = "--"
 """Joins the names of profiles in the label of a node."""
 
 
-class UnsupportedCheck(checks.CheckConfig):
-    """A check of maintenance-controller about Kubernikus, which never passes here."""
-
-
 CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
     {
         "affinity": checks.AffinityCheck,
@@ -60,7 +56,7 @@ CHECK_CONFIGS: Mapping[str, type[checks.CheckConfig]] = MappingProxyType(
         "hasLabel": checks.LabelCheck,
         "hooksDone": checks.HooksDoneCheck,
         "hypervisorCondition": checks.HypervisorConditionCheck,
-        "kubernikusCount": UnsupportedCheck,
+        "kubernikusCount": checks.KubernikusCountCheck,
         "maxMaintenance": checks.MaxMaintenanceCheck,
         "nodeCount": checks.NodeCountCheck,
         "notAllowed": checks.NotAllowedCheck,
