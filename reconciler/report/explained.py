@@ -28,7 +28,7 @@ from reconciler.report.values import (
 )
 
 _SHOWN = 8
-"""Obstacles, and budgets of a pod, on the screen."""
+"""Obstacles, budgets of a pod, and checks of a workflow, on the screen."""
 
 _LEAST = 3
 """Sentences about room on the screen."""
@@ -143,6 +143,8 @@ def _rows(node: Document) -> Iterator[Row]:
         because = f": {one['because']}" if one["because"] else ""
         yield "source", f"{one['source']}: {one['answer']}{because}{seen}"
     yield from _check_rows(node["checks"])
+    for one in node["workflows"]:
+        yield from _workflow_rows(one)
     yield from _obstacle_rows(node["obstacles"])
     yield from _drain_rows(node)
 
@@ -155,6 +157,18 @@ def _check_rows(checks: list[Document]) -> Iterator[Row]:
             yield one["answer"] if one["holds"] else "fact", f"{one['check']}: {one['reason']}"
     if not_so:
         yield "fact", f"not so: {', '.join(not_so)}"
+
+
+def _workflow_rows(workflow: Document) -> Iterator[Row]:
+    """Yield the transitions out of the state of a workflow, and the answers of all their checks."""
+    name = workflow["profile"]
+    for one in workflow["transitions"][:_SHOWN]:
+        condition = f", if {one['check']}" if one["check"] else ""
+        yield "step", f"{name} to {one['to']}{condition}: {one['answer']}"
+    for one in workflow["checks"][:_SHOWN]:
+        until = f" (until {one['until']})" if one["until"] and one["until"] not in one["reason"] else ""
+        yield one["answer"], f"{name} {one['check']}: {one['reason']}{until}"
+    yield from _more(workflow["checks"], _SHOWN)
 
 
 def _short_rows(node: Document) -> Iterator[Row]:
