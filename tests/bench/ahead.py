@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 
@@ -36,10 +36,10 @@ class Result:
     empty: float
 
 
-def play(policy: Settings, announced: timedelta, seed: int) -> Result:
-    """Play the ten days with reboots that are announced so long ahead; a seed gives the same events."""
+def play(policy: Settings, announced: timedelta, seed: int, days: int = DAYS) -> Result:
+    """Play the days with reboots that are announced so long ahead; a seed gives the same events."""
     history = _world(policy)
-    planned, short = _events(seed)
+    planned, short = _events(seed, days)
     clock, met = history.world.clock, dict[VmEvent, bool]()
 
     def look(event: VmEvent) -> None:
@@ -48,7 +48,7 @@ def play(policy: Settings, announced: timedelta, seed: int) -> Result:
     for event, notice in (*((one, announced) for one in planned), *((one, NOTICE) for one in short)):
         clock.at(event.not_before - notice, partial(history.world.platform.announce, event))
         clock.at(event.not_before - timedelta(seconds=1), partial(look, event))
-    empty = _run(history)
+    empty = _run(history, NOW + timedelta(days=days + 2))
     return Result(sum(met[one] for one in short), sum(met[one] for one in planned), empty / 3600)
 
 
@@ -60,14 +60,14 @@ def _world(policy: Settings) -> History:
     return History(world_of(nodes), policy)
 
 
-def _events(seed: int) -> tuple[list[VmEvent], list[VmEvent]]:
+def _events(seed: int, days: int) -> tuple[list[VmEvent], list[VmEvent]]:
     """Return the reboots, each on another node, and the short notices, at random moments on random nodes."""
     random = Random(seed)
     # The first reboot has a day's notice as well.
-    planned = [_reboot(number, (number + 1) * DAY + timedelta(hours=11)) for number in range(DAYS)]
+    planned = [_reboot(number, (number + 1) * DAY + timedelta(hours=11)) for number in range(days)]
     short = [
-        _reboot(random.randrange(NODES), timedelta(seconds=random.randrange(3600, DAYS * 86400)))
-        for _ in range(NOTICES)
+        _reboot(random.randrange(NODES), timedelta(seconds=random.randrange(3600, days * 86400)))
+        for _ in range(NOTICES * days // DAYS)
     ]
     return planned, short
 
@@ -84,15 +84,15 @@ def _reboot(node: int, after: timedelta) -> VmEvent:
     )
 
 
-def _run(history: History) -> float:
+def _run(history: History, end: datetime) -> float:
     """Run passes whenever something changes; return the seconds for which nodes stood empty."""
     empty = 0.0
-    while history.now < NOW + timedelta(days=DAYS + 2):
+    while history.now < end:
         writes = history.api.writes
         plan, _ = history.look()
         if history.api.writes > writes:
             continue
-        changes = (plan.next_change, history.world.clock.next(), NOW + timedelta(days=DAYS + 2))
+        changes = (plan.next_change, history.world.clock.next(), end)
         later = min(one for one in changes if one is not None and one > history.now)
         closed = sum(node.unschedulable for node in history.cluster.nodes.values())
         empty += closed * (later - history.now).total_seconds()

@@ -23,6 +23,7 @@ from reconciler.simulation.api import Call, Killed, SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.support import builders
 from tests.support.builders import NOW, RECORD, REQUEST, codes, minutes, plan_of, settings
+from tests.support.searching import kills
 from tests.support.worlds import carry_on, in_pool, look, world_of
 
 REPLACES = "budget: {maxUnavailable: 1}\nevents: {Redeploy: {replace: true}}\n"
@@ -424,7 +425,7 @@ def test_killed_at_any_write_the_pool_ends_as_it_began(text: str, provider: str,
 
     _, writes = run(None)
     assert writes > 5
-    for kill_at in range(1, writes + 1):
+    for kill_at in kills(writes):
         fleet, _ = run(kill_at)
         assert "a" not in fleet.cluster.nodes, kill_at
         assert len(fleet.cluster.nodes) == len(fleet.pool.members) == fleet.pool.wanted == 2, kill_at

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.checks import CHECKS
@@ -20,6 +20,7 @@ from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State
 from reconciler.triggers import TRIGGERS
 from tests.support.builders import record, situation
+from tests.support.searching import examples
 
 RAW = re.compile(rf"!|&&|\|\||\b({'|'.join(CHECKS)})\b")
 DEFAULT = builtin("default", CHECKS, TRIGGERS)
@@ -53,6 +54,7 @@ def test_a_check_that_may_pass_without_a_reason_has_words_for_it(name: str) -> N
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
+@settings(max_examples=examples(30))
 @given(VERDICTS)
 def test_whatever_the_answers_a_step_and_a_hold_are_sentences(
     text: str, verdicts: Mapping[str, Verdict]

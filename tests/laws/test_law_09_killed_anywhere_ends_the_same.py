@@ -21,7 +21,7 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST
-from tests.support.searching import examples, is_quick
+from tests.support.searching import examples, kills
 from tests.support.worlds import world_of
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
@@ -88,8 +88,7 @@ def _ends_the_same_wherever_it_is_killed(
 ) -> int:
     whole = _play(make, policy, steps, None)
     expected, count = _state(whole.world), whole.api.writes
-    # A quick run kills it at every third write.
-    for number in range(1, count + 1, 3 if is_quick() else 1):
+    for number in kills(count):
         for when in ("before", "after"):
             killed = _play(make, policy, steps, (number, when))
             assert _state(killed.world) == expected, f"killed {when} write {number} of {count}"

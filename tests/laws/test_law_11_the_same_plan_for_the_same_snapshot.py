@@ -81,7 +81,7 @@ def test_the_plan_does_not_hang_on_how_this_process_hashes_text() -> None:
             capture_output=True,
             encoding="utf-8",
         ).stdout
-        for seed in ("1", "2", "3", "4", "5")
+        for seed in ("1", "2", "3")
     ]
 
     assert len(set(reported)) == 1

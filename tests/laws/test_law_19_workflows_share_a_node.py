@@ -13,6 +13,7 @@ from reconciler.model.record import State
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.world import World
 from tests.support import builders
+from tests.support.searching import examples
 from tests.support.worlds import carry_on, look, starts_on_open_nodes, world_of
 
 PREFIX = "cloud.sap"
@@ -85,7 +86,7 @@ def inside(world: World, name: str) -> list[str]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(steps, max_size=14))
 def test_nodes_are_drained_only_while_cordoned_and_for_one_profile_at_a_time(history: list[Step]) -> None:
     labels = {f"{PREFIX}/maintenance-profile": "first--second"}

@@ -27,7 +27,7 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
-from tests.support.searching import examples
+from tests.support.searching import examples, kills
 
 BOTH = "hints: {taint: true, label: true}"
 HELD = f"{BOTH}\nbudget: {{maxUnavailable: 0}}"
@@ -305,7 +305,7 @@ def story(kill_at: int) -> tuple[int, object]:
 
 def test_killed_after_any_write_the_hints_end_the_same() -> None:
     total, expected = story(kill_at=0)
-    ends = [story(kill_at=number)[1] for number in range(1, total + 1)]
+    ends = [story(kill_at=number)[1] for number in kills(total)]
 
     assert expected == [
         {"n0": ("0", True), "n1": ("0", True), "n2": (None, False)},

@@ -36,7 +36,7 @@ from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
-from tests.support.searching import examples
+from tests.support.searching import examples, kills
 
 ALL = "publish: [drainsafe, node-conditions, nodemaintenances]"
 ORDER = tuple(Drainsafe)
@@ -357,7 +357,7 @@ def story(kill_at: int) -> tuple[int, object]:
 
 def test_killed_after_any_write_the_signs_end_the_same() -> None:
     total, expected = story(kill_at=0)
-    ends = [story(kill_at=number)[1] for number in range(1, total + 1)]
+    ends = [story(kill_at=number)[1] for number in kills(total)]
 
     assert total > 10
     assert [number for number, end in enumerate(ends, start=1) if end != expected] == []

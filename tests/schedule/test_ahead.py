@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.bench.ahead import DAY, DAYS, play
+from tests.bench.ahead import DAY, play
 from tests.support.builders import settings
 
 
 def test_planned_reboots_leave_the_place_to_nearly_all_short_notices() -> None:
-    result = play(settings("budget: {maxUnavailable: 10%}"), DAY, seed=1)
+    result = play(settings("budget: {maxUnavailable: 10%}"), DAY, seed=1, days=4)
 
-    assert result.notices >= 36
-    assert result.reboots == DAYS
-    assert result.empty < 40
+    assert result.notices >= 14, "of 16"
+    assert result.reboots == 4
+    assert result.empty < 16

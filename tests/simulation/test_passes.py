@@ -17,6 +17,7 @@ from reconciler.simulation.log import Actor
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.world import World
 from tests.simulation.building import START, budget, cordoning, name, pods_of, web, world
+from tests.support.searching import kills
 
 MINUTE = timedelta(minutes=1)
 SETTINGS = parse_settings("mode: Enforce\nbudget: {maxUnavailable: 1, perZone: 1}\n", "test.yaml")
@@ -70,7 +71,7 @@ def test_two_runs_write_the_same_log() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("number", range(1, 9))
+@pytest.mark.parametrize("number", kills(8))
 def test_after_a_kill_around_any_write_the_next_process_finishes(number: int, after: bool) -> None:
     there = with_reboot()
     audit = Audit(there, SETTINGS)

@@ -1,8 +1,8 @@
 """How property tests search: the same examples in every run, unless a run asks for new ones.
 
 `LAWS_PROFILE=random` searches new examples and keeps the failing ones, `LAWS_PROFILE=mutants` stops at the
-first failing example, `LAWS_PROFILE=quick` plays a tenth of the examples. Nothing else of the environment
-matters.
+first failing example, `LAWS_PROFILE=quick` plays a tenth of the examples and a fifth of the kills. Nothing
+else of the environment matters.
 """
 
 from __future__ import annotations
@@ -44,3 +44,8 @@ def is_quick() -> bool:
 def examples(number: int) -> int:
     """Return how many examples a property plays in this run that plays `number` of them in a whole run."""
     return max(1, number // 10) if is_quick() else number
+
+
+def kills(writes: int) -> range:
+    """Return at which of so many writes, from 1 on, this run kills a process: at each, or at every fifth."""
+    return range(1, writes + 1, 5 if is_quick() else 1)

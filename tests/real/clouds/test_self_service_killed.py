@@ -15,6 +15,7 @@ from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.support.builders import NOW, minutes, pod
 from tests.support.planning import PROVIDER_ID, START, TAKEN, azure_node
+from tests.support.searching import kills
 from tests.support.worlds import carry_on, look, starts_on_open_nodes, world_of
 
 OFFERED = Planned(True, NOW - timedelta(days=1), START, START, START + timedelta(days=7))
@@ -105,7 +106,7 @@ def test_undisturbed_it_is_done_once_and_the_node_comes_back() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("kill", range(1, 16))
+@pytest.mark.parametrize("kill", kills(15))
 def test_killed_at_any_write_it_is_done_once_and_the_node_comes_back(kill: int, after: bool) -> None:
     cluster, cloud, states = run(kill, after=after)
 
