@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from reconciler.checks.not_held import not_held
 from reconciler.decide.context import PassContext
@@ -17,6 +17,7 @@ from reconciler.engine.situation import Situation
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
+from reconciler.model.moments import shifted
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
 from reconciler.model.record import Claim, ClaimKind, DrainRecord, Record, State
 from reconciler.model.workflow import WorkflowData
@@ -29,6 +30,9 @@ from reconciler.workflows.trigger import Worked
 
 PLATFORM = "the maintenance of the platform"
 """What the profile of platform events is called where a workflow waits for it."""
+
+_COUNTED_ATTEMPTS = 1000
+"""Attempts of a drain that are counted: nothing waits for so long."""
 
 FAILED = "ChangeMaintenanceStateFailed"
 """The reason of maintenance-controller's Event about a step that does not succeed."""
@@ -254,9 +258,21 @@ def _timeout(config: Draining, drain: DrainRecord) -> timedelta:
     return config.deletion_timeout if _deletes(config, drain) else config.eviction_timeout
 
 
+def _begun(config: Draining, drain: DrainRecord) -> datetime:
+    """Return when the first attempt began (UTC): what pods ask for is limited over all attempts together.
+
+    The record has only the start of this attempt. Each earlier one lasted for its whole time.
+    """
+    earlier = max(0, min(drain.attempt - 1, _COUNTED_ATTEMPTS))
+    deletions = earlier // 2 if config.force_eviction else 0
+    lasted = (earlier - deletions) * config.eviction_timeout + deletions * config.deletion_timeout
+    return shifted(drain.since, -lasted)
+
+
 def _options(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOptions:
     """Return how the drain treats pods, as maintenance-controller does: mirrors and DaemonSets' stay."""
-    order = drain_order(one.node, (), drain.since, context.settings, context.snapshot)
+    begun = _begun(config, drain)
+    order = drain_order(one.node, (), drain.since, context.settings, context.snapshot, begun=begun)
     return replace(
         order.options,
         ignore_daemonsets=True,

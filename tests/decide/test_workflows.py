@@ -420,6 +420,26 @@ def test_an_attempt_that_takes_too_long_is_reported_and_the_next_one_may_delete(
     assert "profile draining: Will stay in in-maintenance state" in world.cluster.events[-1].notice.message
 
 
+def test_a_hook_of_a_pod_holds_only_that_pod_and_has_one_limit_for_all_attempts() -> None:
+    settings = theirs(FILE.replace("action: drain", "action: drain, evictionTimeout: 4m"))
+    hooked = {"cloud.sap/pre-drain.copy": "team-a"}
+    pods = [builders.pod("web"), replace(builders.pod("db"), annotations=hooked)]
+    world = world_of([labelled("a", "draining", go="true")], pods)
+    passes(world, settings, 3)
+
+    def there() -> list[str]:
+        return sorted(pod.name for pod in world.cluster.pods.values())
+
+    assert there() == ["db"]
+    for _ in range(9):
+        world.advance(timedelta(minutes=1))
+        passes(world, settings)
+    assert there() == ["db"]
+    world.advance(timedelta(minutes=1))
+    passes(world, settings, 2)
+    assert there() == []
+
+
 def test_the_drain_of_a_workflow_takes_all_pods_that_maintenance_controller_takes() -> None:
     plan = passes(with_pod("draining"), theirs(), 2)
 

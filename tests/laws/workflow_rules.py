@@ -67,6 +67,14 @@ WORKFLOW_RULES = (
         _PASSES,
     ),
     Mutant(
+        17,
+        "a pod waits for a limited time over all attempts of a workflow's drain",
+        _DECIDED,
+        "return shifted(drain.since, -lasted)",
+        "return drain.since",
+        _PASSES,
+    ),
+    Mutant(
         16,
         "data of workflows that can't be read are not overwritten",
         _DECIDED,
