@@ -25,7 +25,7 @@ from reconciler.settings.schema import Mode
 from reconciler.settings.sections.trigger_types import Draining
 from reconciler.workflows.data import to_annotation
 from reconciler.workflows.input import CheckInput
-from reconciler.workflows.run import Ran, maintained, run, waiting_drain
+from reconciler.workflows.run import Ran, claim_of, maintained, run, waiting_drain
 from reconciler.workflows.trigger import Worked
 
 PLATFORM = "the maintenance of the platform"
@@ -101,7 +101,7 @@ def _input(one: Seen, situation: Situation, context: PassContext, progress: Prog
 
 def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassContext) -> WorkflowStep:
     """Return what the workflows of a readable node do."""
-    record = one.record or Record(one.node.uid)
+    record = _in_force(one, one.record or Record(one.node.uid), given.data)
     waiting = _waiting(record, names)
     held, kept = _uncordoned(one, record, waiting), _held_by_people(one, context)
     names = tuple(name for name in names if name not in {claim.name for claim in waiting} or not held)
@@ -150,6 +150,22 @@ def _unreadable(one: Seen, problem: str, context: PassContext) -> WorkflowStep:
     # It may be in maintenance for one of its workflows.
     unknown = "a workflow that can't be read"
     return WorkflowStep(one.node, one.record, elsewhere=unknown, holds=(hold,), readable=False)
+
+
+def _in_force(one: Seen, record: Record, data: WorkflowData) -> Record:
+    """Return the record without the claims of profiles that maintenance-controller has moved on since.
+
+    It has ended their drains. If it has uncordoned the node, too, they claim nothing any more.
+    """
+    for name in record.workflows:
+        began = [held.since for held in (record.cordon, record.drain and record.drain.drain) if held]
+        kept = data.profiles.get(name)
+        if kept is None or not kept.is_theirs or kept.transition < max(began):
+            continue
+        record = record.undrained(claim_of(name))
+        if not one.node.unschedulable:
+            record = record.uncordoned(claim_of(name))
+    return record
 
 
 def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:

@@ -26,6 +26,16 @@ class ProfileData:
     current: State = State.OPERATIONAL
     previous: State = State.OPERATIONAL
 
+    @property
+    def is_theirs(self) -> bool:
+        """Whether maintenance-controller entered the state: it writes fractions of seconds, we do not."""
+        return self.transition.microsecond != 0
+
+    @property
+    def is_entering(self) -> bool:
+        """Whether the `enter` chain of the state has not ended."""
+        return self.previous is not self.current
+
 
 @dataclass(frozen=True, slots=True)
 class WorkflowData:

@@ -62,7 +62,7 @@ def maintained(data: WorkflowData, label: str, workflows: Workflows, given: Chec
 def waiting_drain(workflow: Workflow, kept: ProfileData) -> Draining | None:
     """Return how the node is drained for the chain of this profile that waits, None without such a chain."""
     rules = workflow.rules(kept.current)
-    chains = [rules.enter] if kept.previous is not kept.current else [one.triggers for one in rules.steps]
+    chains = [rules.enter] if kept.is_entering else [one.triggers for one in rules.steps]
     found = (trigger.draining for chain in chains for trigger in chain)
     return next((one for one in found if one is not None), None)
 
@@ -113,7 +113,7 @@ class _Profile:
         """Return the node after this profile's step."""
         before, rules = self._kept, self._workflow.rules(self._kept.current)
         work = self._ran.work
-        if before.previous is not before.current:
+        if before.is_entering:
             work = self._chain(rules.enter, work, resumed=resumed)
             if work.waits:
                 return self._ended(work, before, waits=work.waits, draining=_draining(rules.enter))
@@ -182,7 +182,8 @@ class _Profile:
 
     def _chain(self, chain: tuple[Trigger, ...], work: Worked, *, resumed: bool) -> Worked:
         second = self._given.now.replace(microsecond=0)
-        given = TriggerInput(work, claim_of(self._workflow.name), second, resumed, self._ran.read)
+        theirs = self._kept.is_entering and self._kept.is_theirs
+        given = TriggerInput(work, claim_of(self._workflow.name), second, resumed, self._ran.read, theirs)
         missing = next((why for trigger in chain if (why := trigger.missing(given))), "")
         if missing:
             return replace(work, waits=missing)

@@ -40,7 +40,7 @@ class TriggerInput:
     """What a trigger reads: the work so far, the claim of its profile, and the moment (UTC, whole seconds).
 
     `resumed` says that the chain has waited for the drain of the node, and runs again. `read` is what the
-    pass has read for workflows.
+    pass has read for workflows. `taken_over` says that maintenance-controller began the chain.
     """
 
     work: Worked
@@ -48,6 +48,7 @@ class TriggerInput:
     now: datetime
     resumed: bool = False
     read: ReadForChecks = field(default_factory=ReadForChecks)
+    taken_over: bool = False
 
 
 Do = Callable[[_Config, TriggerInput], Worked]

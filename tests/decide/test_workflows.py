@@ -302,6 +302,61 @@ def test_a_cordon_that_maintenance_controller_made_is_undone() -> None:
     assert data(world)["Notifications"] == {"slack": "0001-01-01T00:00:00Z"}
 
 
+THEIRS = "2026-11-21T12:00:05.5Z"
+"""A moment as maintenance-controller writes it: with a fraction of a second."""
+
+
+def taken_over(profile: str, state: str, previous: str, transition: str = THEIRS) -> str:
+    kept = {"Transition": transition, "Current": state, "Previous": previous}
+    return json.dumps({"Profiles": {profile: kept}, "Notifications": {}})
+
+
+@pytest.mark.parametrize(
+    ("transition", "stays"),
+    [
+        pytest.param("2026-11-21T11:59:00.5Z", False, id="maintenance-controller entered the state"),
+        pytest.param("2026-11-21T11:59:00Z", True, id="the state is ours, the cordon is not"),
+    ],
+)
+def test_a_chain_that_maintenance_controller_began_ends_with_its_cordon(transition: str, stays: bool) -> None:
+    world = with_pod("draining")
+    text = taken_over("draining", "in-maintenance", "operational", transition)
+    world.cluster.annotate("a", DATA, text)
+    world.cluster.cordon("a")
+    passes(world, theirs(), 4)
+    assert not world.cluster.pods
+    label(world, "done")
+    label(world, "go", "false")
+
+    passes(world, theirs(), 2)
+
+    assert states(world) == {"draining": "operational"}
+    assert world.cluster.nodes["a"].unschedulable is stays
+
+
+@pytest.mark.parametrize("uncordoned", [True, False])
+def test_what_maintenance_controller_has_ended_is_not_waited_for(uncordoned: bool) -> None:
+    world = with_pod("draining")
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    passes(world, theirs(), 3)
+    assert json.loads(world.cluster.nodes["a"].annotations["cloud.sap/record"])["drain"]["claims"]
+
+    label(world, "go", "false")
+    world.cluster.annotate("a", DATA, taken_over("draining", "operational", "operational"))
+    if uncordoned:
+        world.cluster.cordon("a", on=False)
+    world.advance(timedelta(seconds=10))
+    plan = passes(world, theirs(), 2)
+
+    assert plan_of(plan).todo.drain is None
+    assert [hold.code for hold in plan_of(plan).holds] == []
+    record = json.loads(world.cluster.nodes["a"].annotations.get("cloud.sap/record", "{}"))
+    assert ("cordon" in record, "drain" in record) == (not uncordoned, False)
+
+    label(world, "go")
+    assert plan_of(passes(world, theirs(), 2)).todo.drain is not None
+
+
 def test_only_one_profile_is_in_maintenance_also_within_one_pass() -> None:
     text = FILE + (
         "- name: first\n"

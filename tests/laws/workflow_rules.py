@@ -35,6 +35,22 @@ WORKFLOW_RULES = (
         _PASSES,
     ),
     Mutant(
+        2,
+        "only a chain that maintenance-controller began takes over the cordon that is there",
+        "reconciler/workflows/triggers/cordon.py",
+        "elif node.unschedulable and not given.taken_over:",
+        "elif False:",
+        _PASSES,
+    ),
+    Mutant(
+        0,
+        "the claims of a profile end where maintenance-controller has moved it on",
+        _DECIDED,
+        "if kept is None or not kept.is_theirs or kept.transition < max(began):",
+        "if True:",
+        _PASSES,
+    ),
+    Mutant(
         0,
         "a transition that is unknown stops those behind it",
         _RUN,

@@ -20,8 +20,10 @@ def cordoned(given: TriggerInput) -> Worked:
     """Return the work with the node cordoned for the profile."""
     node, record = given.work.node, given.work.record
     whose = Cordon.OURS
-    if node.unschedulable:
-        whose = record.cordon.whose if record.cordon is not None else Cordon.FOREIGN
+    if record.cordon is not None and node.unschedulable:
+        whose = record.cordon.whose
+    elif node.unschedulable and not given.taken_over:
+        whose = Cordon.FOREIGN
     return replace(
         given.work,
         node=replace(node, unschedulable=True),
