@@ -23,6 +23,7 @@ from reconciler.model.ports import (
     MachineWriter,
     MaintenanceStarter,
     Notifier,
+    Outbox,
     SourceClient,
 )
 from reconciler.model.problems import guarded, internal
@@ -46,6 +47,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     late = {node.node for node in closing}
     others = [node for node in plan.nodes if node.node not in late]
     _keep(others, plan, outside.history)
+    _put_out(plan, outside.outbox)
     begun = (
         *_stop_drains(plan, outside.drainer),
         *_write_ledger(plan, outside.writer, refused),
@@ -94,6 +96,16 @@ def _keep(nodes: Iterable[NodePlan], plan: Plan, history: CaseHistory | None) ->
         ended += [case] if case is not None else []
     if ended:
         guarded(f"{len(ended)} cases are not in the history", partial(history.keep, ended), None)
+
+
+def _put_out(plan: Plan, outbox: Outbox | None) -> None:
+    """Keep the messages of workflows for their delivery, before the nodes say that they were sent.
+
+    After a kill, or if a node can't be written, the next pass finds the same messages, with the same ids.
+    """
+    messages = [message for node in plan.nodes for message in node.todo.messages]
+    if messages and outbox is not None:
+        guarded(f"{len(messages)} messages are not kept", partial(outbox.keep, messages), None)
 
 
 def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:

@@ -100,6 +100,7 @@ class Acting:
             itself=replace(self._wiring.itself, leads_since=self._leads_since),
         )
         self._start_notices()
+        outside = replace(outside, outbox=self._notices)
         done = run_pass(outside, self.settings, self._clock.now())
         deleted = self._open_cases.after(done[0])
         if deleted and self._history is not None:
@@ -109,12 +110,14 @@ class Acting:
 
     def _start_notices(self) -> None:
         """Begin to read what was sent before, so that it is there when the pass ends."""
-        if self._notices is None and self.settings.notify:
+        instances = self.settings.profiles.instances.notify
+        if self._notices is None and (self.settings.notify or instances):
             # Most clusters tell nobody, and need none of this.
             from reconciler.notifiers.concerned import Concerned
             from reconciler.notifiers.queue import Around, NoticeQueue
             from reconciler.notifiers.transports.http import Http
             from reconciler.notifiers.transports.registry import silencer_of, transport_of
+            from reconciler.notifiers.transports.workflows import Senders
 
             own_pod = OwnPodEvents(self._connection, self._wiring.itself)
             http = Http()
@@ -127,10 +130,11 @@ class Acting:
                     silences=lambda entry: silencer_of(entry, http),
                     warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
                     concerned=Concerned(self._connection, self.cluster),
+                    sender=Senders(http, self.cluster, self._clock.now).of,
                 )
             )
         if self._notices is not None:
-            self._notices.start(self.settings.notify, self.settings.time_zone)
+            self._notices.start(self.settings.notify, self.settings.time_zone, instances)
 
     def _with_notices(self, plan: Plan, outcomes: tuple[Outcome, ...]) -> tuple[Plan, tuple[Outcome, ...]]:
         """Put the messages about a pass into the queue, and say in its notes what can't be sent."""

@@ -178,6 +178,7 @@ def follow_drain(
         noted=second_patch(one, write, noted, context) if noted is not None else None,
         takes=one.workflows.takes if one.workflows is not None else (),
         hypervisor=one.workflows.hypervisor if one.workflows is not None else None,
+        messages=one.workflows.messages if one.workflows is not None else (),
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None

@@ -11,6 +11,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import Hold, Notice, Transition, WorkflowReport
 from reconciler.model.record import Record, State
 from reconciler.model.workflow import WorkflowData
+from reconciler.model.workflow_message import WorkflowMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,4 @@ class WorkflowStep:
     takes: tuple[LeaseTake, ...] = ()
     hypervisor: HypervisorWrite | None = None
     readable: bool = True
+    messages: tuple[WorkflowMessage, ...] = ()

@@ -25,6 +25,7 @@ from reconciler.settings.schema import Mode
 from reconciler.settings.sections.trigger_types import Draining
 from reconciler.workflows.data import to_annotation
 from reconciler.workflows.input import CheckInput
+from reconciler.workflows.notifying import notified
 from reconciler.workflows.run import Ran, claim_of, maintained, run, waiting_drain
 from reconciler.workflows.trigger import Worked
 
@@ -101,6 +102,12 @@ def _input(one: Seen, situation: Situation, context: PassContext, progress: Prog
 
 def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassContext) -> WorkflowStep:
     """Return what the workflows of a readable node do."""
+    # A message does not wait for the drain that an `enter` chain waits for, nor for a person's hold.
+    rules = [
+        (name, context.workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names
+    ]
+    data, messages = notified([(name, each.notify) for name, each in rules], given)
+    given = replace(given, data=data)
     record = _in_force(one, one.record or Record(one.node.uid), given.data)
     waiting = _waiting(record, names)
     held, kept = _uncordoned(one, record, waiting), _held_by_people(one, context)
@@ -133,6 +140,7 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
         notices=(*notices, *ran.notices),
         takes=ran.takes,
         hypervisor=work.hypervisor,
+        messages=messages,
     )
 
 

@@ -17,6 +17,7 @@ from reconciler.model.ports import (
     MachineReader,
     Machines,
     Notifier,
+    Outbox,
     PrometheusReader,
     SourceClient,
 )
@@ -60,7 +61,7 @@ class Outside:
 class WritableOutside(Outside):
     """What a pass reads and changes: every writer checks the lock first.
 
-    `history` gets the cases that end, None if nobody keeps them.
+    `history` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them.
     """
 
     writer: ClusterWriter
@@ -69,3 +70,4 @@ class WritableOutside(Outside):
     machines: Machines | None = None
     hooks: HookRunner | None = None
     history: CaseHistory | None = None
+    outbox: Outbox | None = None

@@ -28,6 +28,7 @@ from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Ledger
 from reconciler.model.unseen import Unseen
 from reconciler.model.urgency import Urgency
+from reconciler.model.workflow_message import WorkflowMessage
 
 if TYPE_CHECKING:
     from reconciler.model.ports import ClusterWriter
@@ -329,7 +330,7 @@ class Actions:
     because the case ends, or about steps of workflows: such a write follows them. `notices` are sent after
     `write`, and `noted` then records that both were sent. `takes` are the Leases that a step of a workflow
     takes, and `hypervisor` is what it changes on the node's Hypervisor, both before `write`. `hooks` are run
-    after it.
+    after it. `messages` are kept for delivery before `write`, which has the time.
     """
 
     write: NodeWrite | None = None
@@ -344,6 +345,7 @@ class Actions:
     noted: NodeWrite | None = None
     takes: tuple[LeaseTake, ...] = ()
     hypervisor: HypervisorWrite | None = None
+    messages: tuple[WorkflowMessage, ...] = ()
 
     @property
     def any(self) -> bool:

@@ -27,6 +27,7 @@ from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.snapshot import Agents, Ledger, Remediator, Resting, ServerVersion
 from reconciler.model.volume import Volume
+from reconciler.model.workflow_message import WorkflowMessage
 
 
 class ClusterReader(Protocol):
@@ -149,6 +150,16 @@ class CaseHistory(Protocol):
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Keep the cases that end with a pass, before it closes them. A failure is logged, not raised."""
+
+
+class Outbox(Protocol):
+    """Keeps the messages of workflows until they are sent."""
+
+    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+        """Keep them, and return once they survive a kill, or after a few seconds. Raises nothing.
+
+        One that was kept before, or sent, is not kept again.
+        """
 
 
 class PrometheusReader(Protocol):

@@ -1,4 +1,4 @@
-"""JSON without characters that control a terminal or hide text.
+"""Text that nothing obeys: JSON without characters that control a terminal, text without Slack's markup.
 
 The node agent imports this file, so it needs nothing but the standard library.
 """
@@ -16,3 +16,8 @@ def escaped_json(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def without_slack_markup(text: str) -> str:
+    """Return the text without Slack's markup: no links, no mentions."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

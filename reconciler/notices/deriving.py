@@ -14,6 +14,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.notices.facts import ENDING, Fact, facts_of, is_blocking_known, kind_of
 from reconciler.notices.memory import CASES, PENDING, SAID, Known, Memory, Pending, Receiver, seconds
+from reconciler.notices.workflow_messages import is_workflow
 from reconciler.settings.sections.notify import Notify
 
 _KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)
@@ -153,14 +154,16 @@ class _News:
             to = tuple(entry.name for entry in self._entries if is_for(entry, message, audience))
             pending += [Pending(message, to)] if to else []
         receivers = {
-            name: one for name, one in self._receivers.items() if name in known_names and one != Receiver()
+            name: one
+            for name, one in self._receivers.items()
+            if (name in known_names or is_workflow(name)) and one != Receiver()
         }
         for one in pending[:-PENDING]:
             for name in one.to:
                 before = receivers.get(name, self._before.receiver(name))
                 receivers[name] = replace(before, dropped=before.dropped + 1)
         cases = dict(list(self._cases.items())[:CASES])
-        after = Memory(cases, tuple(pending[-PENDING:]), receivers)
+        after = replace(self._before, cases=cases, pending=tuple(pending[-PENDING:]), receivers=receivers)
         return self._before if after == self._before else after
 
     def _is_kept(self, pending: Pending) -> bool:

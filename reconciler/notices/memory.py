@@ -10,6 +10,8 @@ import msgspec
 
 from reconciler.model import limits
 from reconciler.model.notices import Message, Topic
+from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.settings.go_templates import LARGEST as LARGEST_TEXT
 
 CASES = 2000
 """Nodes with an event or a case that are remembered."""
@@ -24,7 +26,13 @@ TEXT = 600
 """Characters of a message's text."""
 
 LARGEST = 900_000
-"""Characters of the whole memory. A ConfigMap holds 1 MiB, and a character may take several bytes there."""
+"""Bytes of the whole memory. A ConfigMap holds 1 MiB."""
+
+WORKFLOW_PENDING = 300
+"""Messages of workflows that wait to be sent."""
+
+WORKFLOW_SENT = 500
+"""Messages of workflows that were sent and are remembered, so that none comes twice."""
 
 OLDEST = timedelta(days=1)
 """After this time a message that could not be sent is left out."""
@@ -79,11 +87,17 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """All of it: `cases` by the UID of the node, `receivers` by the name of the entry."""
+    """All of it: `cases` by the UID of the node, `receivers` by the name of the entry.
+
+    `workflow` are the messages of workflows that are still to be sent, `workflow_sent` the ids of the last
+    ones that were sent.
+    """
 
     cases: Mapping[str, Known] = field(default_factory=dict)
     pending: tuple[Pending, ...] = ()
     receivers: Mapping[str, Receiver] = field(default_factory=dict)
+    workflow: tuple[WorkflowMessage, ...] = ()
+    workflow_sent: tuple[str, ...] = ()
 
     def receiver(self, name: str) -> Receiver:
         """Return what is remembered of an entry."""
@@ -149,21 +163,32 @@ class _Receiver(msgspec.Struct, omit_defaults=True):
     dropped: int = 0
 
 
+class _WorkflowMessage(msgspec.Struct, omit_defaults=True):
+    id: str
+    instance: str
+    node: str
+    at: int
+    text: str
+    title: str = ""
+
+
 class _Stored(msgspec.Struct, omit_defaults=True):
     version: int
     cases: dict[str, _Case] = {}
     pending: list[_Message] = []
     receivers: dict[str, _Receiver] = {}
+    workflow: list[_WorkflowMessage] = []
+    workflowSent: list[str] = []  # noqa: N815 - as it is written
 
 
 def to_text(memory: Memory) -> str:
-    """Return the memory as JSON; above LARGEST characters the oldest messages are left out."""
-    pending = memory.pending[-PENDING:]
+    """Return the memory as JSON; above LARGEST bytes the oldest messages are left out."""
+    pending, workflow = memory.pending[-PENDING:], memory.workflow[-WORKFLOW_PENDING:]
     while True:
-        text = msgspec.json.encode(_stored(replace(memory, pending=pending))).decode()
-        if len(text) <= LARGEST or not pending:
-            return text
-        pending = pending[len(pending) // 2 + 1 :]
+        text = msgspec.json.encode(_stored(replace(memory, pending=pending, workflow=workflow)))
+        if len(text) <= LARGEST or not (pending or workflow):
+            return text.decode()
+        pending, workflow = pending[len(pending) // 2 + 1 :], workflow[len(workflow) // 2 + 1 :]
 
 
 def from_text(text: str) -> Memory:
@@ -202,7 +227,19 @@ def from_text(text: str) -> Memory:
         for name, one in found.receivers.items()
     }
     pending = tuple(_pending(one) for one in found.pending[-PENDING:] if one.topic in set(Topic))
-    return Memory(cases, pending, receivers)
+    workflow = tuple(map(_workflow_message, found.workflow[-WORKFLOW_PENDING:]))
+    return Memory(cases, pending, receivers, workflow, tuple(found.workflowSent[-WORKFLOW_SENT:]))
+
+
+def _workflow_message(one: _WorkflowMessage) -> WorkflowMessage:
+    return WorkflowMessage(
+        one.id,
+        one.instance,
+        one.node,
+        _moment(one.at) or limits.EARLIEST,
+        limits.text(one.text, LARGEST_TEXT),
+        limits.text(one.title),
+    )
 
 
 def _pending(one: _Message) -> Pending:
@@ -267,6 +304,11 @@ def _stored(memory: Memory) -> _Stored:
             )
             for name, one in memory.receivers.items()
         },
+        [
+            _WorkflowMessage(one.id, one.instance, one.node, seconds(one.at), one.text, one.title)
+            for one in memory.workflow
+        ],
+        list(memory.workflow_sent),
     )
 
 

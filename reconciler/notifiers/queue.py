@@ -23,15 +23,25 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.ports import Clock
 from reconciler.model.problems import internal
+from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.notices import deliveries, memory
 from reconciler.notices.deliveries import Delivery
 from reconciler.notices.deriving import Pass, after_pass
 from reconciler.notices.memory import Memory
 from reconciler.notices.owners import Namespace, for_owners
 from reconciler.notices.silences import WantedSilences, look_again, wanted_silences
-from reconciler.notifiers.transports.transport import NotSent, Transport
+from reconciler.notices.workflow_messages import (
+    added,
+    message_sent,
+    receiver_of,
+    still_wanted,
+    waiting_for,
+    worded,
+)
+from reconciler.notifiers.transports.transport import NotSent, Sender, Transport
 from reconciler.settings import templates
 from reconciler.settings.sections.notify import Notify
+from reconciler.settings.sections.workflows import NotifyInstance
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +50,9 @@ NOT_SENT = "NoticesNotSent"
 
 LOAD_PATIENCE = 2.0
 """Seconds that a pass waits at most for the memory, which is read while the pass runs."""
+
+KEEP_PATIENCE = 2.0
+"""Seconds that a pass with messages of workflows waits at most until the memory with them is written."""
 
 _SAVE_AGAIN = timedelta(seconds=30)
 _FIRST_PAUSE = timedelta(seconds=5)
@@ -81,7 +94,7 @@ class Around:
 
     `guard` raises LockLost if the lock is not ours: another process sends then. `make` returns the transport
     of an entry, `silences` what keeps its silences. `warn` writes a Warning Event. `concerned` reads whose
-    pods are on a node.
+    pods are on a node. `sender` returns what sends the messages of an instance of a workflow.
     """
 
     store: Store
@@ -91,6 +104,7 @@ class Around:
     silences: Callable[[Notify], Silences]
     warn: Callable[[Notice], object]
     concerned: Concern
+    sender: Callable[[NotifyInstance], Sender]
 
 
 @dataclass(slots=True)
@@ -124,6 +138,9 @@ class NoticeQueue:
         self._entries: tuple[Notify, ...] = ()
         self._zone: tzinfo = UTC
         self._transports: dict[str, Transport] = {}
+        self._instances: tuple[NotifyInstance, ...] = ()
+        self._senders: dict[str, Sender] = {}
+        self._early: tuple[WorkflowMessage, ...] = ()
         self._silences: dict[str, _Kept] = {}
         self._busy: set[str] = set()
         self._circuits: dict[str, _Circuit] = {}
@@ -131,15 +148,42 @@ class NoticeQueue:
         self._closing = self._lock_lost = False
         self._thread: threading.Thread | None = None
 
-    def start(self, entries: tuple[Notify, ...], zone: tzinfo) -> None:
-        """Begin to read the memory, and to send; `zone` is the one in which people read moments."""
+    def start(
+        self, entries: tuple[Notify, ...], zone: tzinfo, instances: tuple[NotifyInstance, ...] = ()
+    ) -> None:
+        """Begin to read the memory, and to send; `zone` is the one in which people read moments.
+
+        `instances` are the notifications of workflows.
+        """
         with self._changed:
             if self._entries is not entries:
                 self._entries, self._transports = entries, {}
+            if self._instances is not instances:
+                self._instances, self._senders = instances, {}
             self._zone = zone
-            if self._thread is None and entries:
+            if self._thread is None and (entries or instances):
                 self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
                 self._thread.start()
+
+    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+        """See `Outbox`. Without the memory they are kept in this process until it can be read."""
+        ids = {one.id for one in messages}
+        with self._changed:
+            self._wait_for_memory()
+            if self._memory is None:
+                self._early = (*self._early, *messages)[-memory.WORKFLOW_PENDING :]
+                return
+            self._memory = added(self._memory, messages)
+            self._changed.notify_all()
+            ends = shifted(self._clock.now(), timedelta(seconds=KEEP_PATIENCE))
+            while self._is_unsaved(ids) and (left := (ends - self._clock.now()).total_seconds()) > 0:
+                self._clock.wait(self._changed, left)
+
+    def _is_unsaved(self, ids: set[str]) -> bool:
+        """Whether a kill would lose a message; not if the memory can't be written, or nothing writes it."""
+        if self._saved is None or self._thread is None or not self._thread.is_alive() or self._trouble:
+            return False
+        return not ids <= {*self._saved.workflow_sent, *(one.id for one in self._saved.workflow)}
 
     def after(self, plan: Plan, outcomes: Sequence[Outcome], now: datetime) -> tuple[str, ...]:
         """Add the messages of a pass, and return the notes about those that can't be sent. Never raises."""
@@ -147,12 +191,14 @@ class NoticeQueue:
             with self._changed:
                 if not self._wait_for_memory():
                     return ("notices: what was sent before can't be read now, so nothing new is sent",)
-                if self._memory is None or not self._entries:
+                if self._memory is None or not (self._entries or self._instances):
                     return ()
-                entries = self._entries
-                self._want_silences(plan, outcomes, self._memory)
-                added = after_pass(self._memory, Pass.of(plan, outcomes), entries, now)
-                self._memory = deliveries.too_old(added, entries, now)
+                entries, known = self._entries, self._memory
+                if entries:
+                    self._want_silences(plan, outcomes, known)
+                    known = after_pass(known, Pass.of(plan, outcomes), entries, now)
+                    known = deliveries.too_old(known, entries, now)
+                self._memory = still_wanted(known, {one.name for one in self._instances}, now)
                 self._changed.notify_all()
                 return self._notes(self._memory)
         except Exception as error:  # noqa: BLE001 - no pass fails because of its notices
@@ -191,13 +237,15 @@ class NoticeQueue:
 
     def _notes(self, known: Memory) -> tuple[str, ...]:
         notes = []
-        for entry in self._entries:
-            receiver = known.receiver(entry.name)
+        counts = {
+            entry.name: sum(entry.name in one.to for one in known.pending) for entry in self._entries
+        } | {receiver_of(one.name): len(waiting_for(known, one.name)) for one in self._instances}
+        for name, count in counts.items():
+            receiver = known.receiver(name)
             if receiver.problem and receiver.problem_since is not None:
-                count = sum(entry.name in one.to for one in known.pending)
                 since = to_text(receiver.problem_since)
                 waiting = f"{count} {'message waits' if count == 1 else 'messages wait'}"
-                notes.append(f"notices to {entry.name} fail since {since}: {receiver.problem}; {waiting}")
+                notes.append(f"notices to {name} fail since {since}: {receiver.problem}; {waiting}")
         if self._trouble:
             notes.append(f"notices: what was sent can't be remembered: {self._trouble}")
         return tuple(notes)
@@ -234,7 +282,8 @@ class NoticeQueue:
             log.warning("the memory of notices is begun again, and messages may come twice: error=%s", error)
             found = Memory()
         with self._changed:
-            self._memory = self._saved = found
+            self._memory, self._saved = added(found, self._early), found
+            self._early = ()
             self._changed.notify_all()
 
     def _step(self) -> bool:
@@ -247,8 +296,9 @@ class NoticeQueue:
             to_save = known if self._must_save(known, now) else None
             due, at = ([], None) if to_save is not None else self._due(known, now)
             silent, later = ([], None) if to_save is not None else self._due_silences(now)
-            if to_save is None and not due and not silent:
-                at = min((one for one in (at, later) if one is not None), default=None)
+            letters, then = ([], None) if to_save is not None else self._due_messages(known, now)
+            if to_save is None and not due and not silent and not letters:
+                at = min((one for one in (at, later, then) if one is not None), default=None)
                 # At the end nothing is waited for, apart from what is being sent.
                 if self._closing and not self._busy:
                     return False
@@ -256,10 +306,13 @@ class NoticeQueue:
                 self._clock.wait(self._changed, min(seconds, _LOOK_AGAIN.total_seconds()))
                 return True
             self._busy |= {delivery.to for delivery in due} | {entry.name for entry in silent}
+            self._busy |= {receiver_of(one.instance) for one in letters}
         if to_save is not None:
             self._save(to_save, now)
         work = [(delivery.to, partial(self._send, delivery)) for delivery in due]
-        for name, each in (*work, *((entry.name, partial(self._keep_silences, entry)) for entry in silent)):
+        work += [(entry.name, partial(self._keep_silences, entry)) for entry in silent]
+        work += [(receiver_of(one.instance), partial(self._send_message, one)) for one in letters]
+        for name, each in work:
             thread = partial(self._attempt, name, each)
             threading.Thread(target=thread, name=f"notices-{name}", daemon=True).start()
         return True
@@ -286,9 +339,8 @@ class NoticeQueue:
         for entry in self._entries:
             if entry.name in self._busy:
                 continue
-            circuit = self._circuits.get(entry.name)
-            if circuit is not None and circuit.until is not None and circuit.until > now:
-                moments.append(circuit.until)
+            if (until := self._paused(entry.name, now)) is not None:
+                moments.append(until)
                 continue
             found = deliveries.due_for(entry, known, now, self._zone, flush=self._closing)
             due += [found.delivery] if found.delivery is not None else []
@@ -303,14 +355,35 @@ class NoticeQueue:
             kept = self._silences.get(entry.name)
             if kept is None or entry.name in self._busy:
                 continue
-            circuit = self._circuits.get(entry.name)
-            if circuit is not None and circuit.until is not None and circuit.until > now:
-                moments.append(circuit.until)
+            if (until := self._paused(entry.name, now)) is not None:
+                moments.append(until)
             elif kept.wanted.differs(kept.done) or kept.again is None or kept.again <= now:
                 due.append(entry)
             else:
                 moments.append(kept.again)
         return due, min(moments, default=None)
+
+    def _due_messages(self, known: Memory, now: datetime) -> tuple[list[WorkflowMessage], datetime | None]:
+        """Return the next message to each instance, and when to look again at the latest."""
+        due: list[WorkflowMessage] = []
+        moments: list[datetime] = []
+        for instance in self._instances:
+            name, waiting = receiver_of(instance.name), waiting_for(known, instance.name)
+            if not waiting or name in self._busy:
+                continue
+            until = self._paused(name, now)
+            due += [waiting[0]] if until is None else []
+            moments += [until] if until is not None else []
+        return due, min(moments, default=None)
+
+    def _paused(self, name: str, now: datetime) -> datetime | None:
+        """Return until when nothing is tried after a failure, None if it may be."""
+        circuit = self._circuits.get(name)
+        return (
+            circuit.until
+            if circuit is not None and circuit.until is not None and circuit.until > now
+            else None
+        )
 
     # The threads of the deliveries.
 
@@ -351,6 +424,31 @@ class NoticeQueue:
                 # An address is chosen by the owner of a namespace: a wrong one delays nobody else.
                 log.warning("a notice was not sent to an owner: to=%s error=%s", delivery.to, error)
         return partial(self._succeeded, delivery, thread, namespaces)
+
+    def _send_message(self, message: WorkflowMessage) -> Callable[[], None]:
+        with self._changed:
+            sender = self._sender(message.instance)
+            text = worded(self._memory or Memory(), message)
+        sender.send(text)
+        return partial(self._message_sent, message)
+
+    def _sender(self, instance: str) -> Sender:
+        found = self._senders.get(instance)
+        if found is None:
+            entry = next((one for one in self._instances if one.name == instance), None)
+            if entry is None:
+                raise NotSent("the settings do not have it any more", refused=True)
+            found = self._senders[instance] = self._around.sender(entry)
+        return found
+
+    def _message_sent(self, message: WorkflowMessage) -> None:
+        name = receiver_of(message.instance)
+        if self._memory is None:
+            return
+        if self._memory.receiver(name).problem:
+            log.info("notices are sent again: to=%s", name)
+        self._memory = message_sent(self._memory, message)
+        self._circuits.pop(name, None)
 
     def _for_owners(self, delivery: Delivery) -> tuple[tuple[Delivery, ...], dict[str, tuple[str, ...]]]:
         """Return the deliveries to the owners of pods, and the namespaces by case; raises NotSent."""

@@ -12,6 +12,8 @@ from reconciler.calendar.occurrences import HORIZON
 from reconciler.calendar.values import Limit, format_duration
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
+from reconciler.settings.go_templates import mistake_in
+from reconciler.settings.message_fields import KNOWN
 from reconciler.settings.mistakes import Path, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
@@ -229,9 +231,13 @@ def _sources(settings: Settings) -> Iterator[Warned]:
 
 def _workflows(settings: Settings) -> Iterator[Warned]:
     outer: Path = () if settings.only_workflows else ("profiles",)
-    if settings.profiles.instances.notify:
-        where = spelt((*outer, "instances", "notify"))
-        yield Warned(where, "loads, and no message is sent for it", "use notify, see docs/notices.md")
+    for place, instance in enumerate(settings.profiles.instances.notify):
+        config = (*outer, "instances", "notify", place, "config")
+        for key in ("message", "title"):
+            mistake = mistake_in(getattr(instance.settings, key, ""), KNOWN)
+            if mistake:
+                what = f"can't be rendered, so the plain facts are sent: {mistake}"
+                yield Warned(spelt((*config, key)), what, "correct it, see docs/workflows.md")
     for index, check in enumerate(settings.profiles.instances.check):
         if isinstance(check.settings, KubernikusCountCheck):
             where = spelt((*outer, "instances", "check", index, "type"))

@@ -8,12 +8,15 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import Any
 
+from reconciler.calendar.notice_times import Once, Periodic, Schedule, Weekly
 from reconciler.engine.plugins import unknown
 from reconciler.model.check_reads import LeaseTake, Needs
 from reconciler.model.expression import Expression, names, parse
 from reconciler.model.plan import CheckAnswer
+from reconciler.model.printable import without_slack_markup
 from reconciler.model.problems import internal
 from reconciler.model.record import State
+from reconciler.settings.sections import notify_types
 from reconciler.settings.sections.trigger_types import (
     AlterAnnotation,
     AlterHypervisor,
@@ -26,6 +29,7 @@ from reconciler.settings.sections.workflows import (
     DEFAULT_PROFILE,
     SEPARATOR,
     CheckInstance,
+    NotifyInstance,
     ProfileSettings,
     StateSettings,
     TriggerInstance,
@@ -33,6 +37,7 @@ from reconciler.settings.sections.workflows import (
 )
 from reconciler.workflows.checks import CHECK_TYPES
 from reconciler.workflows.input import CheckInput
+from reconciler.workflows.notifying import Notification
 from reconciler.workflows.plugins import CheckType
 from reconciler.workflows.trigger import TriggerInput, Worked
 from reconciler.workflows.triggers import TRIGGER_TYPES
@@ -105,7 +110,7 @@ class Rules:
     """What happens in one state."""
 
     enter: tuple[Trigger, ...] = ()
-    notify: tuple[str, ...] = ()
+    notify: tuple[Notification, ...] = ()
     steps: tuple[Step, ...] = ()
 
 
@@ -128,6 +133,7 @@ class Workflows:
     by_name: Mapping[str, Workflow] = field(default_factory=dict)
     checks: Mapping[str, Check] = field(default_factory=dict)
     triggers: Mapping[str, Trigger] = field(default_factory=dict)
+    notifications: Mapping[str, Notification] = field(default_factory=dict)
 
     @property
     def on(self) -> bool:
@@ -141,10 +147,13 @@ class Workflows:
 
     @cached_property
     def needs(self) -> Needs:
-        """What all checks and triggers read, apart from the names of the nodes."""
+        """What all checks, triggers and messages read, apart from the names of the nodes."""
         changed = [one.config for one in self.triggers.values()]
         labels = frozenset(one.key for one in changed if isinstance(one, AlterLabel))
         annotations = frozenset(one.key for one in changed if isinstance(one, AlterAnnotation))
+        for notification in self.notifications.values():
+            labels |= notification.reads("Labels")
+            annotations |= notification.reads("Annotations")
         hypervisors = any(isinstance(one, AlterHypervisor) for one in changed)
         each = (one.needs for one in self.checks.values())
         of_triggers = Needs(labels=labels, annotations=annotations, hypervisors=hypervisors)
@@ -157,8 +166,9 @@ def workflows_of(settings: WorkflowSettings) -> Workflows:
         return Workflows()
     checks = {one.name: _check(one) for one in settings.instances.check}
     triggers = {one.name: _trigger(one) for one in settings.instances.trigger}
-    found = {one.name: _workflow(one, triggers) for one in settings.profiles}
-    return Workflows({DEFAULT_PROFILE: Workflow(DEFAULT_PROFILE), **found}, checks, triggers)
+    notifications = {one.name: _notification(one) for one in settings.instances.notify}
+    found = {one.name: _workflow(one, triggers, notifications) for one in settings.profiles}
+    return Workflows({DEFAULT_PROFILE: Workflow(DEFAULT_PROFILE), **found}, checks, triggers, notifications)
 
 
 def _check(instance: CheckInstance) -> Check:
@@ -169,14 +179,39 @@ def _trigger(instance: TriggerInstance) -> Trigger:
     return Trigger(instance.name, instance.type, instance.settings)
 
 
-def _workflow(profile: ProfileSettings, triggers: Mapping[str, Trigger]) -> Workflow:
-    return Workflow(profile.name, {state: _rules(profile.rules(state), triggers) for state in State})
+def _notification(instance: NotifyInstance) -> Notification:
+    config, times = instance.settings, instance.schedule.settings
+    schedule: Schedule
+    match times:
+        case notify_types.Scheduled():
+            schedule = Weekly(times.instant, times.weekdays)
+        case notify_types.Oneshot():
+            schedule = Once(times.delay)
+        case _:
+            schedule = Periodic(times.interval)
+    if isinstance(config, notify_types.Slack):
+        # The template may have markup of Slack, but what it inserts may not.
+        return Notification(instance.name, schedule, config.message, escape=without_slack_markup)
+    title = config.title if isinstance(config, notify_types.SlackThread) else ""
+    return Notification(instance.name, schedule, config.message, title)
 
 
-def _rules(rules: StateSettings, triggers: Mapping[str, Trigger]) -> Rules:
+def _workflow(
+    profile: ProfileSettings,
+    triggers: Mapping[str, Trigger],
+    notifications: Mapping[str, Notification],
+) -> Workflow:
+    states = {state: _rules(profile.rules(state), triggers, notifications) for state in State}
+    return Workflow(profile.name, states)
+
+
+def _rules(
+    rules: StateSettings, triggers: Mapping[str, Trigger], notifications: Mapping[str, Notification]
+) -> Rules:
     steps = []
     for one in rules.transitions:
         tree = parse(one.check)
         chain = tuple(triggers[name] for name in one.trigger)
         steps.append(Step(tree, one.check, names(tree), chain, one.next))
-    return Rules(tuple(triggers[name] for name in rules.enter), tuple(rules.notify), tuple(steps))
+    enter = tuple(triggers[name] for name in rules.enter)
+    return Rules(enter, tuple(notifications[name] for name in dict.fromkeys(rules.notify)), tuple(steps))

@@ -21,6 +21,7 @@ from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.settings.sections.trigger_types import Draining
 from reconciler.workflows.configured import Step, Trigger, Workflow, Workflows
 from reconciler.workflows.input import CheckInput
+from reconciler.workflows.notifying import after_sent
 from reconciler.workflows.trigger import TriggerInput, Worked
 
 CHANGED = "ChangedMaintenanceState"
@@ -139,7 +140,8 @@ class _Profile:
         return replace(ended, takes=(*ended.takes, *takes), read=read, notices=(*ended.notices, notice))
 
     def _moved(self, step: Step) -> ProfileData:
-        return ProfileData(self._given.now.replace(microsecond=0), step.next, self._kept.current)
+        moment = after_sent(self._ran.data, self._given.now.replace(microsecond=0))
+        return ProfileData(moment, step.next, self._kept.current)
 
     def _input(self, work: Worked) -> CheckInput:
         """Return what the checks read: the node and its data as the profiles before leave them."""

@@ -677,3 +677,77 @@ def test_nodes_that_enter_in_one_pass_count_for_the_next_one() -> None:
 
     inside = [name for name in "abc" if states(world, name) == {"plain": "in-maintenance"}]
     assert inside == ["a"]
+
+
+TOLD = (
+    FILE.replace(
+        "profiles:\n",
+        """  notify:
+  - type: slack
+    name: tell
+    config: {hook: 'http://127.0.0.1:1/', channel: c, message: '{{ .Node.Name }} {{ .State }}'}
+    schedule: {type: periodic, config: {interval: 1h}}
+profiles:
+""",
+        1,
+    )
+    .replace("  maintenance-required:\n", "  maintenance-required:\n    notify: tell\n", 1)
+    .replace("    enter: drain && seen\n", "    enter: drain && seen\n    notify: tell\n", 1)
+)
+
+
+def told(plan: Plan) -> list[str]:
+    return [one.text for node in plan.nodes for one in node.todo.messages]
+
+
+def test_a_notification_of_a_state_is_sent_once_and_its_time_is_in_the_data() -> None:
+    world = world_of([labelled("a", "plain")])
+    settings = theirs(TOLD)
+    label(world, "go")
+    assert told(passes(world, settings)) == []
+    # The pass that finds it also takes the next step.
+    now = world.now
+    plan = passes(world, settings)
+
+    assert told(plan) == ["a maintenance-required"]
+    assert data(world)["Notifications"] == {"tell": now.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    assert states(world) == {"plain": "in-maintenance"}
+    assert told(passes(world, settings, 3)) == []
+    before = world.cluster.nodes["a"].resource_version
+    assert told(passes(world, settings)) == []
+    assert world.cluster.nodes["a"].resource_version == before
+
+
+def test_a_drain_delays_no_notification() -> None:
+    world = with_pod("draining")
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    passes(world, theirs(TOLD))
+    plan = passes(world, theirs(TOLD))
+
+    assert plan_of(plan).workflows[0].waits
+    assert told(plan) == ["a in-maintenance"]
+    assert told(passes(world, theirs(TOLD))) == []
+
+
+def test_a_notification_is_sent_while_a_person_holds_the_node() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+    passes(world, theirs(TOLD))
+    world.cluster.annotate("a", "cloud.sap/hold", json.dumps({"by": "alice", "at": "2026-11-21T12:00:00Z"}))
+
+    assert told(passes(world, theirs(TOLD))) == ["a maintenance-required"]
+    assert states(world) == {"plain": "maintenance-required"}
+
+
+def test_a_node_whose_data_can_not_be_read_sends_nothing() -> None:
+    world = world_of([labelled("a", "plain")])
+    world.cluster.annotate("a", DATA, '{"Profiles":{"plain":{"Current":"maintenance-required"}},"More":1}')
+
+    assert told(passes(world, theirs(TOLD))) == []
+
+
+def test_what_a_template_reads_of_a_node_is_read() -> None:
+    world = world_of([builders.node("a", labels={PROFILE: "plain", "go": "true"}, annotations={"x/y": "z"})])
+    settings = theirs(TOLD.replace("{{ .State }}", '{{ index .Node.Annotations "x/y" }}', 1))
+    passes(world, settings)
+
+    assert told(passes(world, settings)) == ["a z"]

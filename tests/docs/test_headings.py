@@ -23,6 +23,7 @@ from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
 from reconciler.report.readiness.document import to_document as readiness_document
 from reconciler.settings.sections.notify import TRANSPORTS
+from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 from reconciler.triggers import TRIGGERS
 from tests.report.ahead.scene import everything
 
@@ -69,6 +70,11 @@ def test_every_trigger_has_its_heading(name: str) -> None:
 @pytest.mark.parametrize("name", TRANSPORTS)
 def test_every_transport_of_notices_has_its_heading(name: str) -> None:
     assert name in headings("notices.md")
+
+
+@pytest.mark.parametrize("name", sorted({*NOTIFY_TYPES, *SCHEDULE_TYPES}))
+def test_every_notification_of_workflows_and_every_schedule_has_its_heading(name: str) -> None:
+    assert name in headings("workflows.md")
 
 
 @pytest.mark.parametrize("name", Topic)

@@ -8,6 +8,12 @@ _RUN = "reconciler/workflows/run.py"
 _DECIDED = "reconciler/decide/workflows.py"
 _PASSES = "tests/decide/test_workflows.py"
 _HYPERVISORS = "tests/decide/test_hypervisors.py"
+_NOTIFYING = "reconciler/workflows/notifying.py"
+_NOTIFYING_TEST = "tests/workflows/test_notifying.py"
+_CONFIGURED = "reconciler/workflows/configured.py"
+_MESSAGES = "reconciler/notices/workflow_messages.py"
+_MESSAGES_TEST = "tests/notices/test_workflow_messages.py"
+_SENDING_TEST = "tests/notifiers/test_workflow_transports.py"
 
 WORKFLOW_RULES = (
     Mutant(
@@ -161,5 +167,93 @@ WORKFLOW_RULES = (
         "        if seen is None:\n",
         "        if False:\n",
         "tests/workflows/checks/test_hypervisors.py",
+    ),
+    Mutant(
+        8,
+        "a profile that is new on its node has not changed",
+        _NOTIFYING,
+        "    changed = None if unchanged and isinstance(schedule, Periodic) else kept.transition",
+        "    changed = kept.transition",
+        _NOTIFYING_TEST,
+    ),
+    Mutant(
+        9,
+        "a message has the same id until the node says that it was sent",
+        _NOTIFYING,
+        'to_text(last) if last else "")',
+        "to_text(given.now))",
+        _NOTIFYING_TEST,
+    ),
+    Mutant(
+        0,
+        "a change in the second of a notification is later than the notification",
+        _NOTIFYING,
+        "if moment in data.notifications.values() else moment",
+        "if False else moment",
+        _NOTIFYING_TEST,
+    ),
+    Mutant(
+        18,
+        "what a template inserts has no markup of Slack",
+        _CONFIGURED,
+        ", escape=without_slack_markup)",
+        ")",
+        _NOTIFYING_TEST,
+    ),
+    Mutant(
+        0,
+        "a drain delays no notification",
+        _DECIDED,
+        "for name, each in rules], given)",
+        "for name, each in rules if not each.enter], given)",
+        _PASSES,
+    ),
+    Mutant(
+        9,
+        "a message of a workflow is kept before its node is written",
+        "reconciler/act.py",
+        "    _put_out(plan, outside.outbox)\n    begun = (\n",
+        "    begun = (\n",
+        "tests/stages/test_act.py",
+    ),
+    Mutant(
+        9,
+        "a pass goes on when a kill does not lose its messages",
+        "reconciler/notifiers/queue.py",
+        "            while self._is_unsaved(ids) and",
+        "            while not ids and",
+        "tests/notifiers/test_queue.py",
+    ),
+    Mutant(
+        9,
+        "a message of a workflow that was sent is not sent again",
+        _MESSAGES,
+        "    known = {*memory.workflow_sent, *(one.id for one in memory.workflow)}",
+        "    known = {one.id for one in memory.workflow}",
+        _MESSAGES_TEST,
+    ),
+    Mutant(
+        17,
+        "messages of workflows that nobody takes do not add up",
+        _MESSAGES,
+        "    return _dropped(replace(memory, workflow=waiting), waiting[:-WORKFLOW_PENDING])",
+        "    return replace(memory, workflow=waiting)",
+        _MESSAGES_TEST,
+    ),
+    Mutant(
+        0,
+        "a password of a workflow is not sent in the open",
+        "reconciler/notifiers/transports/workflow_mail.py",
+        "                if not encrypted and settings.host not in _LOCAL:",
+        "                if False:",
+        _SENDING_TEST,
+    ),
+    Mutant(
+        17,
+        "a Lease of the future does not keep a thread for ever",
+        "reconciler/notifiers/transports/workflow_slack.py",
+        "    if seen.renewed is None or seen.renewed > shifted(now, _AHEAD):",
+        "    if seen.renewed is None:",
+        _SENDING_TEST,
     ),
 )

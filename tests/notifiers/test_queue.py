@@ -15,6 +15,7 @@ import pytest
 from reconciler.errors import Forbidden, LockLost, Unreachable
 from reconciler.model.notices import Message, Topic
 from reconciler.model.plan import Notice, Plan
+from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.notices import memory
 from reconciler.notices.deliveries import Delivery
 from reconciler.notices.memory import Memory
@@ -22,7 +23,9 @@ from reconciler.notices.owners import Namespace
 from reconciler.notices.silences import WantedSilences
 from reconciler.notifiers.queue import Around, NoticeQueue
 from reconciler.notifiers.transports.transport import NotSent, Transport
+from reconciler.settings.load import parse_settings
 from reconciler.settings.sections.notify import Notify
+from reconciler.settings.sections.workflows import NotifyInstance
 from tests.notices.following import asking, entries, message, told
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for
@@ -42,6 +45,7 @@ class Remembered:
 
     text: str = ""
     saves: list[str] = field(default_factory=list)
+    latency: float = 0.0
     error: Exception | None = None
 
     def load(self) -> str:
@@ -50,6 +54,7 @@ class Remembered:
         return self.text
 
     def save(self, text: str) -> None:
+        threading.Event().wait(self.latency)
         if self.error is not None:
             raise self.error
         self.text = text
@@ -82,6 +87,26 @@ class Sending:
         self.saved_before.append(delivery.ids <= ids)
         self.sent.append(delivery)
         return ""
+
+
+@dataclass
+class Letters:
+    """What sends the messages of one instance of a workflow."""
+
+    store: Remembered
+    sent: list[WorkflowMessage] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+    saved_before: list[bool] = field(default_factory=list)
+
+    def send(self, message: WorkflowMessage) -> None:
+        if self.fails:
+            raise self.fails.pop(0)
+        self.saved_before.append(message.id in {one.id for one in self.store.memory.workflow})
+        self.sent.append(message)
+
+    @property
+    def texts(self) -> list[str]:
+        return [one.text for one in self.sent]
 
 
 @dataclass
@@ -121,6 +146,8 @@ class People:
     silences: Keeping = field(default_factory=Keeping)
     pods_of: Pods = field(default_factory=Pods)
     lost: bool = False
+    instances: tuple[NotifyInstance, ...] = ()
+    senders: dict[str, Letters] = field(default_factory=dict)
     queues: list[NoticeQueue] = field(default_factory=list)
 
     def guard(self) -> None:
@@ -133,6 +160,12 @@ class People:
     def to(self, name: str) -> Sending:
         return self.transports.setdefault(name, Sending(self.store))
 
+    def sender(self, instance: NotifyInstance) -> Letters:
+        return self.letters(instance.name)
+
+    def letters(self, name: str = "tell") -> Letters:
+        return self.senders.setdefault(name, Letters(self.store))
+
     def queue(self, text: str = ONE) -> NoticeQueue:
         around = Around(
             store=self.store,
@@ -142,9 +175,10 @@ class People:
             silences=lambda _: self.silences,
             warn=self.warned.append,
             concerned=self.pods_of,
+            sender=self.sender,
         )
         made = NoticeQueue(around)
-        made.start(entries(text), UTC)
+        made.start(entries(text), UTC, self.instances)
         self.queues.append(made)
         return made
 
@@ -168,6 +202,15 @@ def people() -> Iterator[People]:
             transport.blocks.set()
     for queue in made.queues:
         queue.close(5)
+
+
+@pytest.fixture
+def workflows(people: People) -> People:
+    """The same with two instances of workflows, and no entry of `notify`."""
+    slack = "type: slack, config: {hook: 'http://127.0.0.1:1/', channel: c, message: m}"
+    text = f"instances: {{notify: [{{name: tell, {slack}}}, {{name: other, {slack}}}]}}"
+    people.instances = parse_settings(text, "x.yaml").profiles.instances.notify
+    return people
 
 
 def a_pass(now: datetime | None = None) -> Plan:
@@ -402,3 +445,87 @@ def test_a_refusal_for_good_waits_longer_than_a_failure(people: People) -> None:
 
     assert circuit.until is not None
     assert circuit.until - datetime.now(UTC) > timedelta(minutes=4)
+
+
+def letter(number: int = 1, instance: str = "tell", at: datetime = NOW) -> WorkflowMessage:
+    return WorkflowMessage(f"id-{instance}-{number}", instance, "a", at, f"text {number}")
+
+
+def test_a_message_of_a_workflow_survives_a_kill_before_it_is_sent(workflows: People) -> None:
+    workflows.store.latency = 0.05
+    queue = workflows.queue("")
+    queue.keep([letter()])
+
+    # The pass goes on only now, and writes to the node that the message was sent.
+    assert "text 1" in workflows.store.saves[0]
+    workflows.wait(lambda: bool(workflows.letters().sent))
+    assert workflows.letters().saved_before == [True]
+    queue.close(5)
+    assert workflows.store.memory == Memory(workflow_sent=("id-tell-1",))
+
+
+def test_messages_of_a_workflow_are_sent_one_by_one_in_their_order(workflows: People) -> None:
+    queue = workflows.queue("")
+    queue.keep([letter(number) for number in range(3)])
+    queue.close(5)
+
+    assert workflows.letters().texts == ["text 0", "text 1", "text 2"]
+
+
+def test_a_message_of_a_workflow_that_was_kept_or_sent_before_is_not_sent_again(workflows: People) -> None:
+    queue = workflows.queue("")
+    queue.keep([letter(), letter()])
+    queue.close(5)
+    again = workflows.queue("")
+    again.keep([letter()])
+    again.close(5)
+
+    assert workflows.letters().texts == ["text 1"]
+
+
+def test_a_failure_of_one_instance_delays_no_other_and_is_in_the_notes(workflows: People) -> None:
+    workflows.letters().fails = [NotSent("no answer in time")]
+    queue = workflows.queue("")
+    queue.keep([letter(), letter(instance="other")])
+    workflows.wait(lambda: bool(workflows.letters("other").sent and workflows.warned))
+
+    (note,) = queue.after(a_pass(), (), NOW)
+    assert note.startswith("notices to instances.notify/tell fail since ")
+    assert note.endswith(": no answer in time; 1 message waits")
+    queue.close(5)
+    # The next process begins without a pause.
+    workflows.queue("").close(5)
+    assert workflows.letters().texts == ["text 1"]
+    assert not workflows.store.memory.receivers
+
+
+def test_messages_of_workflows_wait_in_the_process_until_the_memory_is_read(
+    workflows: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.notifiers.queue.LOAD_PATIENCE", 0.05)
+    monkeypatch.setattr("reconciler.notifiers.queue._SAVE_AGAIN", timedelta(seconds=0.05))
+    workflows.store.error = Unreachable("no answer")
+    queue = workflows.queue("")
+    queue.keep([letter()])
+    workflows.store.error = None
+
+    workflows.wait(lambda: bool(workflows.letters().sent))
+
+
+def test_a_pass_does_not_wait_for_a_memory_that_can_not_be_written(workflows: People) -> None:
+    queue = workflows.queue("")
+    queue.after(a_pass(), (), NOW)
+    workflows.store.error = Forbidden("no patch of configmaps")
+    queue.keep([letter()])
+    queue.keep([letter(2)])
+
+    workflows.wait(lambda: len(workflows.letters().sent) == 2)
+
+
+def test_without_entries_of_notify_a_case_is_not_remembered(workflows: People) -> None:
+    plan, outcomes = look(asking("a"), builders.settings(ONE))
+    queue = workflows.queue("")
+    queue.after(plan, outcomes, plan.now)
+    queue.close(5)
+
+    assert workflows.store.saves == []

@@ -218,11 +218,21 @@ def test_check_config_names_the_workflows_of_a_foreign_file() -> None:
     assert "Windows" not in said
 
 
-def test_check_config_warns_that_notifications_are_not_sent() -> None:
-    instance = "{type: slack, name: s, config: {hook: 'https://x', channel: c, message: m}}"
-    settings = parse_settings(f"instances: {{notify: [{instance}]}}", "their.yaml")
+def test_check_config_warns_of_templates_that_can_not_be_rendered() -> None:
+    lease = "leaseName: l, leaseNamespace: n, period: 1h"
+    config = f"{{token: t, channel: c, title: '{{{{ range . }}}}', message: m, {lease}}}"
+    slack = "{hook: 'https://x', channel: c, message: '{{ .Nodes }}'}"
+    text = (
+        f"instances: {{notify: [{{type: slackThread, name: a, config: {config}}}, "
+        f"{{type: slack, name: b, config: {slack}}}]}}"
+    )
+    found = warnings(parse_settings(text, "their.yaml"), NOW)
 
-    assert [one.key for one in warnings(settings, NOW)] == ["instances.notify"]
+    assert [one.key for one in found] == [
+        "instances.notify[0].config.title",
+        "instances.notify[1].config.message",
+    ]
+    assert "can't be rendered, so the plain facts are sent: there is no field '.Nodes'" in found[1].message
 
 
 def test_check_config_warns_of_a_check_that_can_never_answer() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -16,6 +16,8 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.own import node_write
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition
 from reconciler.model.record import DrainRecord, State
+from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.run import rehearse
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.support import builders
@@ -317,3 +319,32 @@ def test_a_node_that_does_not_get_its_lease_takes_no_step() -> None:
         ("a", "cordon", Result.DONE),
     ]
     assert not world.cluster.nodes["b"].unschedulable
+
+
+class _Outbox:
+    """Keeps messages, and notes whether the node was written before."""
+
+    def __init__(self, world: World, error: Exception | None = None) -> None:
+        self.world, self.error = world, error
+        self.kept: list[tuple[str, bool]] = []
+
+    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+        if self.error is not None:
+            raise self.error
+        self.kept += [(one.id, self.world.cluster.nodes["a"].unschedulable) for one in messages]
+
+
+@pytest.mark.parametrize("error", [None, ValueError("broken")])
+def test_a_message_is_kept_before_its_node_is_written_and_a_failure_stops_nothing(
+    error: Exception | None,
+) -> None:
+    world = _asking("a")
+    plan = rehearse(world.outside, builders.settings(TWO), world.now)
+    message = WorkflowMessage("id", "tell", "a", NOW, "text")
+    (node,) = plan.nodes
+    plan = replace(plan, nodes=(replace(node, todo=replace(node.todo, messages=(message,))),))
+    outbox = _Outbox(world, error)
+    act(plan, replace(world.outside, outbox=outbox))
+
+    assert outbox.kept == ([] if error else [("id", False)])
+    assert world.cluster.nodes["a"].unschedulable

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import make_msgid
@@ -28,35 +30,14 @@ class MailTransport:
 
     def send(self, delivery: Delivery) -> str:
         """See the port. A recipient that the server refuses is no reason to send the mail again."""
-        secrets: list[str] = []
-        try:
-            with self._connected() as server:
-                if self._settings.user is not None and self._settings.password is not None:
-                    secrets = [resolved(self._settings.user), resolved(self._settings.password)]
-                    server.login(*secrets)
-                server.send_message(mail(self._settings, delivery))
-        except smtplib.SMTPRecipientsRefused as error:
-            codes = sorted({code for code, _ in error.recipients.values()})
-            refused = all(code >= _TEMPORARY for code in codes)
-            raise NotSent(f"every recipient was refused: {codes}", refused=refused) from None
-        except smtplib.SMTPResponseException as error:
-            said = error.smtp_error
-            text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-            why = masked(f"{error.smtp_code} {text[:100]}", *secrets)
-            raise NotSent(
-                f"{self._settings.server} answered {why}", refused=error.smtp_code >= _TEMPORARY
-            ) from None
-        except smtplib.SMTPNotSupportedError as error:
-            raise NotSent(
-                f"{self._settings.server}: {masked(str(error), *secrets)[:100]}", refused=True
-            ) from None
-        except ssl.SSLError:
-            raise NotSent(f"{self._settings.server}: no TLS connection") from None
-        except (smtplib.SMTPException, OSError) as error:
-            # smtplib hides a timeout behind a connection that it closed itself.
-            late = isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError)
-            why = "no answer in time" if late else "no connection, or it was cut"
-            raise NotSent(f"{self._settings.server}: {why}") from None
+        settings = self._settings
+        login: tuple[str, ...] = ()
+        if settings.user is not None and settings.password is not None:
+            login = (resolved(settings.user), resolved(settings.password))
+        with smtp_failures(settings.server, *login), self._connected() as server:
+            if login:
+                server.login(*login)
+            server.send_message(mail(settings, delivery))
         return ""
 
     def _connected(self) -> smtplib.SMTP:
@@ -72,6 +53,30 @@ class MailTransport:
                 server.close()
                 raise
         return server
+
+
+@contextmanager
+def smtp_failures(host: str, *secrets: str) -> Iterator[None]:
+    """Raise NotSent, without these secrets, for whatever fails inside in the mail server at `host`."""
+    try:
+        yield
+    except smtplib.SMTPRecipientsRefused as error:
+        codes = sorted({code for code, _ in error.recipients.values()})
+        refused = all(code >= _TEMPORARY for code in codes)
+        raise NotSent(f"every recipient was refused: {codes}", refused=refused) from None
+    except smtplib.SMTPResponseException as error:
+        said = error.smtp_error
+        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        why = masked(f"{error.smtp_code} {text[:100]}", *secrets)
+        raise NotSent(f"{host} answered {why}", refused=error.smtp_code >= _TEMPORARY) from None
+    except smtplib.SMTPNotSupportedError as error:
+        raise NotSent(f"{host}: {masked(str(error), *secrets)[:100]}", refused=True) from None
+    except ssl.SSLError:
+        raise NotSent(f"{host}: no TLS connection") from None
+    except (smtplib.SMTPException, OSError) as error:
+        # smtplib hides a timeout behind a connection that it closed itself.
+        late = isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError)
+        raise NotSent(f"{host}: {'no answer in time' if late else 'no connection, or it was cut'}") from None
 
 
 def mail(settings: Mail, delivery: Delivery) -> EmailMessage:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconciler.model.printable import without_slack_markup
 from reconciler.notices.deliveries import Delivery
 from reconciler.notifiers.transports.http import Http, Post
 from reconciler.notifiers.transports.transport import NotSent, masked, resolved
 from reconciler.settings.sections.notify import Slack
 
-_LONGEST = 3900
+LONGEST = 3900
 """Characters of a message. Slack cuts longer ones in two at 4,000."""
 
 _GONE = frozenset({"thread_not_found", "message_not_found"})
@@ -25,7 +26,7 @@ class SlackTransport:
 
     def send(self, delivery: Delivery) -> str:
         """See the port."""
-        text = escaped(delivery.text)[:_LONGEST]
+        text = without_slack_markup(delivery.text)[:LONGEST]
         if self._settings.webhook is not None:
             url = resolved(self._settings.webhook)
             reply = self._http.send(Post(url, {"text": text}))
@@ -39,26 +40,37 @@ class SlackTransport:
         if settings.token is None:
             raise NotSent("neither a webhook nor a token is set", refused=True)
         token = resolved(settings.token)
-        body: dict[str, Any] = {"channel": channel or settings.channel, "text": text, "unfurl_links": False}
+        body: dict[str, Any] = {"channel": channel or settings.channel, "text": text}
         if thread and settings.thread:
             body["thread_ts"] = thread
-        post = Post(
-            f"{resolved(settings.url)}/api/chat.postMessage",
-            body,
-            {"Authorization": f"Bearer {token}"},
-            "application/json; charset=utf-8",
-        )
-        answer = self._http.send(post).document()
-        if isinstance(answer, dict) and answer.get("ok") is True:
-            began = answer.get("ts")
-            return (thread or (began if isinstance(began, str) else "")) if settings.thread else ""
-        why = str(answer.get("error", "no reason"))[:100] if isinstance(answer, dict) else "no reason"
-        if thread and why in _GONE:
+        try:
+            began = post_message(self._http, resolved(settings.url), token, body)
+        except ThreadGone:
             # Somebody deleted the thread.
             return self._post(text, "", channel)
-        raise NotSent(f"Slack refused: {masked(why, token)}", refused=why not in _PASSING)
+        return (thread or began) if settings.thread else ""
 
 
-def escaped(text: str) -> str:
-    """Return the text without Slack's markup: no links, no mentions."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+class ThreadGone(NotSent):
+    """The thread of a message does not exist any more."""
+
+
+def post_message(http: Http, url: str, token: str, body: dict[str, Any]) -> str:
+    """Post a message with a bot's token, and return its `ts`, which names its thread.
+
+    Raises ThreadGone, and NotSent for any other failure.
+    """
+    post = Post(
+        f"{url}/api/chat.postMessage",
+        {**body, "unfurl_links": False},
+        {"Authorization": f"Bearer {token}"},
+        "application/json; charset=utf-8",
+    )
+    answer = http.send(post).document()
+    if isinstance(answer, dict) and answer.get("ok") is True:
+        began = answer.get("ts")
+        return began if isinstance(began, str) else ""
+    why = str(answer.get("error", "no reason"))[:100] if isinstance(answer, dict) else "no reason"
+    if body.get("thread_ts") and why in _GONE:
+        raise ThreadGone(f"Slack refused: {why}", refused=True)
+    raise NotSent(f"Slack refused: {masked(why, token)}", refused=why not in _PASSING)

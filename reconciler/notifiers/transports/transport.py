@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reconciler.model.secret import MASKED, Secret
+from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.notices.deliveries import Delivery
 
 LARGEST_SECRET = 64 << 10
@@ -38,6 +39,13 @@ class Transport(Protocol):
 
         Takes a bounded time. Raises NotSent.
         """
+
+
+class Sender(Protocol):
+    """Sends to the receiver of one notification of a workflow."""
+
+    def send(self, message: WorkflowMessage) -> None:
+        """Send it, in a bounded time; raises NotSent."""
 
 
 def resolved(secret: Secret) -> str:

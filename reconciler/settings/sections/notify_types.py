@@ -19,6 +19,9 @@ from reconciler.settings.sections.loose_fields import (
 )
 from reconciler.settings.sections.loose_section import LooseSection
 
+_SMTP = 25
+_DIGITS_OF_A_PORT = 5
+
 
 class Mail(LooseSection):
     """mail: sends an e-mail."""
@@ -32,6 +35,23 @@ class Mail(LooseSection):
     identity: LooseText = Field(default="", description="The identity for the login.")
     user: LooseText = Field(default="", description="The user for the login.")
     password: LooseText = Field(default="", repr=False, description="The password for the login.")
+
+    @property
+    def host(self) -> str:
+        """The name of the server."""
+        return self._parts[0]
+
+    @property
+    def port(self) -> int:
+        """The port of the server, 25 if the address has none."""
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[str, int]:
+        host, _, port = self.address.strip().rpartition(":")
+        if host and port.isdecimal() and len(port) <= _DIGITS_OF_A_PORT:
+            return host.strip("[]"), int(port)
+        return self.address.strip().strip("[]"), _SMTP
 
 
 class Slack(LooseSection):
@@ -52,6 +72,10 @@ class SlackThread(LooseSection):
     lease_name: RequiredText = Field(description="The name of the Lease that keeps the thread.")
     lease_namespace: RequiredText = Field(description="The namespace of the Lease.")
     period: GoDuration = Field(description="After which time a new thread starts.")
+    url: RequiredText = Field(
+        default="https://slack.com",
+        description="The server of Slack's API, for a proxy. maintenance-controller ignores this key.",
+    )
 
 
 NOTIFY_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(

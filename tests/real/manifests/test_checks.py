@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,11 +15,17 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, Forbidden
 from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs
 from reconciler.model.outside import Outside
+from reconciler.model.workflow_message import WorkflowMessage
+from reconciler.notifiers.transports.http import Http
+from reconciler.notifiers.transports.transport import NotSent
+from reconciler.notifiers.transports.workflows import Senders
+from reconciler.settings.load import parse_settings
 from reconciler.workflows.checks import CHECK_TYPES
 from reconciler.workflows.reading import read_for_checks
 from tests.real.manifests.applying import K8S
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.waiting import wait_for
+from tests.support.stub import Stub, json_answer
 
 PAGE = (K8S.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 SECTION = re.findall(r"^### stagger\n(.*?)^###", PAGE, re.MULTILINE | re.DOTALL)[0]
@@ -68,3 +76,29 @@ def test_the_permissions_of_the_page_are_those_of_its_example(ours: Cluster) -> 
     read = read_for_checks(Outside(reader=ours), Needs(frozenset({other}), all_pods=True))
     assert read.unread_leases == {other: f"needs get leases.coordination.k8s.io in {NAMESPACE}"}
     assert read.unread_pods == "needs list pods"
+
+
+def test_the_same_permissions_keep_the_thread_of_a_notification(ours: Cluster) -> None:
+    (ref,) = needed()
+    keys = f"leaseName: {ref.name}, leaseNamespace: {ref.namespace}, period: 1h, token: t, channel: c"
+    with closing(Stub(lambda asked: json_answer({"ok": True, "ts": f"17.{asked.number}"}))) as slack:
+        config = f"{{{keys}, title: t, message: m, url: '{slack.url}'}}"
+        text = f"instances: {{notify: [{{type: slackThread, name: tell, config: {config}}}]}}"
+        (instance,) = parse_settings(text, "x.yaml").profiles.instances.notify
+        sender = Senders(Http(), ours, lambda: datetime.now(UTC)).of(instance)
+        message = WorkflowMessage("id", "tell", "a", NOW, "text", "title")
+
+        def known() -> bool:
+            try:
+                sender.send(message)
+            except NotSent:
+                return False
+            return True
+
+        wait_for("the permissions", known)
+        sender.send(message)
+
+        threads = [json.loads(one.body).get("thread_ts") for one in slack.asked]
+    lease = ours.lease(ref)
+    assert lease is not None
+    assert threads == [None, lease.holder, lease.holder]

@@ -1,0 +1,22 @@
+"""One message of a notification instance of a workflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowMessage:
+    """A message about one node, as the template of the instance made it.
+
+    `id` is the same for the same message in every process. `at` is when a pass found that it is due (UTC).
+    `title` is the first message of a thread, empty for an instance without threads.
+    """
+
+    id: str
+    instance: str
+    node: str
+    at: datetime
+    text: str
+    title: str = ""
