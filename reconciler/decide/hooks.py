@@ -72,7 +72,7 @@ def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[Ho
     drain = record.drain
     if drain is not None and drain.done is None:
         yield HookStep.PRE_DRAIN
-    if drain is not None and drain.done is not None and not view.quiet:
+    if engine.follows_drain(record, view):
         yield HookStep.POST_DRAIN
     if _CHECKS[HookStep.PRE_UNCORDON].name in walked.alone:
         yield HookStep.PRE_UNCORDON

@@ -230,9 +230,19 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED_AT_MOST]) + more
 
 
+def follows_drain(record: CaseRecord, case: CaseView) -> bool:
+    """Whether `post-drain` hooks begin: the node is drained, and an event of the case is still there.
+
+    Those that have begun go on when the event is gone. Any other then has nothing to hold, and no limit.
+    """
+    return record.drain is not None and record.drain.done is not None and not case.quiet
+
+
 def held_step(step: HookStep, situation: Situation) -> tuple[str, datetime | None] | None:
     """Return why hooks hold a step, and when the first of them ends at the latest (UTC); None: none does."""
     found = waiting(step, present_hooks(situation.node, situation.settings), situation)
+    if step is HookStep.POST_DRAIN and not follows_drain(situation.record, situation.case):
+        found = tuple(one for one in found if one.until is not None)
     if not found:
         return None
     until = min((one.until for one in found if one.until is not None), default=None)

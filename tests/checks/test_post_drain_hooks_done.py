@@ -10,6 +10,7 @@ import pytest
 from reconciler.engine.case import CaseView
 from reconciler.model.hooks import HookId, HookRecord, HookStep
 from reconciler.model.plan import Verdict
+from reconciler.model.record import DrainRecord
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, ask, minutes, node, situation
 
@@ -20,7 +21,9 @@ from tests.support.builders import NOW, PREFIX, ask, minutes, node, situation
 )
 def test_only_a_hook_of_the_step_holds_what_follows_the_drain(step: str, verdict: Verdict) -> None:
     one = node(annotations={f"{PREFIX}/{step}.flash": ""})
-    answer = ask("postDrainHooksDone", situation(one, held=builders.record()))
+    drained = replace(builders.record(), drain=DrainRecord(NOW, done=NOW))
+    present = CaseView((builders.judged(builders.event()),))
+    answer = ask("postDrainHooksDone", situation(one, held=drained, case=present))
 
     assert answer.verdict is verdict
 

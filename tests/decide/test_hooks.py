@@ -10,8 +10,10 @@ from reconciler.errors import Unreachable
 from reconciler.model.hooks import HookEnd, HookStep
 from reconciler.model.plan import Hold, NoticeType
 from reconciler.model.record import DrainRecord, State
+from reconciler.model.selector import EVERYTHING
 from reconciler.simulation.api import Call
 from reconciler.simulation.log import Actor
+from reconciler.simulation.workloads import BudgetSpec
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import (
@@ -205,6 +207,17 @@ def test_a_post_drain_hook_begins_when_the_node_is_drained_and_holds_the_uncordo
     going.until_still()
     assert not ended(going)
     going.cluster.annotate("a", FLASH, None)
+    going.until_still()
+
+    assert ended(going)
+
+
+def test_a_post_drain_hook_holds_no_uncordon_if_the_event_goes_before_the_node_is_drained() -> None:
+    going = history(FLASH)
+    going.cluster.add_budget(BudgetSpec("shop", "web", EVERYTHING, max_unavailable=0))
+    going.until_still()
+    assert not ended(going)
+    going.cluster.annotate("a", REQUEST, None)
     going.until_still()
 
     assert ended(going)

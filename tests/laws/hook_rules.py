@@ -47,6 +47,14 @@ HOOK_RULES = (
     ),
     Mutant(
         0,
+        "a post-drain hook that has not begun holds no uncordon",
+        _ENGINE,
+        "    if step is HookStep.POST_DRAIN and not follows_drain(",
+        "    if False and not follows_drain(",
+        _HOOKS,
+    ),
+    Mutant(
+        0,
         "a hook never holds a drain beyond the latest start",
         _ENGINE,
         "    if entry.id.step is HookStep.PRE_DRAIN:\n",
