@@ -14,6 +14,7 @@ from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
+from tests.explore.obeyed import Obeyed
 from tests.explore.truth import CONDITION, Channel, Told, Truth, asks, is_due, is_plan
 
 _TOLERANCE = timedelta(seconds=1)
@@ -23,9 +24,10 @@ _TOLERANCE = timedelta(seconds=1)
 class Cases:
     """For each node by UID: the events for which it was drained, and since when they are really gone."""
 
-    def __init__(self, world: World, truth: Truth, checked: Counter[str]) -> None:
+    def __init__(self, world: World, truth: Truth, checked: Counter[str], obeyed: Obeyed) -> None:
         """Watch this world from its beginning; `checked` counts the checks of each law."""
         self._world = world
+        self._obeyed = obeyed
         self._truth = truth
         self._checked = checked
         self._drained_for: dict[str, set[Told]] = {}
@@ -96,7 +98,8 @@ class Cases:
     def _learns(self, node: Node, policy: Settings, *, begins: bool) -> None:
         """Add the events for which the node is certainly drained now.
 
-        For one whose date is to come, this is so only if nothing else is reported when the node is cordoned.
+        For one whose date is to come, or that may wait for a person, this is so only if nothing else is
+        reported when the node is cordoned.
         """
         channels = list(self._truth.channels(node, policy))
         told = [one for channel in channels for one in channel.told]
@@ -108,8 +111,13 @@ class Cases:
             for one in told
             if asks(one, node, policy, self._world)
             and _kind(one) not in ignored
-            and (alone or (is_due(one, self._world) and not is_plan(one, self._world)))
+            and (alone or self._is_drained_for(one, node, policy))
         }
+
+    def _is_drained_for(self, one: Told, node: Node, policy: Settings) -> bool:
+        """Whether the drain of a node in maintenance is for this event, too."""
+        due = is_due(one, self._world) and not is_plan(one, self._world)
+        return due and not self._obeyed.may_wait(one, node, policy)
 
     def _forget_gone(self, node: Node, policy: Settings) -> None:
         """Forget an event once every source that told it could be read, and has it no more.

@@ -12,6 +12,7 @@ from reconciler.settings.schema import Settings
 _DETECTOR = "nodeConditions: {staleAfter: 2h"
 _ARM = "arm: {enabled: true, every: 1h"
 _AWS = "aws: {enabled: true, every: 1h"
+_HOOK = "{name: ready, webhook: {url: 'https://hooks.example.com'}}"
 
 SETTINGS: dict[str, tuple[str, ...]] = {
     "mode": ("mode: Enforce", "mode: Finish", "mode: Observe"),
@@ -44,16 +45,21 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "events: {Reboot: {acknowledge: true}, Redeploy: {acknowledge: true}}",
         "events: {Reboot: {replace: true}, Redeploy: {replace: true}, Terminate: {replace: true}}",
         "events: {Reboot: {minDuration: 1m, leadTime: 4h}, Rebalance: {drain: true}}",
+        "events: {Reboot: {approval: true}, Redeploy: {approval: true}, Terminate: {approval: true}}",
+        "events: {Reboot: {approval: true, approvalMissing: Proceed}, Redeploy: {approval: true}}",
     ),
     "conditions": (
         "conditions: {}",
         "conditions: {KernelDeadlock: {}}",
         "conditions: {KernelDeadlock: {for: 5m, replace: true}}",
+        "conditions: {KernelDeadlock: {approval: true}}",
     ),
     "drain": (
         "drain: {}",
         "drain: {maxConcurrentNodes: 1}",
         "drain: {timeout: 5m}",
+        "drain: {podsMayWait: 5m, webhooksMayDeny: 1m}",
+        "drain: {podsMayWait: 0s, webhooksMayDeny: 0s, groupsTogether: 12h}",
     ),
     "uncordon": ("uncordon: {}", "uncordon: {settle: 0s}", "uncordon: {settle: 10m}"),
     "publish": (
@@ -62,6 +68,20 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "publish: [nodemaintenances, node-conditions]",
         "publish: [drainsafe, node-conditions, nodemaintenances]",
     ),
+    "calendars": (
+        "calendars: []",
+        "calendars: [{name: freeze, file: /freeze.yaml}]",
+        "calendars: [{name: freeze, file: /freeze.yaml, absolute: true, nodeSelector: {zone: one}}]",
+        "calendars: [{name: nights, file: /nights.yaml, as: windows}]",
+    ),
+    "hooks": (
+        "hooks: {}",
+        f"hooks: {{preDrain: [{_HOOK}]}}",
+        f"hooks: {{timeout: 3m, postDrain: [{_HOOK}], preUncordon: [{_HOOK}]}}",
+        "hooks: {timeout: 1h}",
+        "hooks: {timeout: 0s}",
+    ),
+    "hints": ("hints: {}", "hints: {taint: true, label: true}"),
     "adopt": ("adopt: []", "adopt: [mechanic]"),
     "coexist": ("coexist: {}", "coexist: {aksRemediator: Leave}"),
     "replace": ("replace: {}", "replace: {surge: true}"),
@@ -83,9 +103,9 @@ LINES = tuple(line for lines in SETTINGS.values() for line in lines)
 NODES = (1, 2, 3, 4, 5)
 CLOUDS = ("azure", "azure", "azure", "aws")
 PROVIDERS = ("", "", "", "openshift", "aks", "karpenter")
-PODS = ("scratch", "bare", "budget", "slow", "tenant")
-"""Pods besides the Deployment: with an emptyDir, without a controller, under a tight budget, slow to end, and
-those of a tenant who wants to stop drains."""
+PODS = ("scratch", "bare", "budget", "slow", "tenant", "group")
+"""Pods besides the Deployment: with an emptyDir, without a controller, under a tight budget, slow to end,
+those of a tenant who wants to stop drains, and those of a JobSet."""
 
 WAITS = (0, 0, 0, 1, 1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 600, 600, 1440)
 """Minutes."""

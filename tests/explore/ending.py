@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from reconciler.model.aks_conditions import MAIN
+from reconciler.model.calendar_text import CalendarText
 from reconciler.model.event import Kind
+from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import MECHANIC_LABEL, Condition
 from reconciler.model.record import Record, Unreadable
@@ -40,6 +43,9 @@ def end(play: Play) -> None:
     if "budget" in play.scene.pods:
         play.tighten(3)
     play.blocks(on=False)
+    play.webhook.does = play.hooks.answer = ""
+    play.calendars.found = CalendarText("[]")
+    cluster.ledger = replace(cluster.ledger, holds=())
     for name in sorted(cluster.nodes):
         _let_go(play, name)
     if play.settings.mode.value == "Observe":
@@ -52,8 +58,9 @@ def _let_go(play: Play, name: str) -> None:
     cluster = play.cluster
     for event in play.world.platform.reported(name):
         _over(play, event)
-    cluster.annotate(name, KEYS.request, None)
-    cluster.annotate(name, KEYS.imds, None)
+    said = [key for key in cluster.nodes[name].annotations if _is_said(key)]
+    for key in (KEYS.request, KEYS.imds, *said):
+        cluster.annotate(name, key, None)
     cluster.taint(name, ())
     cluster.label(name, KEYS.ignore, None)
     cluster.label(name, MECHANIC_LABEL, None)
@@ -71,6 +78,11 @@ def _let_go(play: Play, name: str) -> None:
         play.release(name, reset=True)
     elif isinstance(record, Record) and record.claimed_by and node.unschedulable:
         play.release(name)
+
+
+def _is_said(key: str) -> bool:
+    """Whether an annotation is an instruction of a person, or a hook."""
+    return key in KEYS.instructions() or any(key.startswith(f"{KEYS.prefix}/{step}.") for step in HookStep)
 
 
 def _over(play: Play, event: VmEvent) -> None:

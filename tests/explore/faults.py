@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -59,6 +59,8 @@ class Faults:
         self._blind: Counter[str] = Counter()
         self._after = ""
         self._off = False
+        self.admit: Callable[[Call], ClusterError | None] = lambda _: None
+        """Says why a webhook refuses a request, None if it admits it."""
         self.escapes: int | None = None
         """How many writes of a process that has lost its lock still go out, None while it has it."""
         self.one_pass = False
@@ -111,6 +113,9 @@ class Faults:
         if self._off:
             return
         self._laws.asked(call)
+        refused = self.admit(call)
+        if refused is not None:
+            raise refused
         if self.escapes is not None:
             if self.escapes <= 0:
                 raise LockLost("another process holds the lock")

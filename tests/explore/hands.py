@@ -121,13 +121,6 @@ def pod_budget(play: Play, _: str, value: str) -> None:
     play.wake()
 
 
-@move("hand", 2, values=("", "budget"), on_node=False)
-def tenant(play: Play, _: str, value: str) -> None:
-    """Let a tenant forbid every eviction in their namespace, or no longer."""
-    play.blocks(on=bool(value))
-    play.wake()
-
-
 @move("settings", 10, values=LINES, on_node=False)
 def settings(play: Play, _: str, value: str) -> None:
     """Change one line of the settings file."""
@@ -139,6 +132,7 @@ def clock(play: Play, _: str, value: str) -> None:
     """Set the clock of the process ahead of the true time, in seconds, or behind it."""
     play.world.skew(timedelta(seconds=int(value)))
     play.laws.cases.clock_changed()
+    play.laws.hooks.clock_changed()
     play.wake()
 
 

@@ -19,6 +19,8 @@ from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
 from tests.explore.cases import Cases
+from tests.explore.hook_waits import HookWaits
+from tests.explore.obeyed import Obeyed
 from tests.explore.shown import Shown
 from tests.explore.strikes import Strikes
 from tests.explore.truth import Truth
@@ -48,9 +50,11 @@ class Laws:
         self.stale = False
         """Whether the pass that runs sees old nodes."""
         self.checked: Counter[str] = Counter()
-        self.cases = Cases(world, truth, self.checked)
+        self._obeyed = Obeyed(world, truth, self.checked)
+        self.cases = Cases(world, truth, self.checked, self._obeyed)
         self._shown = Shown(world, truth, self.checked)
-        self._waits = Waits(world, self.checked)
+        self.waits = Waits(world, self.checked)
+        self.hooks = HookWaits(world, truth, self.checked)
         self.strikes = Strikes(world, truth, self.checked, self._excused)
         self.under(policy)
         self.ours: set[str] = set()
@@ -68,6 +72,7 @@ class Laws:
     def under(self, policy: Settings) -> None:
         """Note the settings in force."""
         self.policy = self.strikes.policy = policy
+        self.hooks.under(policy)
 
     # What hands do, as far as laws depend on it.
 
@@ -128,16 +133,27 @@ class Laws:
             self._written.add(write.node)
         patch, node = write.content, self.world.cluster.nodes.get(write.node)
         uid = patch.uid if isinstance(patch, NodeWrite) and patch.unschedulable is False else None
+        if node is not None and isinstance(patch, NodeWrite) and patch.unschedulable is True:
+            self._begins(node, patch)
         if node is not None and node.uid == uid and not self.stale:
             steady = self.world.cluster.skew == timedelta()
             asked_azure = checked.case_of(node).self_service is not None
             self.cases.uncordons(node, self.policy, steady=steady, asked_azure=asked_azure)
         if write.what not in ("evict", "delete"):
             return
+        if node is not None:
+            self._obeyed.evicts(node)
+            self.hooks.evicts(node, self.policy)
         at, count = self._at_once
         self._at_once = (self.world.now, count + 1 if at == self.world.now else 1)
         if count > MOST_AT_ONCE:
             raise Broken("17", f"{write.what} {write.subject} again and again, without a pause")
+
+    def _begins(self, node: Node, patch: NodeWrite) -> None:
+        """Check the cordon by which the maintenance of a node begins."""
+        if self.by_hand or self.stale or node.uid != patch.uid or checked.in_our_hands(node):
+            return
+        self._obeyed.starts(node, self.policy, for_events=True)
 
     def evicted(self) -> None:
         """Check the requests about pods since the last time."""
@@ -164,6 +180,7 @@ class Laws:
         """Check a plan that was carried out, against the nodes that the pass read."""
         listed = {node.name: node for node in self.world.api.listed}
         self.strikes.planned(plan.nodes)
+        self.hooks.planned(plan.nodes, policy)
         self._carried_out(plan, outcomes)
         self._starts(plan, listed, policy)
         for one in plan.nodes:
@@ -242,7 +259,7 @@ class Laws:
         self.cases.rests(policy)
         self._shown.rests(policy)
         self.strikes.rests()
-        self._waits.rests(policy)
+        self.waits.rests(policy)
         self.checked["12"] += 1
         wrong = checked.wrongly_acknowledged(self.world.cluster, policy, self.world.now)
         if wrong:
@@ -262,6 +279,8 @@ class Laws:
                 raise Broken("2", f"{name}: somebody else's cordon has gone")
             if closed and node.uid not in self.foreign | self.unclear:
                 raise Broken("calm", f"{name} is still cordoned")
+            if any(KEYS.owns(taint.key) for taint in node.taints):
+                raise Broken("calm", f"{name} still has {node.taints}")
         left = [name for name, one in sorted((cluster.maintenances or {}).items()) if one.finished is None]
         if left:
             raise Broken("calm", f"NodeMaintenances go on: {left}")

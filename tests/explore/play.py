@@ -16,8 +16,9 @@ from reconciler.model.aks_conditions import MAIN
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import ZONE_LABEL, Node
-from reconciler.model.outside import Self
-from reconciler.model.plan import NodeWrite
+from reconciler.model.outside import Self, WritableOutside
+from reconciler.model.plan import NodeWrite, Plan
+from reconciler.model.pod import Pod
 from reconciler.model.record import Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
@@ -32,18 +33,19 @@ from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
+from tests.explore.calendars import Calendars
 from tests.explore.choices import changed, is_good, parsed
 from tests.explore.clouds import SimulatedArm, SimulatedEc2
 from tests.explore.ending import end
 from tests.explore.faults import Faults
 from tests.explore.history import History, Scene, Step
+from tests.explore.hook_service import HookService
 from tests.explore.laws import Laws
 from tests.explore.moves import MOVES
+from tests.explore.tenants import Webhook
 from tests.explore.truth import KEYS, Truth
+from tests.explore.waits import TENANT
 from tests.support import builders
-
-TENANT = "tenant"
-"""The namespace of somebody who may create pods and budgets there, and nothing else."""
 
 MOST_PASSES = 30
 """Passes at one moment until nothing is written any more; more of them do not converge."""
@@ -90,8 +92,13 @@ class Play:
         self.world = World(builders.NOW, latency=timedelta(), on_progress=self._progressed)
         self.arm = SimulatedArm(self.cluster)
         self.ec2 = SimulatedEc2(self.cluster)
+        self.calendars = Calendars()
+        self.webhook = Webhook(self.cluster)
+        self.hooks = self.world.hooks = HookService(self.world.api)
         self.laws = Laws(self.world, Truth(self.world, self.arm, self.ec2), self.settings)
         self.faults = Faults(self.world, self.laws)
+        self.faults.admit = self.webhook.answer
+        self.laws.waits.denied = self.webhook.refuses
         self.counts = Counts(moves=Counter())
         self.world.clients = {"arm": self.arm, "aws": self.ec2}
         self.own_node: str | None = None
@@ -118,8 +125,14 @@ class Play:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
-        return parsed(self.lines)
+        """The settings in force, with the calendars as they are now."""
+        found = parsed(self.lines)
+        return found.with_calendars(self.calendars.read(found.calendar_places(), self.now))
+
+    @property
+    def outside(self) -> WritableOutside:
+        """What a pass of the running process uses."""
+        return replace(self.world.outside, itself=Self(self.own_node), calendars=self.calendars)
 
     def wake(self) -> None:
         """Ask for a pass, as a watch does."""
@@ -163,6 +176,7 @@ class Play:
                 self.counts.moves[found.family, f"{step.what} {step.value}".strip()] += 1
         self.settle()
         self.wait(timedelta(minutes=step.then))
+        self.laws.hooks.rests()
         self.before = before
 
     def _calm(self) -> None:
@@ -221,13 +235,12 @@ class Play:
         if self.settings.mode is Mode.OBSERVE:
             return self._observe()
         api, writes = self.world.api, self.world.api.writes
-        outside = replace(self.world.outside, itself=Self(self.own_node))
         stale = api.stale is not None
         self.counts.passes += 1
         self.faults.begin()
         self.laws.begin(self.settings, stale=stale)
         try:
-            plan, outcomes = run_pass(outside, self.settings, self.world.ours.now())
+            plan, outcomes = run_pass(self.outside, self.settings, self.world.ours.now())
         except Killed:
             self._restart()
             return False
@@ -269,14 +282,18 @@ class Play:
         api, writes = self.world.api, self.world.api.writes
         self.laws.checked["10"] += 1
         self.laws.checked["11"] += 1
-        outside = replace(self.world.outside, itself=Self(self.own_node))
         with self.faults.off():
             # A read that fails once would fail in the first of them only.
-            plans = [rehearse(outside, self.settings, self.world.ours.now()) for _ in range(2)]
+            plans = [rehearse(self.outside, self.settings, self.world.ours.now()) for _ in range(2)]
         if api.writes != writes:
             raise Broken("10", "a dry run wrote something")
         if plans[0] != plans[1]:
             raise Broken("11", "two dry runs of one moment differ")
+
+    def looked(self) -> Plan:
+        """Return what a person's machine sees in a dry run, whose clock is right."""
+        with self.faults.off():
+            return rehearse(self.outside, self.settings, self.now)
 
     def _advance(self, until: datetime) -> None:
         try:
@@ -345,6 +362,12 @@ class Play:
             self.cluster.add_budget(budget)
         elif budget.key in self.cluster.budget_specs:
             self.cluster.drop_budget(budget.key)
+
+    def tenants_pods(self, name: str) -> list[Pod]:
+        """Return the pods of the tenant on a node, after creating some if there are none in the cluster."""
+        if f"{TENANT}/app" not in self.cluster.workloads:
+            self.cluster.add_workload(Workload(TENANT, "app", replicas=self.scene.nodes))
+        return [one for one in self.cluster.pods_on(name) if one.namespace == TENANT]
 
     def _join(self) -> None:
         number = self._made
@@ -424,6 +447,9 @@ def _workloads(scene: Scene) -> list[Workload]:
         found.append(Workload("shop", "guarded", replicas=3))
     if "slow" in scene.pods:
         found.append(Workload("shop", "slow", replicas=1, grace=600, stops_after=timedelta(minutes=9)))
+    if "group" in scene.pods:
+        jobset = {"jobset.sigs.k8s.io/jobset-name": "train"}
+        found.append(Workload("shop", "train", replicas=scene.nodes, labels=jobset))
     if "tenant" in scene.pods:
         found.append(Workload(TENANT, "app", replicas=2, labels={KEYS.drain: "wait-completed"}))
     return found

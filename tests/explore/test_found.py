@@ -113,3 +113,31 @@ def test_an_acknowledged_node_keeps_the_pods_that_only_a_later_event_evicts() ->
         ),
         seed=101399,
     )
+
+
+def test_an_event_that_waits_for_an_approval_keeps_no_node_from_its_uncordon() -> None:
+    # Here the check of law 6 was wrong: the node was not drained for the request.
+    holds(
+        Scene(
+            1,
+            settings=(
+                *ACTING,
+                "events: {Reboot: {approval: true, approvalMissing: Proceed}, Redeploy: {approval: true}}",
+            ),
+        ),
+        (
+            Step("vm event", value="Reboot in 15 by both"),
+            Step("request", value="Redeploy", then=30),
+        ),
+        seed=200026,
+    )
+
+
+def test_an_event_that_goes_before_the_drain_is_done_with_hooks_after_the_drain() -> None:
+    # Law calm: n0 was never uncordoned, because a hook that had not begun held the uncordon.
+    hook = "{name: ready, webhook: {url: 'https://hooks.example.com'}}"
+    holds(
+        Scene(1, settings=(*ACTING, f"hooks: {{postDrain: [{hook}]}}")),
+        (Step("request", value="Reboot"),),
+        seed=210014,
+    )

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
 from tests.laws import checked
 
+TENANT = "tenant"
+"""The namespace of somebody who may create pods and budgets there, and nothing else."""
+
 LONGEST = timedelta(minutes=3)
 """A message may be lost, and then a drain reads its pods again after half a minute; some reads may fail."""
 
 FREE = "shop/web-"
 """Pods that nothing may hold: they have no budget, and another node always has room for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """What waits: on which node and for which pod, by UID, how long it may, and which law limits it."""
+
+    node: str
+    pod: str
+    longest: timedelta
+    law: str
+    words: str
 
 
 class Waits:
@@ -26,20 +42,20 @@ class Waits:
         """Watch this world from its beginning; `counts` counts the checks."""
         self._world = world
         self._counts = counts
-        self._since: dict[tuple[str, str], datetime] = {}
+        self._since: dict[_Wait, datetime] = {}
+        self.denied: Callable[[], bool] = lambda: False
+        """Whether a webhook denies the eviction of the tenant's pods."""
 
     def rests(self, policy: Settings) -> None:
         """Check what waits, once passes have nothing more to do."""
-        now, waiting = self._world.now, dict(self._waiting(policy))
-        self._since = {key: self._since.get(key, now) for key in waiting}
-        for key, since in self._since.items():
-            self._counts["17"] += 1
-            if now - since > LONGEST:
-                law, words = waiting[key]
-                raise Broken(law, f"{words} for {now - since}")
+        now = self._world.now
+        self._since = {one: self._since.get(one, now) for one in self._waiting(policy)}
+        for one, since in self._since.items():
+            self._counts[one.law] += 1
+            if now - since > one.longest:
+                raise Broken(one.law, f"{one.words} for {now - since}")
 
-    def _waiting(self, policy: Settings) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-        """Yield each wait, by its node's UID and its pod's, with the law that limits it and in words."""
+    def _waiting(self, policy: Settings) -> Iterator[_Wait]:
         orders = self._world.drainer.orders
         for node in self._world.cluster.nodes.values():
             case = checked.case_of(node)
@@ -50,11 +66,21 @@ class Waits:
                 continue
             pods = self._world.cluster.pods_on(node.name)
             if not pods:
-                yield (node.uid, ""), ("17", f"{node.name} is empty, and its drain goes on")
+                yield _Wait(node.uid, "", LONGEST, "17", f"{node.name} is empty, and its drain goes on")
             if order.slots is not None and order.slots < len(orders):
                 continue
             for pod in pods:
-                if pod.key.startswith(FREE) and pod.deleting_until is None and node.unschedulable:
+                limit = self._limit(pod, policy)
+                if limit is not None and pod.deleting_until is None and node.unschedulable:
                     law = "18" if any(other.namespace != pod.namespace for other in pods) else "17"
                     words = f"{pod.key} could go from {node.name}, and is not evicted"
-                    yield (node.uid, pod.uid), (law, words)
+                    yield _Wait(node.uid, pod.uid, limit, law, words)
+
+    def _limit(self, pod: Pod, policy: Settings) -> timedelta | None:
+        """Return how long a pod may stay, None if something that is not limited may hold it."""
+        if pod.key.startswith(FREE):
+            return LONGEST
+        blocked = self.denied() or any(one.covers(pod) for one in self._world.cluster.budgets.values())
+        if pod.namespace != TENANT or blocked:
+            return None
+        return max(policy.drain.pods_may_wait, policy.hooks.timeout) + LONGEST
