@@ -16,12 +16,14 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import ClusterError
 from reconciler.report.document import as_json, to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
 from reconciler.run import examine
 from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
 
 _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 
@@ -77,10 +79,11 @@ def report(
     try:
         outside = Wiring(connection, target).to_read(settings)
         found = examine(outside, settings, datetime.now(UTC), with_preview=True)
+        notes = _notices(connection, target, settings)
     finally:
         connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
-    plan = found.plan
+    plan = replace(found.plan, notes=(*found.plan.notes, *notes))
     if config is None:
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     document = limited(to_document(plan, rehearsed=True), plan, limit)
@@ -91,3 +94,20 @@ def report(
     else:
         echo(_FORMS[form](document), nl=False)
     return 0
+
+
+def _notices(connection: Connection, target: Target, settings: Settings) -> tuple[str, ...]:
+    """Return the notes about notices that can't be sent, as the process that sends them has saved them."""
+    instances = settings.profiles.instances.notify
+    if not settings.notify and not instances:
+        return ()
+    from reconciler.clients.kubernetes.notice_memory import NoticeMemory
+    from reconciler.notices.failing import failing
+    from reconciler.notices.memory import from_text
+
+    try:
+        known = from_text(NoticeMemory(connection, target.namespace, guard=lambda: None).load())
+    except (ClusterError, ValueError) as error:
+        why = f"needs {error.needs}" if isinstance(error, ClusterError) and error.needs else error
+        return (f"notices: whether they can be sent is not known: {why}",)
+    return failing(known, settings.notify, instances)

@@ -149,7 +149,7 @@ class _News:
     def memory(self) -> Memory:
         """Return the memory after the pass."""
         known_names = {entry.name for entry in self._entries}
-        pending = [one for one in self._before.pending if self._is_kept(one)]
+        pending = [kept for one in self._before.pending if (kept := self._kept(one)) is not None]
         for message, audience in self._messages:
             to = tuple(entry.name for entry in self._entries if is_for(entry, message, audience))
             pending += [Pending(message, to)] if to else []
@@ -166,19 +166,19 @@ class _News:
         after = replace(self._before, cases=cases, pending=tuple(pending[-PENDING:]), receivers=receivers)
         return self._before if after == self._before else after
 
-    def _is_kept(self, pending: Pending) -> bool:
-        message = pending.message
-        if not set(pending.to) & {entry.name for entry in self._entries}:
-            return False
-        if (message.case, message.key) in self._over:
-            return False
-        return message.case not in self._ended or not self._waits(pending)
+    def _kept(self, pending: Pending) -> Pending | None:
+        """Return what is still to be sent of a message, None if that is nothing.
 
-    def _waits(self, pending: Pending) -> bool:
-        """Whether a message would be sent only later, and says nothing that stays true after the case."""
-        if pending.message.topic in _KEPT_AT_THE_END:
-            return False
-        return all(entry.after for entry in self._entries if entry.name in pending.to)
+        After the end of its case, an entry that waits for messages gets only what stays true.
+        """
+        message = pending.message
+        if (message.case, message.key) in self._over:
+            return None
+        names = {entry.name for entry in self._entries}
+        if message.case in self._ended and message.topic not in _KEPT_AT_THE_END:
+            names -= {entry.name for entry in self._entries if entry.after}
+        to = tuple(name for name in pending.to if name in names)
+        return (pending if to == pending.to else Pending(message, to)) if to else None
 
     def _known(self, node: NodePlan, plan: Plan, before: Known | None) -> Known:
         labels = plan.labels.get(node.node)

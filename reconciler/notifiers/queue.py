@@ -17,7 +17,7 @@ from functools import partial
 from typing import Protocol
 
 from reconciler.errors import ClusterError, LockLost
-from reconciler.model.moments import shifted, to_text
+from reconciler.model.moments import shifted
 from reconciler.model.notices import Message
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
@@ -27,6 +27,7 @@ from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.notices import deliveries, memory
 from reconciler.notices.deliveries import Delivery
 from reconciler.notices.deriving import Pass, after_pass
+from reconciler.notices.failing import failing
 from reconciler.notices.memory import Memory
 from reconciler.notices.owners import Namespace, for_owners
 from reconciler.notices.silences import WantedSilences, look_again, wanted_silences
@@ -236,19 +237,10 @@ class NoticeQueue:
         return self._memory is not None or self._thread is None
 
     def _notes(self, known: Memory) -> tuple[str, ...]:
-        notes = []
-        counts = {
-            entry.name: sum(entry.name in one.to for one in known.pending) for entry in self._entries
-        } | {receiver_of(one.name): len(waiting_for(known, one.name)) for one in self._instances}
-        for name, count in counts.items():
-            receiver = known.receiver(name)
-            if receiver.problem and receiver.problem_since is not None:
-                since = to_text(receiver.problem_since)
-                waiting = f"{count} {'message waits' if count == 1 else 'messages wait'}"
-                notes.append(f"notices to {name} fail since {since}: {receiver.problem}; {waiting}")
+        notes = failing(known, self._entries, self._instances)
         if self._trouble:
-            notes.append(f"notices: what was sent can't be remembered: {self._trouble}")
-        return tuple(notes)
+            notes = (*notes, f"notices: what was sent can't be remembered: {self._trouble}")
+        return notes
 
     # The thread of the queue.
 

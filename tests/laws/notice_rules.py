@@ -42,6 +42,14 @@ NOTICE_RULES = (
     ),
     Mutant(
         0,
+        "an entry with a delay gets nothing about an ended case while another one fails",
+        _DERIVING,
+        "            names -= {entry.name for entry in self._entries if entry.after}",
+        "            names -= set()",
+        _DERIVING_TEST,
+    ),
+    Mutant(
+        0,
         "no reminder is sent before the first message",
         _DERIVING,
         "self.since + entry.delay(self.message.topic).total_seconds() <= now.timestamp()",
@@ -100,7 +108,7 @@ NOTICE_RULES = (
         0,
         "a hold that ends before its time is not sent",
         _DERIVING,
-        "        if (message.case, message.key) in self._over:\n            return False\n",
+        "        if (message.case, message.key) in self._over:\n            return None\n",
         "",
         _DERIVING_TEST,
     ),

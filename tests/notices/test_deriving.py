@@ -194,6 +194,25 @@ def test_a_reminder_ends_with_what_it_is_about() -> None:
     assert following.memory.receivers == {}
 
 
+def test_an_entry_that_waits_gets_nothing_about_an_ended_case_also_while_another_one_fails() -> None:
+    url = "webhook: {url: 'http://127.0.0.1:1/'}"
+    text = f"notify: [{{name: late, {url}, after: 1h}}, {{name: dead, {url}}}]"
+    following = Following(asking("a"), text)
+    following.step()
+    following.step()
+    following.world.cluster.annotate("a", REQUEST, None)
+    following.step()
+    following.step()
+
+    to = {one.message.topic: one.to for one in following.memory.pending}
+    assert to == {
+        Topic.RECEIVED: ("dead",),
+        Topic.STARTED: ("dead",),
+        Topic.DRAINED: ("dead",),
+        Topic.DONE: ("late", "dead"),
+    }
+
+
 def test_a_node_that_a_person_excludes_has_no_messages() -> None:
     world = world_of(
         [builders.node("a", annotations={REQUEST: ASKING}, labels={f"{builders.PREFIX}/ignore": "true"})]
