@@ -37,7 +37,7 @@ from reconciler.model.snapshot import (
     ServerVersion,
     Snapshot,
 )
-from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS, Gaps
+from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
 from reconciler.publishing import registry as publishers
 from reconciler.settings.schema import Settings
 from reconciler.sources import registry as sources
@@ -199,15 +199,14 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
 
 
 def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
-    what = "the ledger"
     follows = "the last start and earlier answers of polled sources are not known, nor holds of all nodes"
-    found = gaps.read(what, reader.ledger, follows)
+    found = gaps.read(LEDGER, reader.ledger, follows)
     if found is not None:
         return found
     if settings.budget.spacing <= timedelta():
         return Ledger()
     # Nobody knows when the last drain started, so no drain may start now.
-    return Ledger(unread=f"needs {gaps.unseen[what].needs}")
+    return Ledger(unread=f"needs {gaps.unseen[LEDGER].needs}")
 
 
 def _agents(reader: ClusterReader, gaps: Gaps) -> Agents:

@@ -28,7 +28,7 @@ from reconciler.settings.schema import Settings
 
 @click.command("readiness")
 @options.optional_config
-@options.access
+@options.cluster
 @click.option("-l", "--selector", type=options.SELECTOR, help="Judge only the nodes with these labels.")
 @click.option(
     "--output",
@@ -73,7 +73,7 @@ def _readiness(target: Target, settings: Settings, selector: LabelSelector, *, a
     """Read the cluster, and return what was found on the nodes that the selector matches."""
     connection = Connection(target.kubeconfig, target.context)
     try:
-        seen = read(Cluster(connection), Volumes(connection), settings)
+        seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
         now = datetime.now(UTC)
         judged = judge_nodes(seen, settings, now, selector)
         answers = ask_webhooks(connection, in_turn(judged.going)) if ask else None

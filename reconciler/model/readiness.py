@@ -87,6 +87,25 @@ class WorkloadFindings:
         return self.findings[0].severity
 
 
+class PeopleCode(StrEnum):
+    """How people keep a drain from its begin."""
+
+    HOLD = "hold"
+    DEFERRAL = "deferral"
+    APPROVAL = "approval"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptByPeople:
+    """Why a person keeps these nodes, sorted by name, from a drain; `until` (UTC) is None without an end."""
+
+    code: PeopleCode
+    because: str
+    remedy: str
+    until: datetime | None
+    nodes: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class WebhookRefusal:
     """The admission webhook or policy `webhook` refused the dry-run eviction of a pod, or gave no answer.
@@ -122,7 +141,8 @@ class Readiness:
 
     `nodes` and `pods` are how many were judged, `blocked` the names of the nodes that would not drain.
     `kind` is the kind of event that was assumed. `unsure` says that a read failed without which nobody knows
-    whether a drain would end. `now` is UTC, for people it is shown in `time_zone`.
+    whether a drain would end. `people` is what keeps drains from their begin, which is no finding about a
+    workload. `now` is UTC, for people it is shown in `time_zone`.
     """
 
     now: datetime
@@ -136,6 +156,7 @@ class Readiness:
     unsure: bool = False
     time_zone: str = "UTC"
     settings: SettingsVersion | None = None
+    people: tuple[KeptByPeople, ...] = ()
 
     @property
     def stops(self) -> bool:

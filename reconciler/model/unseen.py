@@ -14,6 +14,7 @@ NAMESPACES = "the namespaces"
 """What a preview needs, as `Unseen.what`."""
 
 VOLUMES = "PersistentVolumes"
+LEDGER = "the ledger"
 WEBHOOKS = "the answers of admission webhooks"
 """What readiness also needs, as `Unseen.what`."""
 

@@ -17,12 +17,13 @@ from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.problems import guarded
-from reconciler.model.readiness import FindingCode, Workload
+from reconciler.model.readiness import FindingCode, KeptByPeople, Workload
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import ReadForSettings, Snapshot
 from reconciler.model.unseen import BUDGETS, PODS
 from reconciler.readiness.found import Found
+from reconciler.readiness.people import kept_by_people
 from reconciler.readiness.pods import REFUSALS, Policy, leaving, staying
 from reconciler.readiness.reading import Seen
 from reconciler.readiness.room import Shelter
@@ -41,7 +42,8 @@ _EVENTS = (KnownEvent(KIND, None, (), ()),)
 class Judged:
     """What was found on the nodes.
 
-    `pods` counts their pods, `going` are those that drains would evict. `unsure` says that it is not known
+    `pods` counts their pods, `going` are those that drains would evict. `people` is what keeps drains from
+    their begin. `unsure` says that it is not known
     for some node whether its drain would end.
     """
 
@@ -51,6 +53,7 @@ class Judged:
     going: tuple[Pod, ...]
     notes: tuple[str, ...] = ()
     unsure: bool = False
+    people: tuple[KeptByPeople, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,8 @@ def judge_nodes(
     notes += _about_room(around.shelter)
     names = tuple(node.name for node in chosen)
     pods = sum(len(here.get(name, ())) for name in names)
-    return Judged(names, pods, tuple(found), tuple(going), tuple(notes), unsure)
+    people = kept_by_people(chosen, seen.holds, settings, KIND, now)
+    return Judged(names, pods, tuple(found), tuple(going), tuple(notes), unsure, people)
 
 
 def _about_room(shelter: Shelter) -> Iterator[str]:

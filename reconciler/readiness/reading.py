@@ -1,4 +1,4 @@
-"""What readiness reads: lists of the whole cluster, one request each, and nothing per node."""
+"""What readiness reads: lists of the whole cluster and the ledger, and nothing per node."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from reconciler.model.node import Node, Wanted
+from reconciler.model.instructions import PersonHold
+from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader, VolumeReader
-from reconciler.model.unseen import BUDGETS, NAMESPACES, PODS, VOLUMES, Gaps, Unseen
+from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, VOLUMES, Gaps, Unseen
 from reconciler.model.volume import Volume
 from reconciler.settings.schema import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The cluster as it was read. What may not be read is empty, and in `unseen`."""
+    """The cluster as it was read. What may not be read is empty, and in `unseen`.
+
+    `holds` are those of all nodes and of pools.
+    """
 
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     volumes: tuple[Volume, ...] = ()
+    holds: tuple[PersonHold, ...] = ()
     unseen: tuple[Unseen, ...] = ()
 
 
@@ -33,18 +38,22 @@ def read(reader: ClusterReader, volumes: VolumeReader, settings: Settings) -> Se
     """
     gaps = Gaps(rehearsed=True)
     # Any label may matter for the placement of a pod.
-    nodes = reader.nodes(Wanted(frozenset({"Ready"}), settings.keys.prefix, capacity=True))
+    nodes = reader.nodes(
+        Wanted(frozenset({"Ready"}), settings.keys.prefix, capacity=True, annotations=POOL_ANNOTATIONS)
+    )
     pods = gaps.read(PODS, partial(reader.pods, placement=True), "nothing is known about the workloads")
     budgets = gaps.read(BUDGETS, reader.budgets, "the evictions that they refuse are not known")
     namespaces = gaps.read(
         NAMESPACES, reader.namespaces, "drain.rules that select namespaces by label are not applied"
     )
     found = gaps.read(VOLUMES, volumes.volumes, "where volumes can be mounted is not known")
+    ledger = gaps.read(LEDGER, reader.ledger, "holds of all nodes and of pools are not known")
     return Seen(
         nodes=nodes,
         pods=pods or (),
         budgets=budgets or (),
         namespaces=namespaces or {},
         volumes=found or (),
+        holds=ledger.holds if ledger is not None else (),
         unseen=tuple(gaps.unseen.values()),
     )

@@ -49,6 +49,7 @@ def summed_up(
         unsure=judged.unsure or bool(asked.needs or asked.silent),
         time_zone=settings.time_zone.key,
         settings=settings.version,
+        people=judged.people,
     )
 
 

@@ -39,6 +39,7 @@ BUDGET = {
     "spec": {"selector": {"matchLabels": {"app": "db"}}},
     "status": {"disruptionsAllowed": 0, "desiredHealthy": 1, "currentHealthy": 1, "expectedPods": 1},
 }
+LEDGER = "/api/v1/namespaces/node-maintenance/configmaps/node-maintenance-ledger"
 ITEMS = {"NodeList": [NODE], "PodList": [POD], "PodDisruptionBudgetList": [BUDGET]}
 
 Run = Callable[..., int]
@@ -51,10 +52,18 @@ def forbidden() -> set[str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, forbidden: set[str]) -> Iterator[Run]:
+def ledger() -> dict[str, str]:
+    """The data of the ledger."""
+    return {}
+
+
+@pytest.fixture
+def run(tmp_path: Path, forbidden: set[str], ledger: dict[str, str]) -> Iterator[Run]:
     """Run the command against a server with one node, one pod and one budget."""
 
     def answer(asked: Asked) -> Answer:
+        if asked.path == LEDGER and LEDGER not in forbidden:
+            return json_answer({"kind": "ConfigMap", "metadata": {"name": "ledger"}, "data": ledger})
         if asked.path not in LISTS or asked.path in forbidden:
             return status(403, "Forbidden", "no")
         kind = LISTS[asked.path]
@@ -103,6 +112,7 @@ def test_strict_exits_with_1_only_if_something_would_stop_a_drain(run: Run, tmp_
         ("/apis/policy/v1/poddisruptionbudgets", 1),
         ("/api/v1/namespaces", 0),
         ("/api/v1/persistentvolumes", 0),
+        (LEDGER, 0),
     ],
 )
 def test_what_may_not_be_read_is_said_and_strict_fails_where_it_could_stop_a_drain(
@@ -113,6 +123,16 @@ def test_what_may_not_be_read_is_said_and_strict_fails_where_it_could_stop_a_dra
     assert run("--strict") == code
     assert "could not see: " in capsys.readouterr().out
     assert run() == 0
+
+
+def test_holds_of_all_nodes_are_listed_and_do_not_fail_a_strict_job(
+    run: Run, ledger: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger["holds"] = '[{"by": "alice@laptop", "scope": "all"}]'
+
+    assert run("--strict", "--output", "json") == 0
+    (people,) = json.loads(capsys.readouterr().out)["people"]
+    assert (people["because"], people["nodeNames"]) == ("held by alice@laptop", ["a"])
 
 
 def test_webhooks_are_asked_only_on_request_and_a_missing_permission_is_said(

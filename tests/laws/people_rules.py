@@ -198,6 +198,22 @@ PEOPLE_RULES = (
     ),
     Mutant(
         0,
+        "readiness lists the nodes that wait for an approval",
+        "reconciler/readiness/people.py",
+        "not policy.approval or _is_approved(said, kind)",
+        "not policy.approval or True",
+        "tests/readiness/test_people.py",
+    ),
+    Mutant(
+        0,
+        "readiness lists the holds of all nodes",
+        "reconciler/readiness/reading.py",
+        "holds=ledger.holds if ledger is not None else (),",
+        "holds=(),",
+        "tests/jobs/test_readiness.py",
+    ),
+    Mutant(
+        0,
         "what is given to all nodes does not end the hold of one node",
         "reconciler/instruct.py",
         "found = [keys.hold_of_many] if",

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from reconciler.model.readiness import WebhookAnswers, WebhookRefusal
+from reconciler.model.readiness import KeptByPeople, PeopleCode, WebhookAnswers, WebhookRefusal
 from reconciler.model.unseen import Unseen
 from reconciler.report.document import as_json
 from reconciler.report.readiness.document import MOST_NAMES, to_document
@@ -20,6 +20,7 @@ from reconciler.report.readiness.text import as_text
 from reconciler.report.readiness.words import MOST_WORKLOADS
 from reconciler.report.values import Document
 from tests.readiness.scene import budget, judged, node, pod
+from tests.support.builders import NOW
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 NEVER = budget(desired=2, healthy=2, expected=2)
@@ -36,7 +37,8 @@ def document(text: str = "x") -> Document:
     answers = WebhookAnswers(9, left=3, refusals=(refusal,))
     pods = [pod("web-1"), pod("web-2", "b"), alone, *storage, pod("job", app="single")]
     found = judged(pods, NEVER, answers=answers, settings="timeZone: Europe/Berlin")
-    return to_document(replace(found, unseen=(UNSEEN,)))
+    held = KeptByPeople(PeopleCode.HOLD, f"held by alice{text}: {text}", f"Ask {text}.", NOW, ("a", "b"))
+    return to_document(replace(found, unseen=(UNSEEN,), people=(held,)))
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -61,7 +63,8 @@ def test_the_worst_section_comes_first_and_each_finding_has_its_remedy() -> None
     shown = as_text(document())
 
     assert shown.index("BLOCKS:") < shown.index("OUTAGE:") < shown.index("NOTICE:")
-    assert shown.count("  remedy ") == sum(len(each["findings"]) for each in document()["workloads"])
+    below = shown.partition("BLOCKS:")[2]
+    assert below.count("  remedy ") == sum(len(each["findings"]) for each in document()["workloads"])
     assert "  pods      debugx\n" in shown
 
 
@@ -99,6 +102,28 @@ def test_people_see_the_worst_workloads_and_programs_all() -> None:
     assert as_text(found).count("  remedy ") == MOST_WORKLOADS
     for form in (as_text, as_markdown):
         assert "and 30 workloads more; --output json has all of them" in form(found)
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown])
+def test_whom_people_keep_from_a_drain_comes_before_the_workloads(form: Callable[[Document], str]) -> None:
+    shown = form(document())
+
+    assert shown.index("No drain begins while people keep it from that") < shown.index(
+        "A drain would not end"
+    )
+    assert "held by alicex: x" in shown
+    assert "2 nodes: a, b" in shown
+    assert "people keep" not in form({**document(), "people": []})
+
+
+def test_people_see_a_limited_number_of_reasons_and_programs_all() -> None:
+    held = [KeptByPeople(PeopleCode.HOLD, f"held {number}", "Ask.", None, ("a",)) for number in range(130)]
+    found = to_document(replace(judged([pod()]), people=tuple(held)))
+
+    assert len(found["people"]) == 130
+    for form in (as_text, as_markdown):
+        assert form(found).count("Ask.") == MOST_WORKLOADS
+        assert "and 30 reasons more; --output json has all of them" in form(found)
 
 
 def test_the_names_of_a_finding_are_limited_and_its_numbers_are_whole() -> None:

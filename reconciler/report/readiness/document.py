@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reconciler import __version__
 from reconciler.model.moments import to_text
-from reconciler.model.readiness import Finding, Readiness, Severity, WorkloadFindings
-from reconciler.report.values import Document, settings_value, unseen_value
+from reconciler.model.readiness import Finding, KeptByPeople, Readiness, Severity, WorkloadFindings
+from reconciler.report.values import Document, moment_value, settings_value, unseen_value
 
 MOST_NAMES = 100
 """Names of nodes, and of pods, of one finding; their numbers are always whole."""
@@ -30,7 +30,19 @@ def to_document(found: Readiness) -> Document:
         "counts": {severity.value: count for severity, count in counted.items()},
         "notes": list(found.notes),
         "unseen": [unseen_value(one) for one in found.unseen],
+        "people": [_people(one) for one in found.people],
         "workloads": [_workload(one) for one in found.workloads],
+    }
+
+
+def _people(one: KeptByPeople) -> Document:
+    return {
+        "code": one.code.value,
+        "because": one.because,
+        "remedy": one.remedy,
+        "until": moment_value(one.until),
+        "nodeCount": len(one.nodes),
+        "nodeNames": list(one.nodes[:MOST_NAMES]),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.formatting import in_zone
@@ -18,6 +19,7 @@ def as_markdown(document: Document) -> str:
     lines = ["# Readiness for maintenance", "", f"**{safe.markdown(words.headline(document))}**", ""]
     lines += [safe.markdown(words.assumption(document)), ""]
     lines += [f"> {safe.markdown(line)}" for line in words.remarks(document)]
+    lines += _people(document)
     section = ""
     for workload in words.worst(document):
         if workload["severity"] != section:
@@ -30,6 +32,17 @@ def as_markdown(document: Document) -> str:
     # Nothing that makes text safe changes a moment.
     zone = ZoneInfo(document["timeZone"])
     return "\n".join(in_zone(line, zone) for line in lines).rstrip() + "\n"
+
+
+def _people(document: Document) -> Iterator[str]:
+    if not document["people"]:
+        return
+    yield from ("", f"## {words.PEOPLE}", "", "| | nodes | because | remedy |", "|---|---|---|---|")
+    for kept in words.people(document):
+        cells = (kept["code"], words.on_nodes(kept), kept["because"], kept["remedy"])
+        yield f"| {' | '.join(map(safe.markdown, cells))} |"
+    if more := words.other_people(document):
+        yield from ("", safe.markdown(more))
 
 
 def _row(workload: Document, finding: Document) -> str:

@@ -17,6 +17,7 @@ def as_text(document: Document, width: int | None = None) -> str:
     A line that is longer than `width` columns goes on below its own text; None: lines have no limit.
     """
     lines = [words.headline(document), words.assumption(document), *words.remarks(document)]
+    lines += _people(document)
     section = ""
     for workload in words.worst(document):
         if workload["severity"] != section:
@@ -28,6 +29,17 @@ def as_text(document: Document, width: int | None = None) -> str:
     if rest := words.rest(document):
         lines += ["", rest]
     return shown(lines, ZoneInfo(document["timeZone"]), width)
+
+
+def _people(document: Document) -> Iterator[str]:
+    if document["people"]:
+        yield from ("", f"PEOPLE: {words.PEOPLE}", "")
+    for kept in words.people(document):
+        yield row(kept["code"], kept["because"])
+        yield row("where", words.on_nodes(kept))
+        yield row("remedy", kept["remedy"])
+    if more := words.other_people(document):
+        yield more
 
 
 def _rows(workload: Document, *, everywhere: bool) -> Iterator[str]:

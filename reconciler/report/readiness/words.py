@@ -60,6 +60,27 @@ def worst(document: Document) -> list[Document]:
     return found
 
 
+PEOPLE = "No drain begins while people keep it from that"
+
+
+def people(document: Document) -> list[Document]:
+    """Return what people see of the nodes that people keep from a drain."""
+    found: list[Document] = document["people"][:MOST_WORKLOADS]
+    return found
+
+
+def on_nodes(kept: Document) -> str:
+    """Return which nodes a person keeps from a drain."""
+    names = _some(kept["nodeNames"], kept["nodeCount"])
+    return f"{_count(kept['nodeCount'], 'node')}: {names}"
+
+
+def other_people(document: Document) -> str:
+    """Return a line about what `people` leaves out, empty for nothing."""
+    more = len(document["people"]) - MOST_WORKLOADS
+    return f"and {_count(more, 'reason')} more; --output json has all of them" if more > 0 else ""
+
+
 def rest(document: Document) -> str:
     """Return a line about the workloads that are not shown, empty if all are."""
     more = len(document["workloads"]) - MOST_WORKLOADS
