@@ -22,11 +22,13 @@ from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.settings_file import Look, SettingsFile
 from jobs.runtime.settings_warning import SettingsWarning, warn_of_no_settings
+from jobs.runtime.shuffles import ShuffleCounter
 from jobs.runtime.signals import ended_by_signals, wait_until_set
 from jobs.runtime.supervised import Ending
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from jobs.runtime.yields import Yields
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.workloads import Workloads
 from reconciler.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.notifiers.own_pod import OwnPodEvents
@@ -142,6 +144,8 @@ class Serving:
         self._warning = SettingsWarning(lambda notice: own_pod.notify(notice, self._settings.time_zone))
         self._log = PassLog()
         self._yields = Yields()
+        self.shuffles = ShuffleCounter(Workloads(connection))
+        """What a view of metrics shows of moved pods. It stays when another process has the lock."""
         self._loop = PassLoop(self._run, every.total_seconds(), self._log.unexpected, ending)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
@@ -251,6 +255,8 @@ class Serving:
             return plan.next_change
         plan, outcomes = self._enter().run_pass()
         self._log.write_pass(plan, outcomes, rehearsed=False)
+        if self._settings.profiles.shuffle_counts:
+            self.shuffles.after(plan, outcomes)
         return plan.next_change
 
     def _enter(self) -> Acting:

@@ -22,8 +22,11 @@ from jobs.runtime.supervised import Ending
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import SettingsError
 from reconciler.model.plan import Plan
+from reconciler.settings.load import parse_settings
+from tests.support import builders
 from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, Stub, status
+from tests.support.worlds import look, world_of
 
 Script = list[BaseException]
 EVERY = timedelta(hours=1)
@@ -233,3 +236,28 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
     fresh.write_text("mode: Observe\n", encoding="utf-8")
     fresh.rename(config)
     wait_for("the repair", lambda: "settings rejected" not in running.unready())
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_moved_pods_are_counted_only_where_the_settings_ask_for_it(
+    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, on: bool
+) -> None:
+    workflow = "{name: default, operational: {transitions: [{next: in-maintenance}]}}"
+    flag = str(on).lower()
+    text = f"mode: Enforce\nprofiles: {{shuffleCounts: {flag}, profiles: [{workflow}]}}\n"
+    config.write_text(text, encoding="utf-8")
+    done = look(world_of([builders.node("a")]), parse_settings(text, "x.yaml"))
+
+    class Passing:
+        def run_pass(self) -> object:
+            return done
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(Serving, "_enter", lambda _: Passing())
+    server, _ = run()
+    wait_for("a good pass", lambda: "pass" not in server.unready())
+
+    # The server forbids the list of pods.
+    assert ("node a: its pods are not counted for default" in caplog.text) is on

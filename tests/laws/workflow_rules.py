@@ -5,8 +5,10 @@ from __future__ import annotations
 from tests.laws.mutant import Mutant
 
 _RUN = "reconciler/workflows/run.py"
+_SHUFFLES = "reconciler/workflows/shuffles.py"
 _DECIDED = "reconciler/decide/workflows.py"
 _PASSES = "tests/decide/test_workflows.py"
+_COUNTS = "tests/workflows/test_shuffles.py"
 _HYPERVISORS = "tests/decide/test_hypervisors.py"
 _NOTIFYING = "reconciler/workflows/notifying.py"
 _NOTIFYING_TEST = "tests/workflows/test_notifying.py"
@@ -255,5 +257,45 @@ WORKFLOW_RULES = (
         "    if seen.renewed is None or seen.renewed > shifted(now, _AHEAD):",
         "    if seen.renewed is None:",
         _SENDING_TEST,
+    ),
+    Mutant(
+        0,
+        "a node counts once, when it enters maintenance",
+        _SHUFFLES,
+        " and report.before is not State.IN_MAINTENANCE",
+        "",
+        _COUNTS,
+    ),
+    Mutant(
+        0,
+        "a step that was not written moves no pods",
+        _SHUFFLES,
+        "if one.result is Result.DONE}",
+        "}",
+        _COUNTS,
+    ),
+    Mutant(
+        0,
+        "a workload without a replica has an infinite share",
+        _SHUFFLES,
+        "else math.inf",
+        "else 0.0",
+        _COUNTS,
+    ),
+    Mutant(
+        17,
+        "the owners of one node take a limited time",
+        "reconciler/clients/kubernetes/workloads.py",
+        "if self._clock() > ends:",
+        "if False:",
+        "tests/clients/kubernetes/test_workloads.py",
+    ),
+    Mutant(
+        17,
+        "the counts of one pass take a limited time",
+        "jobs/runtime/shuffles.py",
+        " or self._clock() > ends:",
+        ":",
+        "tests/jobs/test_shuffles.py",
     ),
 )

@@ -176,9 +176,13 @@ class EvictionAutoScaler(msgspec.Struct):
     spec: SurgeTarget = msgspec.field(default_factory=SurgeTarget)
 
 
-def get(connection: Connection, path: ApiPath, kind: type[Item]) -> Item:
-    """Read one object; raises Unreachable after the retries, and the other errors of ClusterError."""
-    return decode(kind, patiently(lambda: connection.send(Request("GET", path)), sleep=connection.sleep))
+def get(connection: Connection, path: ApiPath, kind: type[Item], *, patience: float = PATIENCE) -> Item:
+    """Read one object; raises Unreachable after the retries, and the other errors of ClusterError.
+
+    `patience` is the seconds that retries may take.
+    """
+    body = patiently(lambda: connection.send(Request("GET", path)), patience=patience, sleep=connection.sleep)
+    return decode(kind, body)
 
 
 def get_list(

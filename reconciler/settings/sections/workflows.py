@@ -29,7 +29,7 @@ from reconciler.model.record import State
 from reconciler.settings.messages import mistakes_of
 from reconciler.settings.mistakes import Mistake, Mistakes, Path
 from reconciler.settings.sections import check_types as checks
-from reconciler.settings.sections.loose_fields import GoDuration, LooseText, RequiredText
+from reconciler.settings.sections.loose_fields import GoDuration, LooseFlag, LooseText, RequiredText
 from reconciler.settings.sections.loose_section import LooseSection
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES, Periodic
 from reconciler.settings.sections.trigger_types import TRIGGER_TYPES
@@ -311,6 +311,11 @@ class WorkflowSettings(LooseSection):
         default=(),
         description="The workflows. The label `<keys.prefix>/maintenance-profile` of a node selects one, or "
         "several joined by `--`. A node without the label has the profile `default`. Default: none.",
+    )
+    shuffle_counts: LooseFlag = Field(
+        default=False,
+        description="Whether `serve` counts the pods that workflows move, by workload and profile. It needs "
+        "`k8s/shuffles`.",
     )
 
     @model_validator(mode="before")

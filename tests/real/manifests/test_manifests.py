@@ -30,6 +30,7 @@ FOLDERS = (
         "publish",
         "replacing",
         "report",
+        "shuffles",
         "crd",
     ),
 )

@@ -1,0 +1,68 @@
+"""The counts of moved pods that `serve` keeps from its start on."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from reconciler.errors import ClusterError, Unreachable
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.problems import internal
+from reconciler.model.workload import Workload
+from reconciler.workflows.shuffles import ShuffleCounts, entered
+
+log = logging.getLogger(__name__)
+
+NODES = 20
+"""Nodes that are counted after one pass. Each takes some requests, and the next pass waits for them."""
+
+LONGEST = 10.0
+"""Seconds after which no further node is counted."""
+
+
+_RIGHTS = "k8s/shuffles has the permissions for workloads"
+
+
+class WorkloadReader(Protocol):
+    """Reads workloads of pods."""
+
+    def on_node(self, node: str) -> tuple[Workload, ...]:
+        """Return the workload of each pod of the node that has one; raises ClusterError."""
+
+
+class ShuffleCounter:
+    """Counts after each pass. Other threads may read `counts` at any time."""
+
+    def __init__(self, reader: WorkloadReader, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with no counts. The clock in seconds is for the time that a pass may take."""
+        self._reader = reader
+        self._clock = clock
+        self.counts = ShuffleCounts()
+        """The counts so far: a value, which the next pass replaces."""
+
+    def after(self, plan: Plan, outcomes: Iterable[Outcome]) -> None:
+        """Count the pods of the nodes that the pass has put into maintenance for a workflow.
+
+        A node whose workloads can't be read is not counted, which the log says. Raises nothing.
+        """
+        found = entered(plan, outcomes)
+        counts, ends = self.counts, self._clock() + LONGEST
+        for place, one in enumerate(found):
+            if place >= NODES or self._clock() > ends:
+                log.warning(
+                    "the pods of %d nodes are not counted: it would take too long", len(found) - place
+                )
+                break
+            try:
+                counts = counts.counted(one.profile, self._reader.on_node(one.node))
+            except ClusterError as error:
+                why = f"needs {error.needs}; {_RIGHTS}" if error.needs else str(error)
+                log.warning("node %s: its pods are not counted for %s: %s", one.node, one.profile, why)
+                if isinstance(error, Unreachable):
+                    break
+            except Exception as error:  # noqa: BLE001 - a count harms nothing else
+                internal(f"node {one.node}: its pods are not counted", error)
+        self.counts = counts

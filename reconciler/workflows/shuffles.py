@@ -1,0 +1,79 @@
+"""Counts the pods that have to move because workflows maintain their nodes, as maintenance-controller does.
+
+They are its metrics `maintenance_controller_pod_shuffle_count` and
+`maintenance_controller_pod_shuffles_per_replica`, each with the labels `owner` and `profile`. Whoever shows
+them needs `ShuffleCounts.rows` only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.model.actions import outcome_name
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import Plan
+from reconciler.model.record import State
+from reconciler.model.workload import Workload
+
+SERIES = 10_000
+"""Owners and profiles that are counted. Then those that were not counted for the longest time go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A node that a workflow has put into maintenance."""
+
+    node: str
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleRow:
+    """The counters of one owner and profile: pods, and pods divided by the replicas of their owner.
+
+    `per_replica` is infinite once a pod was counted whose owner had no replica, as in maintenance-controller.
+    """
+
+    owner: str
+    profile: str
+    pods: int = 0
+    per_replica: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleCounts:
+    """All counters since the start of the process. A value, which another thread may read at any time."""
+
+    by_key: Mapping[tuple[str, str], ShuffleRow] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> tuple[ShuffleRow, ...]:
+        """The counters, sorted by owner and profile."""
+        return tuple(row for _, row in sorted(self.by_key.items()))
+
+    def counted(self, profile: str, workloads: Iterable[Workload]) -> ShuffleCounts:
+        """Return the counters with one more pod for each of these workloads, one entry per pod."""
+        found = dict(self.by_key)
+        for one in workloads:
+            key = (one.label, profile)
+            # At the end, as the one that was counted last.
+            before = found.pop(key, ShuffleRow(*key))
+            share = 1 / one.replicas if one.replicas > 0 else math.inf
+            found[key] = ShuffleRow(*key, before.pods + 1, before.per_replica + share)
+        for key in list(found)[: max(0, len(found) - SERIES)]:
+            del found[key]
+        return ShuffleCounts(found)
+
+
+def entered(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Entered, ...]:
+    """Return the nodes that a pass has put into maintenance for a workflow: their step was written."""
+    written = {(one.node, one.action) for one in outcomes if one.result is Result.DONE}
+    return tuple(
+        Entered(node.node, report.profile)
+        for node in plan.nodes
+        if (node.node, outcome_name(node)) in written
+        for report in node.workflows
+        if report.after is State.IN_MAINTENANCE and report.before is not State.IN_MAINTENANCE
+    )
