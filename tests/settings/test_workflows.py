@@ -265,3 +265,10 @@ def test_the_type_of_a_schedule_may_have_capitals() -> None:
     found = parse_settings(f"instances: {{notify: [{instance}]}}", "their.yaml").profiles.instances.notify[0]
 
     assert (str(found.schedule.settings.instant), found.schedule.settings.weekdays) == ("11:00", {1})
+
+
+def test_a_key_that_a_type_refuses_comes_with_the_keys_that_it_has() -> None:
+    text = "instances: {check: [{type: checkHypervisor, name: h, config: {lifecycle: true}}]}"
+
+    (mistake,) = mistakes(text)
+    assert "config.lifecycle: unknown key; the keys here are aggregates, evicted," in mistake

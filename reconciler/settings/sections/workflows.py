@@ -33,6 +33,7 @@ from reconciler.settings.sections.loose_fields import GoDuration, LooseFlag, Loo
 from reconciler.settings.sections.loose_section import LooseSection
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES, Periodic
 from reconciler.settings.sections.trigger_types import TRIGGER_TYPES
+from reconciler.settings.tree import keys_at
 
 DEFAULT_PROFILE = "default"
 """The profile of nodes without the label that selects one. It has no transitions unless the file has it."""
@@ -122,7 +123,7 @@ def _configured(
             tuple(
                 Mistake((*path, "config", *mistake.path), mistake.message)
                 for details in error.errors(include_url=False)
-                for mistake in mistakes_of(details, lambda _: [])
+                for mistake in mistakes_of(details, lambda path: keys_at(section, path))
             )
         ) from error
 
