@@ -45,7 +45,7 @@ def command(
         if not chosen.scope:
             return Asked(partial(held, hold=hold, prefix=prefix, now=scene.now))
         done = hold_many(hold, scene)
-        return Asked(partial(stopped, hold=hold, prefix=prefix) if stops else _nothing, done)
+        return Asked(partial(stopped, hold=hold, prefix=prefix) if stops else _nothing, done, changed=True)
 
     return carry_out(chosen, instruct, "MaintenanceHeld", config, target, output)
 

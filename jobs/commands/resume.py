@@ -28,8 +28,9 @@ def command(chosen: Chosen, config: SettingsSource | None, output: str, target: 
     def instruct(scene: Scene) -> Asked:
         prefix, now = scene.settings.keys.prefix, scene.now
         if chosen.scope:
-            done = resume_many(chosen.scope, scene)
-            return Asked(partial(resumed_with_many, prefix=prefix, now=now, scope=chosen.scope), done)
+            done, changed = resume_many(chosen.scope, scene)
+            resume = partial(resumed_with_many, prefix=prefix, now=now, scope=chosen.scope)
+            return Asked(resume, done, changed=changed)
         return Asked(partial(resumed, prefix=prefix, now=now, fleet=holds_of_many(scene)))
 
     return carry_out(chosen, instruct, "MaintenanceResumed", config, target, output)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jobs.runtime.terminal import echo
+from reconciler.clients.kubernetes.cluster import LEDGER
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError
 from reconciler.model.node import Node
@@ -25,10 +28,17 @@ class EventsByHand:
 
     def write(self, node: Node, notice: Notice) -> None:
         """Write one Event on the node; it raises nothing for an Event that can't be written."""
+        self._try(lambda: self._events.send(Notification(node.name, node.uid, notice)))
+
+    def write_about_all(self, namespace: str, notice: Notice) -> None:
+        """Write one Event about many nodes on the ledger of this namespace; it raises nothing, too."""
+        self._try(lambda: self._events.send_about_config_map(namespace, LEDGER, notice))
+
+    def _try(self, send: Callable[[], None]) -> None:
         if self._off:
             return
         try:
-            self._events.send(Notification(node.name, node.uid, notice))
+            send()
         except ClusterError as error:
             self._off = True
             because = f"needs {error.needs}" if error.needs else str(error)

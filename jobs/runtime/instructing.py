@@ -124,10 +124,14 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a command does about each node, and what it has done for all of them at once, in words."""
+    """What a command does about each node, and what it has done for all of them at once, in words.
+
+    `changed` says that the ledger has changed.
+    """
 
     on: Callable[[Node], Instructed]
     done: str = ""
+    changed: bool = False
 
 
 Instruct = Callable[[Scene], Asked]
@@ -157,7 +161,10 @@ def carry_out(
         if asked.done:
             # A pass may have begun a drain since the list. After the ledger is written, none begins.
             nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
-        results = _write_all(nodes, asked.on, cluster, EventsByHand(connection), event)
+        events = EventsByHand(connection)
+        if asked.changed:
+            events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
+        results = _write_all(nodes, asked.on, cluster, events, event)
     finally:
         connection.close()
     # Thousands of nodes may have nothing to change.
@@ -189,8 +196,8 @@ def hold_many(hold: PersonHold, scene: Scene) -> str:
     return "; ".join((hold.words(""), *(f"before, {one.words('')}" for one in replaced)))
 
 
-def resume_many(scope: str, scene: Scene) -> str:
-    """End the hold of all nodes, or of a pool; return in words what was done."""
+def resume_many(scope: str, scene: Scene) -> tuple[str, bool]:
+    """End the hold of all nodes, or of a pool; return in words what was done, and whether there was one."""
     from reconciler.clients.kubernetes.fleet_holds import change_holds
 
     def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
@@ -199,7 +206,7 @@ def resume_many(scope: str, scene: Scene) -> str:
     before = change_holds(scene.connection, scene.target.namespace, change)
     ended = [one for one in before if not one.word.ended(scene.now)]
     done = [f"resumed, without the hold {one.word}" for one in ended if one.word.scope == scope]
-    return "; ".join((*done, *(one.words("") for one in ended if one.word.scope != scope)))
+    return "; ".join((*done, *(one.words("") for one in ended if one.word.scope != scope))), bool(done)
 
 
 def holds_of_many(scene: Scene) -> tuple[PersonHold, ...]:
@@ -246,12 +253,16 @@ def _write_all(
                 silent = isinstance(error, Unreachable | Unauthorized)
                 message, ok = f"not written: {_because(error)}", False
         if changed:
-            who = person()
-            events.write(node, Notice(event, message if who in message else f"{message} by {who}"))
+            events.write(node, Notice(event, _with_person(message)))
         results.append(
             {"node": node.name, "ok": ok, "changed": changed, "message": message, "idle": found.idle}
         )
     return results
+
+
+def _with_person(message: str) -> str:
+    who = person()
+    return message if who in message else f"{message} by {who}"
 
 
 def _because(error: ClusterError) -> str:

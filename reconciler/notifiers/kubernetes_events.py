@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
 from reconciler.calendar.formatting import in_zone
 from reconciler.clients.guard import Guard, read_only
@@ -15,6 +16,7 @@ from reconciler.clients.kubernetes.paths import core
 from reconciler.errors import ClusterError, Conflict
 from reconciler.model.moments import to_text
 from reconciler.model.notification import Notification
+from reconciler.model.plan import Notice
 from reconciler.report import safe
 
 log = logging.getLogger(__name__)
@@ -67,29 +69,50 @@ class KubernetesEvents:
         self._guard()
         node, notice = notification.node, notification.notice
         uid = node if notice.named_as_node else notification.uid
-        now = to_text(datetime.fromtimestamp(self._wall(), UTC))
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            # Events of cluster-wide objects are in the namespace "default", like those of the kubelet.
-            "metadata": {**_name(notification), "namespace": "default"},
-            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid},
-            "type": notice.type.value,
-            "reason": notice.reason[:_LONGEST_REASON],
-            "message": safe.line(in_zone(notice.message, self._zone))[:LONGEST_MESSAGE],
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
+        about = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+        # Events of cluster-wide objects are in the namespace "default", like those of the kubelet.
+        metadata = {**_name(notification), "namespace": "default"}
         try:
-            path = core("default") / "events"
-            self._connection.send(Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE))
+            self._create(metadata, about, notice)
         except Conflict as error:
             # One with a name of its own was written before. A quota may conflict, too.
             if not notice.once or error.reason != "AlreadyExists":
                 raise
+
+    def send_about_config_map(self, namespace: str, name: str, notice: Notice) -> None:
+        """Write an Event on a ConfigMap; raises LockLost and ClusterError."""
+        self._guard()
+        about = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": namespace, "name": name}
+        self._create({"generateName": f"{name}.", "namespace": namespace}, about, notice)
+
+    def _create(self, metadata: dict[str, str], about: dict[str, str], notice: Notice) -> None:
+        body = event_of(metadata, about, notice, self._zone, self._wall())
+        path = core(metadata["namespace"]) / "events"
+        self._connection.send(Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE))
+
+
+def event_of(
+    metadata: dict[str, str], about: dict[str, str], notice: Notice, zone: tzinfo, wall: float
+) -> dict[str, Any]:
+    """Return the Event about an object; `wall` (Unix time, seconds) is its time.
+
+    Messages are for people, so their moments are in `zone`.
+    """
+    now = to_text(datetime.fromtimestamp(wall, UTC))
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": metadata,
+        "involvedObject": about,
+        "type": notice.type.value,
+        "reason": notice.reason[:_LONGEST_REASON],
+        "message": safe.line(in_zone(notice.message, zone))[:LONGEST_MESSAGE],
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
 
 
 def _name(notification: Notification) -> dict[str, str]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 
-from reconciler.calendar.formatting import in_zone
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import core
 from reconciler.errors import ClusterError
-from reconciler.model.moments import to_text
 from reconciler.model.outside import Self
 from reconciler.model.plan import Notice
-from reconciler.notifiers.kubernetes_events import COMPONENT, LONGEST_MESSAGE, PATIENCE
-from reconciler.report import safe
+from reconciler.notifiers.kubernetes_events import PATIENCE, event_of
 
 log = logging.getLogger(__name__)
 
@@ -37,25 +34,12 @@ class OwnPodEvents:
         if self._itself.pod is None:
             return True
         namespace, _, name = self._itself.pod.partition("/")
-        now = to_text(datetime.fromtimestamp(self._wall(), UTC))
         pod = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name}
         if self._itself.pod_uid:
             # `kubectl describe pod` shows only the Events with this UID.
             pod["uid"] = self._itself.pod_uid
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{name}.", "namespace": namespace},
-            "involvedObject": pod,
-            "type": notice.type.value,
-            "reason": notice.reason,
-            "message": safe.line(in_zone(notice.message, zone))[:LONGEST_MESSAGE],
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
+        metadata = {"generateName": f"{name}.", "namespace": namespace}
+        body = event_of(metadata, pod, notice, zone, self._wall())
         try:
             path = core(namespace) / "events"
             request = Request("POST", path, body=body, read_timeout=PATIENCE, total=PATIENCE)

@@ -178,6 +178,22 @@ def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_ke
     assert cluster.ledger == {"lastStart": "2026-11-21T11:00:00Z"}
 
 
+def test_a_hold_of_many_nodes_is_one_event_about_the_ledger(cluster: Cluster) -> None:
+    assert cluster.run("hold", "--pool", "web", "--reason", "incident") == 0
+    assert cluster.run("resume", "--all") == 0  # Nothing was held with --all.
+    assert cluster.run("resume", "--pool", "web") == 0
+
+    reasons = [(one["involvedObject"]["name"], one["reason"]) for one in cluster.events]
+    assert reasons == [
+        ("node-maintenance-ledger", "MaintenanceHeld"),
+        ("node-maintenance-ledger", "MaintenanceResumed"),
+    ]
+    assert {one["metadata"]["namespace"] for one in cluster.events} == {"node-maintenance"}
+    messages = [one["message"] for one in cluster.events]
+    assert messages[0].startswith("pool web is held by ")
+    assert messages[1].startswith("resumed, without the hold by ")
+
+
 def test_a_hold_of_all_nodes_with_now_is_copied_to_nodes_in_maintenance_until_it_ends(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
