@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
 
 from reconciler.clients.kubernetes import objects
+from reconciler.clients.kubernetes.answers import JSON
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.paths import PODS, api, on_node
-from reconciler.clients.kubernetes.wire.lists import list_all, pod_format
-from reconciler.clients.kubernetes.wire.reducing import owner_of
+from reconciler.clients.kubernetes.wire.lists import json_format, list_all
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
 from reconciler.errors import NotFound, Unreachable
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner
 from reconciler.model.workload import Workload, WorkloadKind
 
 OWNERS = 200
@@ -28,6 +28,10 @@ PATIENCE = 2.0
 """Seconds for the retries of one request. Nothing depends on the answers."""
 
 _APPS = "apps"
+_OWNERS = ("DaemonSet", "ReplicaSet", "StatefulSet")
+_FINISHED = ("Succeeded", "Failed")
+
+_Owned = tuple[str, Owner]
 
 
 class _Spec(msgspec.Struct):
@@ -39,6 +43,17 @@ class _Replicated(msgspec.Struct):
 
     metadata: ObjectMeta
     spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+
+
+class _Pod(msgspec.Struct):
+    """core/v1 Pod, with all references to owners."""
+
+    metadata: ObjectMeta
+    status: _Status = msgspec.field(default_factory=_Status)
 
 
 Kind = TypeVar("Kind", _Replicated, objects.DaemonSet)
@@ -59,12 +74,13 @@ class Workloads:
         takes too long, and the other errors of ClusterError.
         """
         ends = self._clock() + LONGEST
-        fields = on_node(node)
-        pods = list_all(self._connection, PODS, pod_format(), fields=fields, patience=PATIENCE).items
-        found: dict[tuple[str, Owner], Workload | None] = {}
+        form, fields = json_format(_Pod, _owner_of), on_node(node)
+        owned = list_all(self._connection, PODS, form, fields=fields, accept=JSON, patience=PATIENCE).items
+        found: dict[_Owned, Workload | None] = {}
         workloads = []
-        for pod, owner in _owned(pods):
-            key = (pod.namespace, owner)
+        for key in owned:
+            if key is None:
+                continue
             if key not in found:
                 if len(found) >= OWNERS:
                     continue
@@ -88,8 +104,8 @@ class Workloads:
                 self._object(namespace, "statefulsets", owner, _Replicated),
             )
         replica_set = self._object(namespace, "replicasets", owner, _Replicated)
-        above = owner_of(replica_set.metadata.ownerReferences) if replica_set is not None else None
-        if above is None or not above.is_a("Deployment", _APPS) or not above.named:
+        above = _owner(replica_set.metadata, "Deployment") if replica_set is not None else None
+        if above is None:
             return _sized(WorkloadKind.REPLICA_SET, replica_set)
         return _sized(WorkloadKind.DEPLOYMENT, self._object(namespace, "deployments", above, _Replicated))
 
@@ -103,14 +119,22 @@ class Workloads:
         return found if found.metadata.uid == owner.uid else None
 
 
-def _owned(pods: Iterable[Pod]) -> Iterator[tuple[Pod, Owner]]:
-    """Yield each pod with its owner, if that is of a kind that counts."""
-    for pod in pods:
-        owner = pod.owner
-        if owner is None or not owner.named or pod.finished:
-            continue
-        if any(owner.is_a(kind, _APPS) for kind in ("DaemonSet", "ReplicaSet", "StatefulSet")):
-            yield pod, owner
+def _owner(metadata: ObjectMeta, *kinds: str) -> Owner | None:
+    """Return the first owner of one of these kinds, None without any.
+
+    It need not be the controller: maintenance-controller counts each owner.
+    """
+    for one in metadata.ownerReferences or ():
+        owner = Owner(one.kind, one.name, one.apiVersion, one.uid)
+        if owner.named and any(owner.is_a(kind, _APPS) for kind in kinds):
+            return owner
+    return None
+
+
+def _owner_of(pod: _Pod) -> _Owned | None:
+    """Return the namespace and the owner of a pod that has one and has not finished."""
+    owner = _owner(pod.metadata, *_OWNERS) if pod.status.phase not in _FINISHED else None
+    return (pod.metadata.namespace, owner) if owner is not None else None
 
 
 def _sized(kind: WorkloadKind, found: _Replicated | None) -> Workload | None:
