@@ -179,6 +179,7 @@ def follow_drain(
         takes=one.workflows.takes if one.workflows is not None else (),
         hypervisor=one.workflows.hypervisor if one.workflows is not None else None,
         messages=one.workflows.messages if one.workflows is not None else (),
+        next_message=one.workflows.next_message if one.workflows is not None else None,
     )
     # A drain that ended with an earlier case does not belong to this one.
     shown = drained if drain is not None or running(drained) else None

@@ -96,11 +96,15 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
 
 
 def _of_workflows(plan: NodePlan, now: datetime) -> Iterable[datetime | None]:
-    """Yield when an answer of a workflow changes. A node that has moved goes on in the next pass."""
+    """Yield when an answer of a workflow changes, and when its next message is due.
+
+    A node that has moved goes on in the next pass.
+    """
     for report in plan.workflows:
         yield from (one.until for one in report.answers if one.until is not None and one.until > now)
         if report.before is not report.after:
             yield shifted(now, NEXT_STEP)
+    yield plan.todo.next_message
 
 
 def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from reconciler.model.check_reads import LeaseTake
 from reconciler.model.drains import DrainOrder
@@ -20,7 +21,8 @@ class WorkflowStep:
 
     `text` is the annotation with their data, None if it stays as it is. `elsewhere` names what the profile of
     platform events has to wait for, empty if it need not. `order` is the drain that a chain waits for.
-    `readable` is False if their data can't be read: nothing about them is written then.
+    `readable` is False if their data can't be read: nothing about them is written then. `next_message` is
+    when their next message is due (UTC), None if none will be.
     """
 
     node: Node
@@ -38,3 +40,4 @@ class WorkflowStep:
     hypervisor: HypervisorWrite | None = None
     readable: bool = True
     messages: tuple[WorkflowMessage, ...] = ()
+    next_message: datetime | None = None

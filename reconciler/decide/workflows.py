@@ -106,8 +106,8 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
     rules = [
         (name, context.workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names
     ]
-    data, messages = notified([(name, each.notify) for name, each in rules], given)
-    given = replace(given, data=data)
+    told = notified([(name, each.notify) for name, each in rules], given)
+    given = replace(given, data=told.data)
     record = _in_force(one, one.record or Record(one.node.uid), given.data)
     waiting = _waiting(record, names)
     held, kept = _uncordoned(one, record, waiting), _held_by_people(one, context)
@@ -140,7 +140,8 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
         notices=(*notices, *ran.notices),
         takes=ran.takes,
         hypervisor=work.hypervisor,
-        messages=messages,
+        messages=told.messages,
+        next_message=told.next,
     )
 
 

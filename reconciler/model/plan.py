@@ -330,7 +330,8 @@ class Actions:
     because the case ends, or about steps of workflows: such a write follows them. `notices` are sent after
     `write`, and `noted` then records that both were sent. `takes` are the Leases that a step of a workflow
     takes, and `hypervisor` is what it changes on the node's Hypervisor, both before `write`. `hooks` are run
-    after it. `messages` are kept for delivery before `write`, which has the time.
+    after it. `messages` of workflows are kept for delivery before `write`, which has the time. The next one
+    is due at `next_message` (UTC), None if none will be.
     """
 
     write: NodeWrite | None = None
@@ -346,6 +347,7 @@ class Actions:
     takes: tuple[LeaseTake, ...] = ()
     hypervisor: HypervisorWrite | None = None
     messages: tuple[WorkflowMessage, ...] = ()
+    next_message: datetime | None = None
 
     @property
     def any(self) -> bool:

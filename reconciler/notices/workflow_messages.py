@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -34,9 +34,12 @@ def added(memory: Memory, messages: Iterable[WorkflowMessage]) -> Memory:
     return _dropped(replace(memory, workflow=waiting), waiting[:-WORKFLOW_PENDING])
 
 
-def waiting_for(memory: Memory, instance: str) -> tuple[WorkflowMessage, ...]:
-    """Return the messages to an instance, in the order in which they are sent."""
-    return tuple(one for one in memory.workflow if one.instance == instance)
+def by_instance(memory: Memory) -> dict[str, tuple[WorkflowMessage, ...]]:
+    """Return the messages that wait, by their instances, in the order in which they are sent."""
+    found: dict[str, list[WorkflowMessage]] = {}
+    for one in memory.workflow:
+        found.setdefault(one.instance, []).append(one)
+    return {name: tuple(waiting) for name, waiting in found.items()}
 
 
 def worded(memory: Memory, message: WorkflowMessage) -> WorkflowMessage:
@@ -48,12 +51,13 @@ def worded(memory: Memory, message: WorkflowMessage) -> WorkflowMessage:
     return replace(message, text=f"{safe.lines(message.text)}{left_out}", title=safe.line(message.title))
 
 
-def message_sent(memory: Memory, message: WorkflowMessage) -> Memory:
-    """Return the memory after a message was sent."""
-    name = receiver_of(message.instance)
+def messages_sent(memory: Memory, messages: Sequence[WorkflowMessage]) -> Memory:
+    """Return the memory after messages to one instance were sent."""
+    ids = {one.id for one in messages}
+    waiting = tuple(one for one in memory.workflow if one.id not in ids)
+    sent = (*memory.workflow_sent, *(one.id for one in messages))[-WORKFLOW_SENT:]
+    name = receiver_of(messages[0].instance)
     receiver = replace(memory.receiver(name), problem="", problem_since=None, dropped=0)
-    waiting = tuple(one for one in memory.workflow if one.id != message.id)
-    sent = (*memory.workflow_sent, message.id)[-WORKFLOW_SENT:]
     return replace(memory, workflow=waiting, workflow_sent=sent).with_receiver(name, receiver)
 
 

@@ -33,10 +33,10 @@ from reconciler.notices.owners import Namespace, for_owners
 from reconciler.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.notices.workflow_messages import (
     added,
-    message_sent,
+    by_instance,
+    messages_sent,
     receiver_of,
     still_wanted,
-    waiting_for,
     worded,
 )
 from reconciler.notifiers.transports.transport import NotSent, Sender, Transport
@@ -60,6 +60,11 @@ _FIRST_PAUSE = timedelta(seconds=5)
 _LONGEST_PAUSE = timedelta(minutes=15)
 _REFUSED_PAUSE = timedelta(minutes=5)
 _LOOK_AGAIN = timedelta(minutes=1)
+_MOST_AT_ONCE = 20
+"""Messages of one workflow's notification between two writes of the memory."""
+
+_BATCH = timedelta(seconds=5)
+"""After this time the memory is written before more of them are sent."""
 
 
 class Store(Protocol):
@@ -298,12 +303,12 @@ class NoticeQueue:
                 self._clock.wait(self._changed, min(seconds, _LOOK_AGAIN.total_seconds()))
                 return True
             self._busy |= {delivery.to for delivery in due} | {entry.name for entry in silent}
-            self._busy |= {receiver_of(one.instance) for one in letters}
+            self._busy |= {receiver_of(each[0].instance) for each in letters}
         if to_save is not None:
             self._save(to_save, now)
         work = [(delivery.to, partial(self._send, delivery)) for delivery in due]
         work += [(entry.name, partial(self._keep_silences, entry)) for entry in silent]
-        work += [(receiver_of(one.instance), partial(self._send_message, one)) for one in letters]
+        work += [(receiver_of(each[0].instance), partial(self._send_messages, each)) for each in letters]
         for name, each in work:
             thread = partial(self._attempt, name, each)
             threading.Thread(target=thread, name=f"notices-{name}", daemon=True).start()
@@ -355,16 +360,18 @@ class NoticeQueue:
                 moments.append(kept.again)
         return due, min(moments, default=None)
 
-    def _due_messages(self, known: Memory, now: datetime) -> tuple[list[WorkflowMessage], datetime | None]:
-        """Return the next message to each instance, and when to look again at the latest."""
-        due: list[WorkflowMessage] = []
+    def _due_messages(
+        self, known: Memory, now: datetime
+    ) -> tuple[list[tuple[WorkflowMessage, ...]], datetime | None]:
+        """Return the next messages to each instance, and when to look again at the latest."""
+        due: list[tuple[WorkflowMessage, ...]] = []
         moments: list[datetime] = []
-        for instance in self._instances:
-            name, waiting = receiver_of(instance.name), waiting_for(known, instance.name)
-            if not waiting or name in self._busy:
+        for instance, waiting in by_instance(known).items():
+            name = receiver_of(instance)
+            if name in self._busy:
                 continue
             until = self._paused(name, now)
-            due += [waiting[0]] if until is None else []
+            due += [waiting[:_MOST_AT_ONCE]] if until is None else []
             moments += [until] if until is not None else []
         return due, min(moments, default=None)
 
@@ -417,12 +424,22 @@ class NoticeQueue:
                 log.warning("a notice was not sent to an owner: to=%s error=%s", delivery.to, error)
         return partial(self._succeeded, delivery, thread, namespaces)
 
-    def _send_message(self, message: WorkflowMessage) -> Callable[[], None]:
+    def _send_messages(self, messages: Sequence[WorkflowMessage]) -> Callable[[], None]:
+        """Send messages to one instance, until one fails or they take too long."""
         with self._changed:
-            sender = self._sender(message.instance)
-            text = worded(self._memory or Memory(), message)
-        sender.send(text)
-        return partial(self._message_sent, message)
+            sender, known = self._sender(messages[0].instance), self._memory or Memory()
+        ends = shifted(self._clock.now(), _BATCH)
+        for count, message in enumerate(messages):
+            if count and self._clock.now() >= ends:
+                return partial(self._messages_sent, messages[:count])
+            try:
+                # Only the first one says how many were left out.
+                sender.send(worded(Memory() if count else known, message))
+            except NotSent as error:
+                if not count:
+                    raise
+                return partial(self._messages_sent, messages[:count], error)
+        return partial(self._messages_sent, messages)
 
     def _sender(self, instance: str) -> Sender:
         found = self._senders.get(instance)
@@ -433,14 +450,17 @@ class NoticeQueue:
             found = self._senders[instance] = self._around.sender(entry)
         return found
 
-    def _message_sent(self, message: WorkflowMessage) -> None:
-        name = receiver_of(message.instance)
+    def _messages_sent(self, messages: Sequence[WorkflowMessage], failure: NotSent | None = None) -> None:
+        """Remember what was sent; `failure` is that of the next message, None if none has failed."""
+        name = receiver_of(messages[0].instance)
         if self._memory is None:
             return
         if self._memory.receiver(name).problem:
             log.info("notices are sent again: to=%s", name)
-        self._memory = message_sent(self._memory, message)
+        self._memory = messages_sent(self._memory, messages)
         self._circuits.pop(name, None)
+        if failure is not None:
+            self._failed(name, failure)
 
     def _for_owners(self, delivery: Delivery) -> tuple[tuple[Delivery, ...], dict[str, tuple[str, ...]]]:
         """Return the deliveries to the owners of pods, and the namespaces by case; raises NotSent."""

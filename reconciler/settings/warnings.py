@@ -232,7 +232,12 @@ def _sources(settings: Settings) -> Iterator[Warned]:
 def _workflows(settings: Settings) -> Iterator[Warned]:
     outer: Path = () if settings.only_workflows else ("profiles",)
     for place, instance in enumerate(settings.profiles.instances.notify):
-        config = (*outer, "instances", "notify", place, "config")
+        here = (*outer, "instances", "notify", place)
+        config = (*here, "config")
+        for key, message in instance.settings.unusable:
+            yield Warned(spelt((*config, key)), f"{message}; {instance.name} is never sent", "correct it")
+        if settings.mode is Mode.OBSERVE:
+            yield Warned(spelt(here), "is not sent in mode Observe", "set another mode")
         for key in ("message", "title"):
             mistake = mistake_in(getattr(instance.settings, key, ""), KNOWN)
             if mistake:

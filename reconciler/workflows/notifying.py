@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from reconciler.calendar.notice_times import Past, Periodic, Schedule, due
+from reconciler.calendar.notice_times import Past, Periodic, Schedule, due, next_due
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.problems import guarded
@@ -60,35 +60,48 @@ class Notification:
             return self.escape(f"Notification {self.name}") if self.title else "", facts
 
 
-def notified(
-    named: Iterable[tuple[str, tuple[Notification, ...]]], given: CheckInput
-) -> tuple[WorkflowData, tuple[WorkflowMessage, ...]]:
-    """Return the data with what is sent now, and the messages.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a node's notifications do in a pass: the data with what is sent now, and the messages.
+
+    `next` is when the next one is due if the node stays as it is (UTC), None if none will be.
+    """
+
+    data: WorkflowData
+    messages: tuple[WorkflowMessage, ...] = ()
+    next: datetime | None = None
+
+
+def notified(named: Iterable[tuple[str, tuple[Notification, ...]]], given: CheckInput) -> Told:
+    """Return what is sent now, and when the next message is due.
 
     `named` are the profiles of the node, each with the notifications of its state. `given` has the node and
     its data as this pass found them: a message is about the state before this pass.
     """
     messages: list[WorkflowMessage] = []
-    sent = dict(given.data.notifications)
+    ahead: list[datetime] = []
+    before, sent = given.data.notifications, dict(given.data.notifications)
     for profile, notifications in named:
         kept = given.data.profiles[profile]
         for one in notifications:
-            if not _is_due(
-                one.schedule, given, kept, given.data.notifications.get(one.name), sent.get(one.name)
-            ):
-                continue
-            message, _ = guarded(
-                f"node {given.node.name}: the notification {one.name} has no text",
-                partial(_message, one, profile, given),
-                None,
-            )
-            messages += [message] if message is not None else []
-            sent[one.name] = given.now.replace(microsecond=0)
+            past = _past(one.schedule, kept, before.get(one.name), sent.get(one.name))
+            if due(one.schedule, given.now, past):
+                message, _ = guarded(
+                    f"node {given.node.name}: the notification {one.name} has no text",
+                    partial(_message, one, profile, given),
+                    None,
+                )
+                messages += [message] if message is not None else []
+                sent[one.name] = given.now.replace(microsecond=0)
+                past = replace(past, last=sent[one.name])
+            moment = next_due(one.schedule, given.now, past)
+            ahead += [moment] if moment is not None and moment > given.now else []
     if not messages:
-        return given.data, ()
+        return Told(given.data, next=min(ahead, default=None))
     # Names of instances that the settings do not have any more would add up.
     newest = sorted(sent.items(), key=lambda item: item[1], reverse=True)[: limits.ENTRIES]
-    return replace(given.data, notifications=dict(newest)), tuple(messages)
+    data = replace(given.data, notifications=dict(newest))
+    return Told(data, tuple(messages), min(ahead, default=None))
 
 
 def after_sent(data: WorkflowData, moment: datetime) -> datetime:
@@ -99,10 +112,8 @@ def after_sent(data: WorkflowData, moment: datetime) -> datetime:
     return shifted(moment, _SECOND) if moment in data.notifications.values() else moment
 
 
-def _is_due(
-    schedule: Schedule, given: CheckInput, kept: ProfileData, before: datetime | None, last: datetime | None
-) -> bool:
-    """Return whether a notification is due.
+def _past(schedule: Schedule, kept: ProfileData, before: datetime | None, last: datetime | None) -> Past:
+    """Return what came before, for the schedule of a notification.
 
     `before` is when it was last sent before this pass. In this pass another profile may have sent it: `last`
     has that, too. A change is said for each profile, and what only repeats is said once.
@@ -111,8 +122,7 @@ def _is_due(
     unchanged = kept.current is State.OPERATIONAL and kept.previous is State.OPERATIONAL
     changed = None if unchanged and isinstance(schedule, Periodic) else kept.transition
     past = Past(before, changed, at_rest=kept.current is State.OPERATIONAL)
-    past = past if past.has_news else replace(past, last=last)
-    return due(schedule, given.now, past)
+    return past if past.has_news else replace(past, last=last)
 
 
 def _message(one: Notification, profile: str, given: CheckInput) -> WorkflowMessage:

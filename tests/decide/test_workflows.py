@@ -751,3 +751,18 @@ def test_what_a_template_reads_of_a_node_is_read() -> None:
     passes(world, settings)
 
     assert told(passes(world, settings)) == ["a z"]
+
+
+def test_the_next_pass_comes_when_the_next_notification_is_due() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+    hourly, later = "{type: periodic, config: {interval: 1h}}", "{type: oneshot, config: {delay: 5m}}"
+    settings = theirs(TOLD.replace(hourly, later))
+    passes(world, settings)
+    label(world, "go", "false")
+    changed = world.now - timedelta(seconds=1)
+    plan = passes(world, settings)
+
+    assert told(plan) == []
+    assert plan.next_change == changed + timedelta(minutes=5)
+    world.advance(plan.next_change - world.now)
+    assert told(passes(world, settings)) == ["a maintenance-required"]

@@ -298,4 +298,20 @@ WORKFLOW_RULES = (
         ":",
         "tests/jobs/test_shuffles.py",
     ),
+    Mutant(
+        9,
+        "a failure among messages of a workflow repeats none that was sent",
+        "reconciler/notifiers/queue.py",
+        "                return partial(self._messages_sent, messages[:count], error)",
+        "                raise",
+        "tests/notifiers/test_queue.py",
+    ),
+    Mutant(
+        8,
+        "a plan names the moment at which the next notification is due",
+        "reconciler/decide/reporting.py",
+        "    yield plan.todo.next_message",
+        "    yield None",
+        _PASSES,
+    ),
 )

@@ -9,10 +9,10 @@ from reconciler.notices import memory
 from reconciler.notices.memory import WORKFLOW_PENDING, Memory, Receiver
 from reconciler.notices.workflow_messages import (
     added,
-    message_sent,
+    by_instance,
+    messages_sent,
     receiver_of,
     still_wanted,
-    waiting_for,
     worded,
 )
 from reconciler.settings.go_templates import LARGEST
@@ -38,13 +38,13 @@ def test_the_memory_is_the_same_after_it_was_written() -> None:
 
 def test_the_newest_messages_are_kept_and_the_others_are_counted_in_the_next_one() -> None:
     known = added(Memory(), (letter(number) for number in range(WORKFLOW_PENDING + 3)))
-    first = waiting_for(known, "tell")[0]
+    first = by_instance(known)["tell"][0]
 
     assert (len(known.workflow), first.id) == (WORKFLOW_PENDING, "id-3")
     assert worded(known, first).text == (
         "text\n3 earlier messages were left out, because they could not be sent."
     )
-    after = message_sent(known, first)
+    after = messages_sent(known, [first])
     assert worded(after, first).text == "text"
     assert numbers(added(after, [first])) == numbers(after)
 

@@ -96,11 +96,14 @@ class Letters:
     store: Remembered
     sent: list[WorkflowMessage] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
+    fails_at: int | None = None
     saved_before: list[bool] = field(default_factory=list)
 
     def send(self, message: WorkflowMessage) -> None:
         if self.fails:
             raise self.fails.pop(0)
+        if len(self.sent) == self.fails_at:
+            raise NotSent("no answer in time")
         self.saved_before.append(message.id in {one.id for one in self.store.memory.workflow})
         self.sent.append(message)
 
@@ -529,3 +532,25 @@ def test_without_entries_of_notify_a_case_is_not_remembered(workflows: People) -
     queue.close(5)
 
     assert workflows.store.saves == []
+
+
+def test_many_messages_of_a_workflow_are_few_writes_of_the_memory(workflows: People) -> None:
+    queue = workflows.queue("")
+    queue.keep([letter(number) for number in range(100)])
+    queue.close(5)
+
+    assert workflows.letters().texts == [f"text {number}" for number in range(100)]
+    assert len(workflows.store.saves) <= 6
+
+
+def test_a_failure_among_messages_of_a_workflow_repeats_none_that_was_sent(workflows: People) -> None:
+    workflows.letters().fails_at = 2
+    queue = workflows.queue("")
+    queue.keep([letter(number) for number in range(4)])
+    workflows.wait(lambda: bool(workflows.warned))
+    queue.close(5)
+    assert [one.id for one in workflows.store.memory.workflow] == ["id-tell-2", "id-tell-3"]
+    workflows.letters().fails_at = None
+    workflows.queue("").close(5)
+
+    assert workflows.letters().texts == ["text 0", "text 1", "text 2", "text 3"]

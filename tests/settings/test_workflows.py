@@ -272,3 +272,32 @@ def test_a_key_that_a_type_refuses_comes_with_the_keys_that_it_has() -> None:
 
     (mistake,) = mistakes(text)
     assert "config.lifecycle: unknown key; the keys here are aggregates, evicted," in mistake
+
+
+def test_check_config_warns_of_notifications_that_can_not_be_sent() -> None:
+    lease = "leaseName: a_b, leaseNamespace: n, period: 1h"
+    configs = {
+        "slack": "hook: 'SECRET', channel: c",
+        "slackThread": f"token: t, channel: c, title: t, {lease}",
+        "mail": "address: '169.254.1.1:25', from: a@b.c, to: [d]",
+    }
+    entries = [
+        f"{{type: {kind}, name: {kind}, config: {{message: m, {keys}}}}}" for kind, keys in configs.items()
+    ]
+    found = warnings(parse_settings(f"instances: {{notify: [{', '.join(entries)}]}}", "their.yaml"), NOW)
+
+    assert [one.key for one in found] == [
+        "instances.notify[0].config.hook",
+        "instances.notify[1].config.leaseName",
+        "instances.notify[2].config.address",
+        "instances.notify[2].config.to",
+    ]
+    assert all(one.message.endswith("is never sent") for one in found)
+    assert "SECRET" not in str(found)
+
+
+def test_check_config_warns_of_notifications_in_mode_observe() -> None:
+    slack = "{type: slack, name: s, config: {hook: 'https://x', channel: c, message: m}}"
+    found = warnings(parse_settings(f"profiles: {{instances: {{notify: [{slack}]}}}}", "x.yaml"), NOW)
+
+    assert "profiles.instances.notify[0]: is not sent in mode Observe; set another mode" in map(str, found)

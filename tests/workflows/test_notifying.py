@@ -51,8 +51,8 @@ def scene(
 
 
 def texts(seen: CheckInput, one: Notification, *profiles: str) -> list[str]:
-    _, messages = notified([(name, (one,)) for name in profiles or (PROFILE,)], seen)
-    return [message.text for message in messages]
+    told = notified([(name, (one,)) for name in profiles or (PROFILE,)], seen)
+    return [message.text for message in told.messages]
 
 
 def test_a_periodic_notification_follows_each_change_and_then_its_interval() -> None:
@@ -100,7 +100,8 @@ def test_a_oneshot_notification_comes_once_after_its_delay() -> None:
 def test_the_time_is_kept_and_instances_that_are_gone_do_not_add_up() -> None:
     old = {f"gone-{number:03}": NOW - timedelta(days=number + 1) for number in range(100)}
     seen = scene(previous=State.OPERATIONAL, now=NOW + timedelta(microseconds=5))
-    data, _ = notified([(PROFILE, (instance(),))], replace(seen, data=replace(seen.data, notifications=old)))
+    known = replace(seen, data=replace(seen.data, notifications=old))
+    data = notified([(PROFILE, (instance(),))], known).data
 
     assert data.notifications["tell"] == NOW
     assert len(data.notifications) == 100
@@ -110,7 +111,23 @@ def test_the_time_is_kept_and_instances_that_are_gone_do_not_add_up() -> None:
 def test_without_a_message_the_data_stay_as_they_are() -> None:
     seen = scene(last=NOW)
 
-    assert notified([(PROFILE, (instance(),))], seen) == (seen.data, ())
+    told = notified([(PROFILE, (instance(),))], seen)
+    assert told.data is seen.data
+    assert told.messages == ()
+
+
+def test_the_moment_of_the_next_message_is_known() -> None:
+    def following(schedule: str, seen: CheckInput) -> datetime | None:
+        return notified([(PROFILE, (instance(f"{{type: {schedule}}}"),))], seen).next
+
+    hourly = "periodic, config: {interval: 1h}"
+    assert following(hourly, scene()) == NOW + HOUR
+    assert following(hourly, scene(last=NOW - minutes(1))) == NOW + minutes(59)
+    assert following(hourly, scene(State.OPERATIONAL, last=NOW)) is None
+    assert following("oneshot, config: {delay: 1h}", scene()) == CHANGED + HOUR
+    assert following("scheduled, config: {instant: '12:00', weekdays: [sat]}", scene()) == NOW + timedelta(
+        days=7
+    )
 
 
 def test_profiles_that_change_together_are_both_named_and_a_reminder_comes_once() -> None:
@@ -124,7 +141,7 @@ def test_profiles_that_change_together_are_both_named_and_a_reminder_comes_once(
 
 def test_a_message_has_the_same_id_until_its_time_is_written() -> None:
     def found(seen: CheckInput) -> str:
-        _, (message,) = notified([(PROFILE, (instance(),))], seen)
+        (message,) = notified([(PROFILE, (instance(),))], seen).messages
         return message.id
 
     first = found(scene())
@@ -149,7 +166,7 @@ def test_a_template_that_makes_nothing_sends_the_facts() -> None:
 
 
 def test_a_thread_has_a_title() -> None:
-    _, (message,) = notified([(PROFILE, (instance(kind="slackThread"),))], scene())
+    (message,) = notified([(PROFILE, (instance(kind="slackThread"),))], scene()).messages
 
     assert (message.title, message.text) == ("on a", "a maintenance-required")
 

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from pydantic import Field
 
+from reconciler.calendar.values import literal
+from reconciler.model.names import is_object_name
 from reconciler.settings.sections.loose_fields import (
     ClockTime,
     GoDuration,
@@ -18,12 +20,22 @@ from reconciler.settings.sections.loose_fields import (
     RequiredText,
 )
 from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.notify import LINK_LOCAL, check_url, is_address
 
 _SMTP = 25
 _DIGITS_OF_A_PORT = 5
 
 
-class Mail(LooseSection):
+class NotifyType(LooseSection):
+    """The configuration of an instance."""
+
+    @property
+    def unusable(self) -> tuple[tuple[str, str], ...]:
+        """The keys with which nothing can be sent, each with what is wrong. No message has a secret."""
+        return ()
+
+
+class Mail(NotifyType):
     """mail: sends an e-mail."""
 
     address: RequiredText = Field(description="The SMTP server, with its port.")
@@ -35,6 +47,16 @@ class Mail(LooseSection):
     identity: LooseText = Field(default="", description="The identity for the login.")
     user: LooseText = Field(default="", description="The user for the login.")
     password: LooseText = Field(default="", repr=False, description="The password for the login.")
+
+    @property
+    def unusable(self) -> tuple[tuple[str, str], ...]:
+        """See NotifyType."""
+        addresses = [("from", self.from_), *(("to", each) for each in self.to)]
+        wrong = [
+            (key, f"{literal(each)} is not a mail address") for key, each in addresses if not is_address(each)
+        ]
+        local = "is a link-local address, where clouds serve credentials"
+        return (*([("address", local)] if self.host.startswith(LINK_LOCAL) else []), *wrong)
 
     @property
     def host(self) -> str:
@@ -54,15 +76,20 @@ class Mail(LooseSection):
         return self.address.strip().strip("[]"), _SMTP
 
 
-class Slack(LooseSection):
+class Slack(NotifyType):
     """slack: sends a message to a webhook of Slack."""
 
     hook: RequiredText = Field(repr=False, description="The URL of the webhook.")
     channel: RequiredText = Field(description="The channel.")
     message: RequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
 
+    @property
+    def unusable(self) -> tuple[tuple[str, str], ...]:
+        """See NotifyType."""
+        return _wrong_url("hook", self.hook)
 
-class SlackThread(LooseSection):
+
+class SlackThread(NotifyType):
     """slackThread: sends messages to Slack, and groups them in threads."""
 
     token: RequiredText = Field(repr=False, description="The token of Slack's API.")
@@ -76,6 +103,25 @@ class SlackThread(LooseSection):
         default="https://slack.com",
         description="The server of Slack's API, for a proxy. maintenance-controller ignores this key.",
     )
+
+    @property
+    def unusable(self) -> tuple[tuple[str, str], ...]:
+        """See NotifyType."""
+        names = (("leaseName", self.lease_name), ("leaseNamespace", self.lease_namespace))
+        wrong = [
+            (key, f"{literal(each)} is no name in Kubernetes")
+            for key, each in names
+            if not is_object_name(each)
+        ]
+        return (*_wrong_url("url", self.url), *wrong)
+
+
+def _wrong_url(key: str, url: str) -> tuple[tuple[str, str], ...]:
+    try:
+        check_url(url)
+    except ValueError as error:
+        return ((key, str(error)),)
+    return ()
 
 
 NOTIFY_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(
