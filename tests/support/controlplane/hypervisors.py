@@ -76,10 +76,13 @@ def make(api: Api, name: str, spec: Object | None = None, status: Object | None 
     """Make a Hypervisor, and return it."""
     body = {"apiVersion": "kvm.cloud.sap/v1", "kind": "Hypervisor", "metadata": {"name": name}}
     made = api.request("POST", PATH, {**body, "spec": spec or {}})
-    if status is not None:
-        headers = {"Content-Type": "application/merge-patch+json"}
-        made = api.request("PATCH", f"{PATH}/{name}/status", {"status": status}, headers=headers)
-    return made
+    return made if status is None else report(api, name, status)
+
+
+def report(api: Api, name: str, status: Object) -> Object:
+    """Change the status of a Hypervisor, as the operator does, and return the object."""
+    headers = {"Content-Type": "application/merge-patch+json"}
+    return api.request("PATCH", f"{PATH}/{name}/status", {"status": status}, headers=headers)
 
 
 def found(api: Api, name: str) -> Object:
