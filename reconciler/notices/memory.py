@@ -28,10 +28,10 @@ TEXT = 600
 LARGEST = 900_000
 """Bytes of the whole memory. A ConfigMap holds 1 MiB."""
 
-WORKFLOW_PENDING = 300
+WORKFLOW_PENDING = 1000
 """Messages of workflows that wait to be sent."""
 
-WORKFLOW_SENT = 500
+WORKFLOW_SENT = 1000
 """Messages of workflows that were sent and are remembered, so that none comes twice."""
 
 OLDEST = timedelta(days=1)

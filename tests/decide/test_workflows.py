@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from reconciler.errors import Conflict
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.report.columns import COLUMNS
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
+from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
@@ -822,3 +826,34 @@ def test_the_next_pass_comes_when_the_next_notification_is_due() -> None:
     assert plan.next_change == changed + timedelta(minutes=5)
     world.advance(plan.next_change - world.now)
     assert told(passes(world, settings)) == ["a maintenance-required"]
+
+
+class _Kept:
+    """An outbox that remembers the ids of messages."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+        self.ids += [one.id for one in messages]
+
+
+def test_a_message_about_a_node_that_can_not_be_written_keeps_its_id() -> None:
+    world, outbox = world_of([labelled("a", "plain", go="true")]), _Kept()
+    passes(world, theirs(TOLD))
+
+    def refuse(write: Call) -> None:
+        if write.what == "patch_node":
+            raise Conflict("somebody else has written it", status=409)
+
+    world.api.before_write = refuse
+    for _ in range(2):
+        run_pass(replace(world.outside, outbox=outbox), theirs(TOLD), world.now)
+        world.advance(timedelta(minutes=1))
+    world.api.before_write = lambda write: None
+    for _ in range(2):
+        run_pass(replace(world.outside, outbox=outbox), theirs(TOLD), world.now)
+
+    assert len(outbox.ids) == 3
+    assert len(set(outbox.ids)) == 1
+    assert list(data(world)["Notifications"]) == ["tell"]
