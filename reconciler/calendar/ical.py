@@ -6,6 +6,7 @@ whole file: half a freeze is worse than a clear error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -23,6 +24,7 @@ from reconciler.calendar.ical_zones import iana_zone, zone_of, zones_of
 from reconciler.calendar.occurrences import Run
 from reconciler.calendar.recurrence import Event, Imported, Length
 from reconciler.calendar.values import to_utc
+from reconciler.model import limits
 
 MOST_EVENTS = 2000
 MOST_REPEATING = 200
@@ -36,6 +38,9 @@ _COUNTED = datetime(2000, 1, 1)  # noqa: DTZ001 - on the wall clock
 _OF_EVENTS = "DTSTART DTEND DURATION RRULE RDATE EXDATE EXRULE RECURRENCE-ID UID SEQUENCE STATUS"
 _OF_ZONES = "TZID TZOFFSETFROM TZOFFSETTO X-LIC-LOCATION X-WR-TIMEZONE"
 _WANTED = frozenset(f"{_OF_EVENTS} {_OF_ZONES}".split())
+_SHOWN = frozenset({"SUMMARY"})
+_LONGEST_SUMMARY = 100
+_ESCAPED = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ def parse_ical(text: str, zone: tzinfo, *, zone_given: bool = False) -> Imported
     Days and times without a zone are in the X-WR-TIMEZONE of the file. `zone` applies to a file without
     one, and to every file with `zone_given`. Raises CalendarMistake with the line.
     """
-    calendars = read_components(text, _WANTED)
+    calendars = read_components(text, _WANTED, _SHOWN)
     found: list[_Read] = []
     for calendar in calendars:
         if calendar.name != "VCALENDAR":
@@ -146,6 +151,7 @@ def _event(component: Component, zones: _Zones) -> _Read:
         tuple(_further(component, length, zones)),
         frozenset(without),
         frozenset(without_days),
+        _summary(component),
     )
     if start < _COUNTED and any(rule.count is not None for rule in event.rules):
         raise CalendarMistake(f"an event with COUNT starts before {_COUNTED.year}; write UNTIL", begin.line)
@@ -161,6 +167,16 @@ def _event(component: Component, zones: _Zones) -> _Read:
         _replaces(component, zones, all_day=all_day),
         component.line,
     )
+
+
+def _summary(component: Component) -> str:
+    """Return the name of the event for people: one line, printable, and cut where it is long."""
+    given = next(iter(component.all("SUMMARY")), None)
+    if given is None:
+        return ""
+    plain = _ESCAPED.sub(lambda one: " " if one[1] in "nN" else one[1], given.value)
+    line = " ".join(plain.split())
+    return limits.text("".join(each if each.isprintable() else "\ufffd" for each in line), _LONGEST_SUMMARY)
 
 
 def _sequence(component: Component) -> int:

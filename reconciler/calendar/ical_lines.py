@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 NO_CALENDAR = "is not an iCalendar file, which begins with BEGIN:VCALENDAR"
@@ -18,6 +19,8 @@ _DEEPEST = 10
 _MOST_COMPONENTS = 20_000
 _LONGEST_VALUE = 100_000
 """Characters of a property that is read; a long list of EXDATE has a few thousand."""
+_LONGEST_SHOWN = 2000
+"""Characters of a property that is only shown, with its parameters."""
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 
@@ -61,10 +64,11 @@ class Component:
         return found[0] if found else None
 
 
-def read_components(text: str, wanted: Collection[str]) -> list[Component]:
-    """Return the outermost components of a file, with the properties whose names are `wanted`.
+def read_components(text: str, wanted: Collection[str], shown: Collection[str] = ()) -> list[Component]:
+    """Return the outermost components of a file, with the properties whose names are `wanted` or `shown`.
 
-    Raises CalendarMistake for a file that is cut off, nested too deep, or no iCalendar file.
+    Properties that are only shown to people are no mistake: their values are cut, and one that can't be read
+    is left out. Raises CalendarMistake for a file that is cut off, nested too deep, or no iCalendar file.
     """
     found: list[Component] = []
     open_ones: list[Component] = []
@@ -90,6 +94,9 @@ def read_components(text: str, wanted: Collection[str]) -> list[Component]:
             raise CalendarMistake(NO_CALENDAR, number)
         elif name in wanted:
             open_ones[-1].properties.append(_property(name, rest, number))
+        elif name in shown:
+            with suppress(CalendarMistake):
+                open_ones[-1].properties.append(_property(name, rest[:_LONGEST_SHOWN], number))
     if open_ones:
         missing = open_ones[-1]
         raise CalendarMistake(

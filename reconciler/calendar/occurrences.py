@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from reconciler.calendar.crons import stretches
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, to_utc
@@ -131,6 +131,14 @@ class Times(Protocol):
 
     def runs(self, since: datetime) -> Iterator[Run]:
         """Yield the runs that end after `since`, ascending; they do not touch each other."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A rule whose occurrences have names for people."""
+
+    def named(self, edge: datetime, last: datetime) -> Iterator[tuple[Run, str]]:
+        """Yield what ends after `edge` and starts before `last` (UTC), with its name, in any order."""
 
 
 def joined(runs: Iterator[Run], edge: datetime, since: datetime) -> Iterator[Run]:

@@ -221,7 +221,7 @@ class Event:
     """An event with all of its instances. `start` is on the wall clock of `zone`, without an offset.
 
     `more` are further instances. An instance does not happen if its start (UTC) is in `without`, or its day
-    on the wall clock is in `without_days`.
+    on the wall clock is in `without_days`. `summary` is its name for people, empty if it has none.
     """
 
     start: datetime
@@ -231,6 +231,7 @@ class Event:
     more: tuple[Run, ...] = ()
     without: frozenset[datetime] = frozenset()
     without_days: frozenset[date] = frozenset()
+    summary: str = ""
 
     def runs(self, edge: datetime, last: datetime) -> Iterator[Run]:
         """Yield each instance that ends after `edge` and starts before `last` (UTC), in any order."""
@@ -276,6 +277,12 @@ class Imported:
         for span in subtract(_spans(spans), _spans(_joined(self.taken, since))):
             if since < span.run.end:
                 yield span.run
+
+    def named(self, edge: datetime, last: datetime) -> Iterator[tuple[Run, str]]:
+        """Yield the instances of events with a name, as `Named` says."""
+        for event in self.events:
+            if event.summary:
+                yield from ((run, event.summary) for run in event.runs(edge, last))
 
     def __str__(self) -> str:
         """Return how many events it has."""

@@ -15,12 +15,13 @@ from itertools import islice, takewhile
 from threading import Lock
 
 from reconciler.calendar.intervals import Span, subtract, union
-from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Run, Times
+from reconciler.calendar.occurrences import BEGINNING, FOREVER, HORIZON, KEPT, Always, Named, Run, Times
 from reconciler.calendar.outlook import ANY_TIME, Opening, Outlook
 from reconciler.model.moments import to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
 
 _LOOK_BACK = timedelta(days=9)
+_NAMED_AT_MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,15 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A stretch of time of one window or one freeze, [start, end), UTC. `end` is None if it has none."""
+    """A stretch of time of one window or one freeze, [start, end), UTC. `end` is None if it has none.
+
+    `said` names the events of a calendar, empty without names.
+    """
 
     start: datetime
     end: datetime | None
     rule: Window | NotAllowed
+    said: str = ""
 
 
 class _Timeline:
@@ -207,10 +212,11 @@ class Calendar:
         _, freezes = self._chosen(labels)
         found = []
         for freeze, line in ((self.not_allowed[i], self._freeze_lines[i]) for i in freezes):
-            for run in takewhile(lambda run: run.start < until, line.runs(now)):
+            runs = list(takewhile(lambda run: run.start < until, line.runs(now)))
+            for run, said in zip(runs, _said(freeze.times, runs, now), strict=True):
                 start = now if run.start == BEGINNING else run.start
                 end = None if run.end == FOREVER else run.end
-                found.append(Closure(start, end, freeze.name, freeze.reason, freeze.absolute))
+                found.append(Closure(start, end, freeze.name, _why(freeze.reason, said), freeze.absolute))
         return tuple(sorted(found, key=lambda closure: closure.start))
 
     def intervals(
@@ -230,9 +236,10 @@ class Calendar:
         for rule, line in rules:
             if labels is not None and not rule.selector.matches(labels):
                 continue
-            for run in takewhile(lambda run: run.start < until, line.runs(now)):
+            runs = list(takewhile(lambda run: run.start < until, line.runs(now)))
+            for run, said in zip(runs, _said(rule.times, runs, now), strict=True):
                 start = now if run.start == BEGINNING else run.start
-                found.append(Interval(start, None if run.end == FOREVER else run.end, rule))
+                found.append(Interval(start, None if run.end == FOREVER else run.end, rule, said))
         return tuple(sorted(found, key=lambda interval: interval.start))
 
     def selected_by(self, labels: Mapping[str, str]) -> Hashable:
@@ -357,7 +364,9 @@ class Calendar:
         opening = next(self._openings(now, now + HORIZON, windows, freezes), None)
         if state.window is not None or not windows:
             if state.window is not None:
-                text = f"window {self.windows[state.window].name} is open"
+                window = self.windows[state.window]
+                said = _said_at(window.times, now)
+                text = f"window {window.name}{f' ({said})' if said else ''} is open"
             else:
                 text = "there are no windows" if not self.windows else "no window selects the node"
                 text += ", so a drain may start at any time"
@@ -378,7 +387,8 @@ class Calendar:
         parts = []
         for index in state.freezes:
             freeze, run = self.not_allowed[index], self._freeze_lines[index].at(now)
-            text = freeze.name + (f" ({freeze.reason})" if freeze.reason else "")
+            why = _why(freeze.reason, _said_at(freeze.times, now))
+            text = freeze.name + (f" ({why})" if why else "")
             if run is not None and run.end != FOREVER:
                 text += f" until {to_text(run.end)}"
             parts.append(text + (", even at a deadline" if freeze.absolute else ""))
@@ -409,6 +419,31 @@ class Calendar:
             opened.absolute,
             min(changes, default=None),
         )
+
+
+def _why(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _said_at(times: Times, now: datetime) -> str:
+    """Return the names of what applies at `now`, empty without names."""
+    return _said(times, [Run(now, now + timedelta(seconds=1))], now)[0]
+
+
+def _said(times: Times, runs: list[Run], now: datetime) -> list[str]:
+    """Return for each of these runs, ascending, the names of what it consists of; they are near `now`."""
+    found: list[dict[str, None]] = [{} for _ in runs]
+    if runs and isinstance(times, Named):
+        starts = [run.start for run in runs]
+        edge, last = max(starts[0], now - HORIZON), min(runs[-1].end, now + HORIZON)
+        for run, name in times.named(edge, last):
+            found[max(0, bisect.bisect_right(starts, run.start) - 1)][name] = None
+    return [_listed(list(names)) for names in found]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
+    return ", ".join(names[:_NAMED_AT_MOST]) + more
 
 
 def _before(spans: Iterable[Span], last: datetime) -> Iterator[Span]:

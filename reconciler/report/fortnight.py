@@ -104,13 +104,17 @@ def _touched(spans: Iterable[tuple[datetime, datetime]], start: datetime, end: d
 def _names(day: date, intervals: Iterable[Interval], look: Look, signs: Signs) -> str:
     """Return the names of what applies on a day, freezes first."""
     start, end = max(_midnight(day, look.zone), look.now), _midnight(day + _DAY, look.zone)
-    there = [one.rule for one in intervals if one.start < end and start < (one.end or FOREVER)]
-    there.sort(key=lambda rule: not isinstance(rule, NotAllowed))
+    there = [one for one in intervals if one.start < end and start < (one.end or FOREVER)]
+    there.sort(key=lambda one: not isinstance(one.rule, NotAllowed))
     named = [
-        f"{signs.freeze if isinstance(rule, NotAllowed) else signs.window} {safe.line(rule.name)}"
-        for rule in there
+        f"{signs.freeze if isinstance(one.rule, NotAllowed) else signs.window} {safe.line(_title(one))}"
+        for one in there
     ]
     return ", ".join(dict.fromkeys(named))
+
+
+def _title(one: Interval) -> str:
+    return f"{one.rule.name} ({one.said})" if one.said else one.rule.name
 
 
 def _legend(

@@ -253,6 +253,7 @@ class IntervalWords(TypedDict):
     nodes: str
     reason: str
     absolute: bool
+    summary: str
 
 
 class WindowsWords(TypedDict):
@@ -324,6 +325,7 @@ def _interval(interval: Interval) -> IntervalWords:
         "nodes": str(rule.selector),
         "reason": freeze.reason if freeze else "",
         "absolute": freeze.absolute if freeze else False,
+        "summary": interval.said,
     }
 
 

@@ -55,6 +55,17 @@ def test_a_broken_calendar_is_named_by_its_key_and_its_line(policy: Path, run: R
     assert f"{policy}:4:3: calendars[0].file: {where}: line 2: VEVENT has no DTSTART" in err
 
 
+def test_windows_show_the_names_of_events(policy: Path, run: Run) -> None:
+    lines = "BEGIN:VEVENT", "SUMMARY:Year end", "DTSTART:20261219", "DTEND:20270104", "END:VEVENT"
+    (policy.parent / "freeze.yaml").write_text("\n".join(["BEGIN:VCALENDAR", *lines, "END:VCALENDAR"]))
+
+    _, out, _ = run("windows", str(policy), "--at", "2026-12-18T12:00:00Z")
+    _, data, _ = run("windows", str(policy), "--at", "2026-12-18T12:00:00Z", "--output", "json")
+
+    assert "freeze (Year end)" in out
+    assert [one["summary"] for one in json.loads(data)["intervals"]] == ["Year end"]
+
+
 def test_so_is_a_missing_one(policy: Path, run: Run) -> None:
     (policy.parent / "freeze.yaml").unlink()
 

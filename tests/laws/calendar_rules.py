@@ -6,6 +6,22 @@ from tests.laws.mutant import Mutant
 
 CALENDAR_RULES = (
     Mutant(
+        16,
+        "the name of an event is never a mistake of its calendar",
+        "reconciler/calendar/ical_lines.py",
+        "rest[:_LONGEST_SHOWN], number",
+        "rest, number",
+        "tests/calendar/test_summaries.py",
+    ),
+    Mutant(
+        16,
+        "the name of an event controls no terminal",
+        "reconciler/calendar/ical.py",
+        "each if each.isprintable() else",
+        "each if True else",
+        "tests/calendar/test_summaries.py",
+    ),
+    Mutant(
         4,
         "a freeze that can't be read allows nothing",
         "reconciler/settings/calendars.py",

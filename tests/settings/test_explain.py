@@ -132,6 +132,7 @@ def test_windows_for_a_machine() -> None:
         "nodes": "agentpool=batch",
         "reason": "",
         "absolute": False,
+        "summary": "",
     }
     assert intervals[3] == {
         "start": "2026-11-25T23:00:00Z",
@@ -141,6 +142,7 @@ def test_windows_for_a_machine() -> None:
         "nodes": "",
         "reason": "sale",
         "absolute": False,
+        "summary": "",
     }
     # A freeze does not shorten the interval of a window, and the last one starts within the 14 days.
     assert [one["name"] for one in intervals].count("weeknights") == 9
