@@ -14,6 +14,7 @@ from reconciler.model.hooks import HookStep
 from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import to_text
 from reconciler.model.notices import Topic
+from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.policies import ApprovalMissing, EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
@@ -90,6 +91,15 @@ def _workflows(settings: Settings) -> Iterator[str]:
     if found.intervals.requeue is not None:
         seconds = found.intervals.requeue.total_seconds()
         yield f"  reconciler serve examines the nodes every {seconds:g}s at least."
+    for one in found.instances.notify:
+        states = [
+            f"{state} of {profile.name}"
+            for profile in found.profiles
+            for state in State
+            if one.name in profile.rules(state).notify
+        ]
+        where = f"in {', '.join(states)}" if states else "in no state of a profile"
+        yield f"  Notification {one.name} ({one.type}): {one.schedule.settings.times}, {where}."
     if settings.only_workflows:
         yield "  The file was written for maintenance-controller, so nothing else happens."
 

@@ -8,7 +8,6 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import Any
 
-from reconciler.calendar.notice_times import Once, Periodic, Schedule, Weekly
 from reconciler.engine.plugins import unknown
 from reconciler.model.check_reads import LeaseTake, Needs
 from reconciler.model.expression import Expression, names, parse
@@ -180,15 +179,7 @@ def _trigger(instance: TriggerInstance) -> Trigger:
 
 
 def _notification(instance: NotifyInstance) -> Notification:
-    config, times = instance.settings, instance.schedule.settings
-    schedule: Schedule
-    match times:
-        case notify_types.Scheduled():
-            schedule = Weekly(times.instant, times.weekdays)
-        case notify_types.Oneshot():
-            schedule = Once(times.delay)
-        case _:
-            schedule = Periodic(times.interval)
+    config, schedule = instance.settings, instance.schedule.settings.times
     if isinstance(config, notify_types.Slack):
         # The template may have markup of Slack, but what it inserts may not.
         return Notification(instance.name, schedule, config.message, escape=without_slack_markup)

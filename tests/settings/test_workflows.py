@@ -296,6 +296,19 @@ def test_check_config_warns_of_notifications_that_can_not_be_sent() -> None:
     assert "SECRET" not in str(found)
 
 
+def test_check_config_says_when_notifications_are_sent() -> None:
+    slack = "type: slack, config: {hook: 'https://x', channel: c, message: m}"
+    schedule = "schedule: {type: scheduled, config: {instant: '08:00', weekdays: [mon]}}"
+    text = (
+        f"instances: {{notify: [{{name: a, {slack}}}, {{name: b, {slack}, {schedule}}}]}}\n"
+        "profiles: [{name: os, operational: {notify: a}, in-maintenance: {notify: a}}]"
+    )
+    said = explain_settings(parse_settings(text, "their.yaml"))
+
+    assert "Notification a (slack): every 1h, in operational of os, in-maintenance of os." in said
+    assert "Notification b (slack): Mon at 08:00, in no state of a profile." in said
+
+
 def test_check_config_warns_of_notifications_in_mode_observe() -> None:
     slack = "{type: slack, name: s, config: {hook: 'https://x', channel: c, message: m}}"
     found = warnings(parse_settings(f"profiles: {{instances: {{notify: [{slack}]}}}}", "x.yaml"), NOW)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
 
 from pydantic import Field
 
+from reconciler.calendar import notice_times
 from reconciler.calendar.values import literal
 from reconciler.model.names import is_object_name
 from reconciler.settings.sections.loose_fields import (
@@ -130,23 +132,47 @@ NOTIFY_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(
 """The section of each type's configuration, by the name of the type."""
 
 
-class Periodic(LooseSection):
+class ScheduleType(LooseSection, ABC):
+    """The configuration of a schedule."""
+
+    @property
+    @abstractmethod
+    def times(self) -> notice_times.Schedule:
+        """When messages are sent."""
+
+
+class Periodic(ScheduleType):
     """periodic: after a change of the state, and again after each interval unless the node is operational."""
 
     interval: GoDuration = Field(default=timedelta(hours=1), description="The time between two messages.")
 
+    @property
+    def times(self) -> notice_times.Schedule:
+        """See ScheduleType."""
+        return notice_times.Periodic(self.interval)
 
-class Scheduled(LooseSection):
+
+class Scheduled(ScheduleType):
     """scheduled: at a time of day on some weekdays."""
 
     instant: ClockTime = Field(description="The time of day, `hh:mm`, UTC.")
     weekdays: LooseDays = Field(description="The weekdays.")
 
+    @property
+    def times(self) -> notice_times.Schedule:
+        """See ScheduleType."""
+        return notice_times.Weekly(self.instant, self.weekdays)
 
-class Oneshot(LooseSection):
+
+class Oneshot(ScheduleType):
     """oneshot: once after a change of the state."""
 
     delay: GoDuration = Field(default=timedelta(minutes=1), description="How long after the change.")
+
+    @property
+    def times(self) -> notice_times.Schedule:
+        """See ScheduleType."""
+        return notice_times.Once(self.delay)
 
 
 SCHEDULE_TYPES: Mapping[str, type[LooseSection]] = MappingProxyType(

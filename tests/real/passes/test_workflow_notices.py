@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -67,6 +68,9 @@ class Receivers:
             Answer(b"ok") if asked.path == "/hook" else json_answer({"ok": True, "ts": f"17.{asked.number}"})
         )
 
+    def addresses(self) -> dict[str, str]:
+        return {"SLACK": self.slack.url, "SMTP": f"127.0.0.1:{self.smtp.port}"}
+
     def texts(self) -> list[str]:
         return sorted(json.loads(one.body)["text"] for one in list(self.slack.asked))
 
@@ -80,8 +84,12 @@ def people() -> Iterator[Receivers]:
 
 
 def sweep(programs: Programs, people: Receivers) -> Running:
-    addresses = {"SLACK": people.slack.url, "SMTP": f"127.0.0.1:{people.smtp.port}"}
-    return programs.start("sweep", pod=addresses)
+    return programs.start("sweep", pod=people.addresses())
+
+
+def state(scene: Scene, node: str) -> str:
+    found: str = scene.api.get("nodes", node)["metadata"]["labels"]["cloud.sap/maintenance-state"]
+    return found
 
 
 def told(scene: Scene, node: str) -> dict[str, Any]:
@@ -134,3 +142,22 @@ def test_a_process_that_is_killed_while_it_sends_leaves_the_notification_to_the_
 
     assert people.texts() == [f"{node} is maintenance-required"] * 2
     assert list(told(scene, node)) == ["required"]
+
+
+def test_a_receiver_that_hangs_stops_no_workflow(scene: Scene, programs: Programs, people: Receivers) -> None:
+    hanging, asked = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        asked.set()
+        hanging.wait(60)
+
+    people.before = hang
+    programs.configure(FILE)
+    node = waiting_node(scene)
+    process = programs.start("serve", "--every", "1h", pod=people.addresses())
+    try:
+        process.does("request that hangs", asked.is_set)
+        scene.api.patch("nodes", node, {"metadata": {"labels": {"stop": "1"}}})
+        process.does("maintenance", lambda: state(scene, node) == "in-maintenance")
+    finally:
+        hanging.set()
