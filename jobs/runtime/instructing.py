@@ -33,9 +33,11 @@ from reconciler.errors import (
 )
 from reconciler.instruct import Instructed
 from reconciler.model.instructions import ALL, PersonHold, Word, is_scope, pool_scope
+from reconciler.model.keys import OwnKeys
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
+from reconciler.report import safe
 from reconciler.report.safe import json_text
 from reconciler.report.text import shown
 from reconciler.settings.load import parse_settings
@@ -157,6 +159,8 @@ def carry_out(
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         wanted = Wanted(frozenset(), settings.keys.prefix, annotations=POOL_ANNOTATIONS, labels=None)
         nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
+        if config is None:
+            _warn_of_prefixes(nodes, settings.keys.prefix)
         asked = instruct(Scene(settings, now, connection, target))
         if asked.done:
             # A pass may have begun a drain since the list. After the ledger is written, none begins.
@@ -258,6 +262,16 @@ def _write_all(
             {"node": node.name, "ok": ok, "changed": changed, "message": message, "idle": found.idle}
         )
     return results
+
+
+def _warn_of_prefixes(nodes: list[Node], prefix: str) -> None:
+    """Warn if nodes show that a reconciler with another prefix is there: it reads no instruction of ours."""
+    suffix = OwnKeys("").workflow_state
+    keys = {key for node in nodes for key in node.labels if key.endswith(suffix)}
+    others = sorted(key.removesuffix(suffix) for key in keys - {OwnKeys(prefix).workflow_state})
+    if others:
+        text = f"warning: nodes have the label {others[0]}{suffix}; a reconciler with this keys.prefix"
+        echo(safe.line(f"{text} reads only what is said with its settings: give --config"), err=True)
 
 
 def _with_person(message: str) -> str:

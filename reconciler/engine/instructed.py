@@ -12,6 +12,7 @@ from datetime import datetime
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.engine.start_times import NEAR
 from reconciler.model.instructions import Instructions, Kept, Wait
+from reconciler.model.keys import OwnKeys
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
@@ -28,6 +29,7 @@ class _About:
     case: CaseRecord
     node: Node
     now: datetime
+    keys: OwnKeys
 
 
 def instructed(
@@ -49,7 +51,7 @@ def instructed(
         return judged
     # A plan that requires nothing yet has only its deadline.
     demanded = judged.lost_from if judged.asks else judged.deadline
-    about = _About(said, case, node, now)
+    about = _About(said, case, node, now, OwnKeys(settings.keys.prefix))
     kept = Kept(_hold(about), _deferral(about, demanded), _approval(about, judged, policy, demanded))
     if not kept.waits:
         return judged
@@ -96,7 +98,7 @@ def _approval(
     if proceeds is not None and proceeds <= about.now:
         return None
     name = judged.event.condition or judged.event.kind
-    because = f"nobody has approved the drain for {name} yet; reconciler approve {about.node.name} does"
+    because = f"nobody has approved the drain for {name} yet; {about.keys.approve(about.node.name)} does"
     if approval is not None and approval.word.problem:
         because = f"{because}; {approval.word.problem}"
     elif approval is not None:

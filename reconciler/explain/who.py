@@ -28,7 +28,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         "notHeld": "whoever holds it: reconciler resume {node}{config} ends the hold",
         "notStopped": "whoever holds it: reconciler resume {node}{config} ends the hold",
         "notDeferred": f"{_NOBODY} at that moment; or a person: reconciler resume {{node}}{{config}} ends it",
-        "approved": "whoever may approve it: reconciler approve {node}",
+        "approved": "whoever may approve it: reconciler approve {node}{config}",
         "othersFirst": f"{_NOBODY} when the other nodes are drained",
         "spacingKept": f"{_NOBODY} after the spacing; or {_SETTINGS}: `budget.spacing`",
         "budgetLeft": "whoever can bring these nodes back into service; or "

@@ -129,6 +129,11 @@ class OwnKeys:
         prefix = f" --prefix {self.prefix}" if self.prefix != DEFAULT_PREFIX else ""
         return f"reconciler release {node}{prefix}"
 
+    def approve(self, node: str) -> str:
+        """Return the command by which a person approves the drain of a node, and its workflows."""
+        config = " --config FILE" if self.prefix != DEFAULT_PREFIX else ""
+        return f"reconciler approve {node}{config}"
+
     def owns(self, key: str) -> bool:
         """Whether a label or annotation of this key is ours."""
         return key.startswith(f"{self.prefix.rstrip('/')}/")

@@ -178,6 +178,17 @@ def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_ke
     assert cluster.ledger == {"lastStart": "2026-11-21T11:00:00Z"}
 
 
+@pytest.mark.parametrize(("key", "warns"), [("cloud.sap", True), (PREFIX, False)])
+def test_without_settings_a_reconciler_with_another_prefix_is_warned_of(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], key: str, warns: bool
+) -> None:
+    cluster.nodes["a"]["metadata"]["labels"][f"{key}/maintenance-state"] = "operational"
+
+    assert cluster.run("hold", "a") == 0
+    said = capsys.readouterr().err
+    assert ("warning: nodes have the label cloud.sap/maintenance-state; " in said) is warns
+
+
 def test_a_hold_of_many_nodes_is_one_event_about_the_ledger(cluster: Cluster) -> None:
     assert cluster.run("hold", "--pool", "web", "--reason", "incident") == 0
     assert cluster.run("resume", "--all") == 0  # Nothing was held with --all.

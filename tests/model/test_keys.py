@@ -33,3 +33,8 @@ def test_no_other_file_spells_a_key() -> None:
 
     assert guilty == ["keys.py"]
     assert "from reconciler" not in inspect.getsource(keys)
+
+
+def test_the_command_that_approves_names_the_settings_of_another_prefix() -> None:
+    assert OwnKeys().approve("a") == "reconciler approve a"
+    assert OwnKeys("cloud.sap").approve("a") == "reconciler approve a --config FILE"

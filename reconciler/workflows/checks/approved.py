@@ -20,7 +20,7 @@ def approved(_config: ApprovedCheck, given: CheckInput) -> CheckResult:
     """
     prefix = given.keys.prefix
     found = instructions_of(given.node, prefix, given.now).approval
-    command = f"reconciler approve {given.node.name}"
+    command = given.keys.approve(given.node.name)
     if found is None:
         return failed(f"nobody has approved it yet; {command} does")
     word = found.word
