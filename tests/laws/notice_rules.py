@@ -17,6 +17,30 @@ _TIMES_TEST = "tests/calendar/test_notice_times.py"
 
 NOTICE_RULES = (
     Mutant(
+        0,
+        "a notice goes through the proxy of the environment",
+        "reconciler/notifiers/transports/http.py",
+        "        if not proxy or proxy_bypass(",
+        "        if True or proxy_bypass(",
+        "tests/notifiers/test_encryption.py",
+    ),
+    Mutant(
+        0,
+        "a notice does not go through the proxy to a host in NO_PROXY",
+        "reconciler/notifiers/transports/http.py",
+        'if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):',
+        "if not proxy:",
+        "tests/notifiers/test_encryption.py",
+    ),
+    Mutant(
+        0,
+        "a mail goes only to a server whose certificate is trusted",
+        "reconciler/notifiers/transports/mail.py",
+        "server.starttls(context=ssl.create_default_context())",
+        "server.starttls()",
+        "tests/notifiers/test_encryption.py",
+    ),
+    Mutant(
         9,
         "what is sent is remembered before it is sent",
         _QUEUE,

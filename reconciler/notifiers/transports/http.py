@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import tenacity
 import urllib3
@@ -14,7 +16,7 @@ import urllib3
 from reconciler import USER_AGENT
 from reconciler.clients.bounded import Bounds, bound, within_bounds
 from reconciler.clients.retry_after import retry_after
-from reconciler.notifiers.transports.transport import NotSent, masked
+from reconciler.notifiers.transports.transport import NotSent, masked, tls_failure
 from reconciler.settings.sections.notify import MOST, check_url
 
 TOTAL = 10.0
@@ -77,6 +79,8 @@ class Http:
         self._total = total
         self._pool = urllib3.PoolManager(num_pools=4, maxsize=MOST)
         bound(self._pool)
+        self._proxies: dict[str, urllib3.ProxyManager] = {}
+        self._lock = threading.Lock()
 
     def send(self, post: Post) -> Reply:
         """Send the request, and return the answer; raises NotSent."""
@@ -94,7 +98,19 @@ class Http:
 
     def close(self) -> None:
         """Close idle connections."""
-        self._pool.clear()
+        for pool in (self._pool, *self._proxies.values()):
+            pool.clear()
+
+    def _pool_for(self, url: str) -> urllib3.PoolManager:
+        """Return the connections for a URL: through the proxy of the environment, if it names one for it."""
+        parts, proxies = urlsplit(url), getproxies()
+        proxy = proxies.get(parts.scheme) or proxies.get("all")
+        if not proxy or proxy_bypass(parts.netloc.rpartition("@")[2]):
+            return self._pool
+        with self._lock:
+            if proxy not in self._proxies:
+                self._proxies[proxy] = _proxied(proxy)
+            return self._proxies[proxy]
 
     def _once(self, post: Post) -> Reply:
         headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **post.headers}
@@ -102,10 +118,10 @@ class Http:
         if post.body is not None:
             body = json.dumps(post.body, ensure_ascii=True).encode()
             headers["Content-Type"] = post.content_type
-        host = urlsplit(post.url).hostname
+        host, pool = urlsplit(post.url).hostname, self._pool_for(post.url)
         try:
             with within_bounds(Bounds(self._total, post.largest)):
-                answer = self._pool.request(
+                answer = pool.request(
                     post.method,
                     post.url,
                     body=body,
@@ -125,6 +141,21 @@ class Http:
         raise NotSent(message, refused=refused, retry_after=retry_after(answer.headers.get("Retry-After")))
 
 
+def _proxied(proxy: str) -> urllib3.ProxyManager:
+    """Return connections through a proxy; its URL may have a user and a password."""
+    try:
+        found = urllib3.util.parse_url(proxy if "://" in proxy else f"http://{proxy}")
+        headers = urllib3.make_headers(proxy_basic_auth=unquote(found.auth)) if found.auth else None
+        pool = urllib3.ProxyManager(
+            f"{found.scheme}://{found.netloc}", num_pools=4, maxsize=MOST, proxy_headers=headers
+        )
+    except (ValueError, urllib3.exceptions.HTTPError):
+        why = "the environment names a proxy that is no URL such as http://proxy.example.com:3128"
+        raise NotSent(why, refused=True) from None
+    bound(pool)
+    return pool
+
+
 def _may_pass(error: BaseException) -> bool:
     """Whether to try again at once; a server that asks for patience gets it from the queue."""
     return isinstance(error, NotSent) and not error.refused and error.retry_after is None
@@ -132,7 +163,9 @@ def _may_pass(error: BaseException) -> bool:
 
 def _plain(error: Exception) -> str:
     if isinstance(error, urllib3.exceptions.SSLError):
-        return "no TLS connection"
+        return tls_failure(error)
+    if isinstance(error, urllib3.exceptions.ProxyError):
+        return "no connection to the proxy, or it refuses this server"
     if isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.NameResolutionError):
         return "no connection"
     if isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError):

@@ -11,7 +11,7 @@ from email.message import EmailMessage
 from email.utils import make_msgid
 
 from reconciler.notices.deliveries import Delivery
-from reconciler.notifiers.transports.transport import NotSent, masked, resolved
+from reconciler.notifiers.transports.transport import NotSent, masked, resolved, tls_failure
 from reconciler.settings.sections.notify import Mail, Tls
 
 PATIENCE = 10.0
@@ -71,8 +71,8 @@ def smtp_failures(host: str, *secrets: str) -> Iterator[None]:
         raise NotSent(f"{host} answered {why}", refused=error.smtp_code >= _TEMPORARY) from None
     except smtplib.SMTPNotSupportedError as error:
         raise NotSent(f"{host}: {masked(str(error), *secrets)[:100]}", refused=True) from None
-    except ssl.SSLError:
-        raise NotSent(f"{host}: no TLS connection") from None
+    except ssl.SSLError as error:
+        raise NotSent(f"{host}: {tls_failure(error)}") from None
     except (smtplib.SMTPException, OSError) as error:
         # smtplib hides a timeout behind a connection that it closed itself.
         late = isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from pathlib import Path
 from typing import Protocol
 
@@ -59,6 +60,19 @@ def masked(text: str, *secrets: str) -> str:
         if len(secret) >= _SHORTEST_MASKED:
             text = text.replace(secret, MASKED)
     return text
+
+
+def tls_failure(error: BaseException) -> str:
+    """Return why there is no TLS connection, with the remedy for a certificate that is not trusted."""
+    cause: object = error
+    while isinstance(cause, BaseException):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return (
+                f"no TLS connection, because its certificate is not accepted ({cause.verify_message}); "
+                "SSL_CERT_FILE can name a file with its certificate authority"
+            )
+        cause = cause.args[0] if cause.args else None
+    return "no TLS connection"
 
 
 def _variable(name: str) -> str:
