@@ -1,4 +1,4 @@
-"""Answers probes over HTTP: /healthz (the process runs) and /readyz (it does its work).
+"""Answers probes over HTTP: /healthz (the process runs) and /readyz (it does its work), and sends documents.
 
 The node agent imports this file, so it needs nothing but the standard library, and of that only what
 `socket` loads anyway: http.server takes 1 MiB more.
@@ -11,8 +11,11 @@ import selectors
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from types import MappingProxyType
 
 Answer = Callable[[], str]
 
@@ -26,25 +29,45 @@ LARGEST_REQUEST = 8_192
 """Bytes of a request, which has no body."""
 
 LARGEST_ANSWER = 2_048
-"""Characters of a reason: the answer must fit into the buffer of the socket, because nothing waits."""
+"""Characters of a reason."""
+
+ANSWERING = 30.0
+"""Seconds in which a document must be made, and as many in which the client must have read it."""
 
 _END = (b"\r\n\r\n", b"\n\n")
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a path of its own answers: metrics, or a page. All clients that read it share the body."""
+
+    content_type: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(slots=True)
 class _Client:
-    """One open connection, what it has sent, and until when (monotonic seconds) it may send the rest."""
+    """One open connection, what it has sent, and until when (monotonic seconds) it may take the next step.
+
+    `waits_for` is the path of the document that is made for it. `rest` is what it has not read yet of its
+    answer; None while there is none.
+    """
 
     socket: socket.socket
     until: float
     received: bytearray = field(default_factory=bytearray)
+    rest: deque[memoryview] | None = None
+    waits_for: str = ""
+    only_headers: bool = False
 
 
 class HealthServer:
     """Answers probes from one thread until it is left.
 
     One thread serves all connections without blocking on any of them. Their number, the time of each, and the
-    size of its request are limited, so that clients cost little memory and no thread.
+    size of its request are limited, so that clients cost little memory and no thread. A second thread makes
+    the documents, each once for all that wait for it, so that no probe waits for a page.
     """
 
     def __init__(
@@ -52,17 +75,19 @@ class HealthServer:
         address: tuple[str, int],
         checks: Mapping[str, Answer],
         *,
+        documents: Mapping[str, Callable[[], Document]] = MappingProxyType({}),
         ok: str = "ok",
         patience: float = PATIENCE,
         report: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         """Listen on `address` (port 0: any); a check returns what is wrong, empty when nothing is.
 
-        `checks` are by path, and called in the thread of the server, like `report`, which is given each
-        unexpected error. `ok` is the answer where nothing is wrong, `patience` the seconds that a client has
-        for its request. Raises OSError if the address can't be used.
+        `checks` and `documents` are by path. Checks are called in the thread of the server, documents in one
+        of their own; `report` is given each unexpected error. `ok` is the answer where nothing is wrong,
+        `patience` the seconds that a client has for its request. Raises OSError if the address can't be
+        used.
         """
-        self._checks = checks
+        self._checks, self._documents = checks, documents
         self._ok, self._patience, self._report = ok, patience, report
         self._clients: dict[int, _Client] = {}
         self._ending = False
@@ -75,10 +100,16 @@ class HealthServer:
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
+        self._to_make: SimpleQueue[str] = SimpleQueue()
+        self._being_made: set[str] = set()
+        self._made: deque[tuple[str, str, Document]] = deque()
+        self._maker = threading.Thread(target=self._make, name="documents", daemon=True)
 
     def __enter__(self) -> HealthServer:
         """Begin to answer."""
         self._thread.start()
+        if self._documents:
+            self._maker.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,6 +117,9 @@ class HealthServer:
         self._ending = True
         self._wake.send(b"x")
         self._thread.join()
+        if self._documents:
+            self._to_make.put("")
+            self._maker.join()
         for client in list(self._clients.values()):
             self._close(client)
         self._selector.close()
@@ -102,19 +136,22 @@ class HealthServer:
 
     def _turn(self) -> None:
         """Wait for something to do, and do it."""
-        oldest = next(iter(self._clients.values()), None)
-        left = None if oldest is None else max(0.0, oldest.until - time.monotonic())
-        for key, _ in self._selector.select(left):
+        first = min((client.until for client in self._clients.values()), default=None)
+        left = None if first is None else max(0.0, first - time.monotonic())
+        for key, events in self._selector.select(left):
             if key.fileobj is self._listener:
                 self._accept()
-            elif key.data is not None:
+            elif key.data is None:
+                self._woken.recv(MOST_CONNECTIONS)
+            elif events & selectors.EVENT_WRITE:
+                self._send(key.data)
+            else:
                 self._serve(key.data)
+        self._hand_out()
         now = time.monotonic()
-        # In the order of their arrival, which is that of their ends.
         for client in list(self._clients.values()):
-            if client.until > now:
-                break
-            self._close(client)
+            if client.until <= now:
+                self._close(client)
 
     def _accept(self) -> None:
         """Take one new connection. Most of them have sent their request already, and are answered at once."""
@@ -141,37 +178,96 @@ class HealthServer:
             return
         try:
             chunk = client.socket.recv(LARGEST_REQUEST)
-            client.received += chunk
-            whole = any(end in client.received for end in _END)
-            if whole or len(client.received) > LARGEST_REQUEST:
-                client.socket.send(self._answer(bytes(client.received), whole=whole))
-            elif chunk:
-                return
+        except BlockingIOError:
+            return
+        except OSError:
+            # The client is gone.
+            self._close(client)
+            return
+        client.received += chunk
+        whole = any(end in client.received for end in _END)
+        if whole or len(client.received) > LARGEST_REQUEST:
+            self._answer(client, whole=whole)
+        elif not chunk:
+            self._close(client)
+
+    def _answer(self, client: _Client, *, whole: bool) -> None:
+        method, _, rest = bytes(client.received).partition(b" ")
+        path = rest.split(b" ", 1)[0].partition(b"?")[0].decode("latin-1")
+        client.only_headers = method == b"HEAD"
+        if not whole:
+            self._begin(client, "431 Request Header Fields Too Large", _text("the request is too large"))
+        elif method not in (b"GET", b"HEAD"):
+            self._begin(client, "405 Method Not Allowed", _text("only GET"))
+        elif path in self._documents:
+            self._wait_for(client, path)
+        elif path in self._checks:
+            wrong = self._wrong(self._checks[path])
+            status = "503 Service Unavailable" if wrong else "200 OK"
+            self._begin(client, status, _text(wrong or self._ok))
+        else:
+            self._begin(client, "404 Not Found", _text("not found"))
+
+    def _wait_for(self, client: _Client, path: str) -> None:
+        """Make the document, unless that has begun already for another client."""
+        client.waits_for = path
+        client.until = time.monotonic() + ANSWERING
+        # Further bytes of the client are nothing to read, and would wake this thread again and again.
+        self._selector.unregister(client.socket)
+        if path not in self._being_made:
+            self._being_made.add(path)
+            self._to_make.put(path)
+
+    def _make(self) -> None:
+        """Make one document after another, in a thread of its own."""
+        while path := self._to_make.get():
+            try:
+                self._made.append((path, "200 OK", self._documents[path]()))
+            except Exception as error:  # noqa: BLE001 - without this thread nobody gets a document any more
+                self._report(error)
+                wrong = _text(f"an error in this program, see its log: {type(error).__name__}")
+                self._made.append((path, "500 Internal Server Error", wrong))
+            self._wake.send(b"x")
+
+    def _hand_out(self) -> None:
+        """Send each document that is made to all clients that wait for it."""
+        while self._made:
+            path, status, document = self._made.popleft()
+            self._being_made.discard(path)
+            for client in list(self._clients.values()):
+                if client.waits_for == path:
+                    client.waits_for = ""
+                    self._selector.register(client.socket, selectors.EVENT_READ, client)
+                    self._begin(client, status, document)
+
+    def _begin(self, client: _Client, status: str, document: Document) -> None:
+        """Begin to send an answer. Most of them fit into the buffer of the socket."""
+        names = [("Content-Type", document.content_type), ("Content-Length", str(len(document.body)))]
+        lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in (*names, *document.headers))]
+        head = "\r\n".join([*lines, "Connection: close", "", ""]).encode()
+        client.rest = deque([memoryview(head)])
+        if not client.only_headers:
+            client.rest.append(memoryview(document.body))
+        self._selector.modify(client.socket, selectors.EVENT_WRITE, client)
+        client.until = time.monotonic() + ANSWERING
+        self._send(client)
+
+    def _send(self, client: _Client) -> None:
+        """Send as much of the answer as the client takes now; close at its end."""
+        if client.rest is None or client.socket.fileno() not in self._clients:
+            return
+        try:
+            while client.rest:
+                sent = client.socket.send(client.rest[0])
+                client.rest[0] = client.rest[0][sent:]
+                if not client.rest[0]:
+                    client.rest.popleft()
         except BlockingIOError:
             return
         except OSError:
             # The client is gone.
             pass
         self._close(client)
-
-    def _answer(self, request: bytes, *, whole: bool) -> bytes:
-        method, _, rest = request.partition(b" ")
-        path = rest.split(b" ", 1)[0].partition(b"?")[0].decode("latin-1")
-        check = self._checks.get(path)
-        if not whole:
-            status, text = "431 Request Header Fields Too Large", "the request is too large"
-        elif method not in (b"GET", b"HEAD"):
-            status, text = "405 Method Not Allowed", "only GET"
-        elif check is None:
-            status, text = "404 Not Found", "not found"
-        else:
-            wrong = self._wrong(check)
-            status, text = ("503 Service Unavailable", wrong) if wrong else ("200 OK", self._ok)
-        body = f"{text[:LARGEST_ANSWER]}\n".encode(errors="replace")
-        headers = (
-            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\nConnection: close"
-        )
-        return f"HTTP/1.1 {status}\r\n{headers}\r\n\r\n".encode() + (b"" if method == b"HEAD" else body)
 
     def _wrong(self, check: Answer) -> str:
         try:
@@ -187,10 +283,15 @@ class HealthServer:
 
     def _close(self, client: _Client) -> None:
         self._clients.pop(client.socket.fileno(), None)
-        self._selector.unregister(client.socket)
+        if not client.waits_for:
+            self._selector.unregister(client.socket)
         with contextlib.suppress(OSError):
             client.socket.shutdown(socket.SHUT_WR)
         client.socket.close()
+
+
+def _text(text: str) -> Document:
+    return Document("text/plain; charset=utf-8", f"{text[:LARGEST_ANSWER]}\n".encode(errors="replace"))
 
 
 def _listener(address: tuple[str, int]) -> socket.socket:

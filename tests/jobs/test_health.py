@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime.health import LARGEST_ANSWER, LARGEST_REQUEST, MOST_CONNECTIONS, HealthServer
+from jobs.runtime.health import LARGEST_ANSWER, LARGEST_REQUEST, MOST_CONNECTIONS, Document, HealthServer
 from tests.support.controlplane.waiting import wait_for
 
 LOOPBACK = ("127.0.0.1", 0)
@@ -139,3 +139,69 @@ def test_leaving_closes_everything() -> None:
         server.__exit__()
         assert client.recv(100) == b""
     wait_for("the files of the server to be closed", lambda: open_files() == files)
+
+
+def get(server: HealthServer, path: str, method: str = "GET") -> http.client.HTTPResponse:
+    """Ask for a document; the answer has its headers."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request(method, path)
+    return connection.getresponse()
+
+
+LARGE = Document("text/html", b"p" * (8 << 20), (("Cache-Control", "no-store"),))
+
+
+def test_a_document_of_any_size_is_sent_with_its_headers() -> None:
+    with HealthServer(LOOPBACK, {}, documents={"/": lambda: LARGE}) as server:
+        answer = get(server, "/")
+        assert answer.status == 200
+        assert answer.headers["Content-Type"] == "text/html"
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.read() == LARGE.body
+        headers = get(server, "/", "HEAD")
+        assert (headers.headers["Content-Length"], headers.read()) == (str(8 << 20), b"")
+
+
+def test_a_client_that_reads_nothing_keeps_nobody_from_an_answer() -> None:
+    with HealthServer(LOOPBACK, {"/readyz": lambda: ""}, documents={"/": lambda: LARGE}) as server:
+        silent = [connect(server) for _ in range(MOST_CONNECTIONS - 2)]
+        for one in silent:
+            one.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert ask(server, "/readyz") == (200, "ok")
+        assert get(server, "/").read() == LARGE.body
+        for one in silent:
+            one.close()
+
+
+def test_a_document_that_takes_long_delays_no_probe_and_is_made_once_for_all() -> None:
+    made, go_on = [], threading.Event()
+
+    def make() -> Document:
+        made.append(1)
+        assert go_on.wait(60)
+        return Document("text/plain", b"here it is")
+
+    with (
+        HealthServer(LOOPBACK, {"/readyz": lambda: ""}, documents={"/": make}) as server,
+        ExitStack() as open_,
+    ):
+        clients = [open_.enter_context(connect(server)) for _ in range(5)]
+        for client in clients:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        wait_for("the document's thread", lambda: made)
+        assert ask(server, "/readyz") == (200, "ok")
+        go_on.set()
+        for client in clients:
+            assert client.makefile("rb").read().endswith(b"here it is")
+        assert made == [1]
+
+
+def test_a_document_that_fails_is_an_answer_and_the_next_one_is_made(checks: Checks) -> None:
+    def fail() -> Document:
+        raise OverflowError("date value out of range")
+
+    documents = {"/": fail, "/metrics": lambda: Document("text/plain", b"x 1")}
+    with HealthServer(LOOPBACK, {}, documents=documents, report=checks.reported.append) as server:
+        assert ask(server, "/") == (500, "an error in this program, see its log: OverflowError")
+        assert ask(server, "/metrics") == (200, "x 1")
+    assert [str(one) for one in checks.reported] == ["date value out of range"]
