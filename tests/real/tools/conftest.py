@@ -18,6 +18,16 @@ def alertmanager_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def helm_program() -> Path:
+    return _program("helm")
+
+
+@pytest.fixture(scope="session")
+def promtool_program() -> Path:
+    return _program("promtool")
+
+
+@pytest.fixture(scope="session")
 def vcsim_program() -> Path:
     return _program("vcsim")
 

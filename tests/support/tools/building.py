@@ -15,8 +15,12 @@ MODULES = Path(__file__).parent / "build"
 # The package of each, which is in the module of the same name in `build`.
 PACKAGES = {
     "alertmanager": "github.com/prometheus/alertmanager/cmd/alertmanager",
+    "helm": "helm.sh/helm/v4/cmd/helm",
+    "promtool": "github.com/prometheus/prometheus/cmd/promtool",
     "vcsim": "github.com/vmware/govmomi/vcsim",
 }
+# Without the clients of all clouds, which promtool needs for the discovery of targets only.
+_TAGS = {"promtool": "remove_all_sd"}
 
 
 class NoTool(Exception):
@@ -53,6 +57,7 @@ def _build(name: str, cache: Path) -> None:
         print(f"building {name} (once, about two minutes) into {cache}", file=sys.stderr, flush=True)
         made = cache / f".{name}"
         command = [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", str(made)]
+        command += ["-tags", _TAGS.get(name, "")]
         done = subprocess.run(
             [*command, PACKAGES[name]],
             cwd=MODULES / name,
