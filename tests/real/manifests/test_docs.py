@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -60,6 +61,7 @@ def kustomized(folder: Path, *blocks: str) -> str:
     program = shutil.which("kubectl")
     if program is None:
         pytest.skip("no kubectl on the path to build the manifests with")
+    folder.mkdir(exist_ok=True)
     shutil.copytree(K8S, folder / "k8s")
     ours = folder / "ours"
     ours.mkdir()
@@ -109,6 +111,22 @@ def test_the_patches_for_another_prefix_change_it_everywhere(tmp_path: Path) -> 
         ("node-maintenance-keys", "node-maintenance-reconciler", "node-maintenance-agent"), 1
     )
     assert "node-maintenance.dev" not in str(policies)
+
+
+def test_the_patch_for_another_port_adds_it_to_those_of_the_reconciler(tmp_path: Path) -> None:
+    page = (DOCS / "notices.md").read_text(encoding="utf-8")
+    (patch,) = re.findall(r"```yaml\n(patches:\n.*?)```", page, re.DOTALL)
+
+    def egress(made: str) -> list[dict[str, Any]]:
+        named = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(made)}
+        found: list[dict[str, Any]] = named["NetworkPolicy", "reconciler-egress"]["spec"]["egress"]
+        return found
+
+    before = egress(kustomized(tmp_path / "before", BLOCKS[0]))
+    after = egress(kustomized(tmp_path / "after", BLOCKS[0], patch))
+
+    assert after[0].pop("ports") == [*before[0].pop("ports"), {"protocol": "TCP", "port": 587}]
+    assert after == before
 
 
 def test_the_patch_for_keys_of_triggers_replaces_each_list(tmp_path: Path) -> None:
