@@ -8,6 +8,7 @@ from reconciler.clients.guard import Guard
 from reconciler.clients.hooks import SettingsHooks
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernikus import Kubernikus
 from reconciler.clients.machine_providers import MachineProviders, Surroundings
 from reconciler.clients.prometheus import Prometheus
 from reconciler.clients.sources import SourceClients
@@ -31,6 +32,7 @@ class Wiring:
         self._guard = guard
         self._sources = SourceClients(guard)
         self._prometheus = Prometheus()
+        self._kubernikus = Kubernikus(connection)
         self._calendars = Calendars(connection)
         self._namespace = target.namespace
         self._made: tuple[Settings, MachineProviders, AllNotifiers, SettingsHooks | None] | None = None
@@ -46,6 +48,7 @@ class Wiring:
             hooks=hooks,
             itself=self.itself,
             prometheus=self._prometheus,
+            kubernikus=self._kubernikus,
         )
 
     def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
@@ -62,6 +65,7 @@ class Wiring:
             hooks=hooks,
             itself=self.itself,
             prometheus=self._prometheus,
+            kubernikus=self._kubernikus,
         )
 
     def _made_for(self, settings: Settings) -> tuple[MachineProviders, AllNotifiers, SettingsHooks | None]:

@@ -85,6 +85,29 @@ class PrometheusAnswer:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class KubernikusQuery:
+    """A question for the nodes that a cluster should have in Kubernikus.
+
+    The credentials are in the Secret `secret` of `namespace`, without a Secret in `file`. `url` is that of
+    Kubernikus, empty for the one of the region in the credentials.
+    """
+
+    cluster: str
+    namespace: str = ""
+    secret: str = ""
+    file: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KubernikusAnswer:
+    """How many nodes all node pools should have, or the `problem` because of which that is not known."""
+
+    nodes: int = 0
+    problem: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a configured check needs beyond the names of the nodes; a pass reads each of them once.
@@ -100,6 +123,7 @@ class Needs:
     annotations: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
     hypervisors: bool = False
+    kubernikus: frozenset[KubernikusQuery] = frozenset()
 
     def __or__(self, other: Needs) -> Needs:
         """Return what both need."""
@@ -111,6 +135,7 @@ class Needs:
             self.annotations | other.annotations,
             self.conditions | other.conditions,
             self.hypervisors or other.hypervisors,
+            self.kubernikus | other.kubernikus,
         )
 
 
@@ -121,7 +146,7 @@ class ReadForChecks:
     A Lease that does not exist is None; `unread_leases` says why others could not be read. `pods` are all
     pods, by the name of their node (empty: not scheduled). `unread_pods` says why they could not be read.
     `hypervisors` are all Hypervisor objects by name, `unread_hypervisors` says why they could not be read.
-    `found` keeps what follows from the pods alone (`of_pods`).
+    `kubernikus` are its answers. `found` keeps what follows from the pods alone (`of_pods`).
     """
 
     leases: Mapping[LeaseRef, LeaseSeen | None] = field(default_factory=dict)
@@ -131,6 +156,7 @@ class ReadForChecks:
     unread_pods: str = "no check has asked for them"
     hypervisors: Mapping[str, Hypervisor] = field(default_factory=dict)
     unread_hypervisors: str = "no check has asked for them"
+    kubernikus: Mapping[KubernikusQuery, KubernikusAnswer] = field(default_factory=dict)
     found: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def of_pods(self, key: Hashable, compute: Callable[[], Value]) -> Value:

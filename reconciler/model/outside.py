@@ -14,6 +14,7 @@ from reconciler.model.ports import (
     Drains,
     HookReader,
     HookRunner,
+    KubernikusReader,
     MachineReader,
     Machines,
     Notifier,
@@ -43,9 +44,9 @@ class Outside:
 
     It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
     sources, by the source's name. A source without a client uses only the answers in the ledger. Without
-    `prometheus`, checks of workflows have no answers from it. Without `calendars`, those of the settings
-    have the content that the settings were given. `hooks` is
-    None where the settings name no hooks.
+    `prometheus` or `kubernikus`, checks of workflows have no answers from it. Without `calendars`, those of
+    the settings have the content that the settings were given. `hooks` is None where the settings name no
+    hooks.
     """
 
     reader: ClusterReader
@@ -55,6 +56,7 @@ class Outside:
     hooks: HookReader | None = None
     itself: Self = Self()
     prometheus: PrometheusReader | None = None
+    kubernikus: KubernikusReader | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,15 @@ from typing import Any, Protocol, runtime_checkable
 
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.calendar_text import CalendarPlace, CalendarText
-from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake, PrometheusAnswer, PrometheusQuery
+from reconciler.model.check_reads import (
+    KubernikusAnswer,
+    KubernikusQuery,
+    LeaseRef,
+    LeaseSeen,
+    LeaseTake,
+    PrometheusAnswer,
+    PrometheusQuery,
+)
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun
@@ -169,6 +177,16 @@ class PrometheusReader(Protocol):
         """Return the answer to each query, within a few seconds; a failure is its `problem`. Raises nothing.
 
         Nothing is sent twice, and an answer may be some seconds old.
+        """
+
+
+class KubernikusReader(Protocol):
+    """Asks Kubernikus for checks of workflows."""
+
+    def ask(self, queries: Sequence[KubernikusQuery], /) -> Mapping[KubernikusQuery, KubernikusAnswer]:
+        """Return the answer for each cluster, within a few seconds; a failure is its `problem`.
+
+        Raises nothing. An answer may be a minute old.
         """
 
 

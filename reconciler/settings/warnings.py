@@ -17,7 +17,6 @@ from reconciler.settings.message_fields import KNOWN
 from reconciler.settings.mistakes import Path, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.sections.check_types import KubernikusCountCheck
 from reconciler.settings.sections.loose_section import ignored_keys
 
 _FEW_NODES = 5
@@ -244,10 +243,6 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
                 what = f"can't be rendered, so the plain facts are sent: {mistake}"
                 yield Warned(spelt((*config, key)), what, "correct it, see docs/workflows.md")
     for index, check in enumerate(settings.profiles.instances.check):
-        if isinstance(check.settings, KubernikusCountCheck):
-            where = spelt((*outer, "instances", "check", index, "type"))
-            message = f"Kubernikus is not asked; {check.name} is always unknown, and never passes"
-            yield Warned(where, message, "use nodeCount, see docs/checks.md")
         for key, message in check.settings.unusable:
             where = spelt((*outer, "instances", "check", index, "config", key))
             yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")

@@ -29,7 +29,10 @@ def read_for_checks(outside: Outside, needs: Needs) -> ReadForChecks:
     hypervisors, unlisted = (
         _hypervisors(outside.reader) if needs.hypervisors else ({}, ReadForChecks().unread_hypervisors)
     )
-    return ReadForChecks(leases, answers, pods, unread, problem, hypervisors, unlisted)
+    sizes = {}
+    if needs.kubernikus and outside.kubernikus is not None:
+        sizes = dict(outside.kubernikus.ask(sorted(needs.kubernikus)))
+    return ReadForChecks(leases, answers, pods, unread, problem, hypervisors, unlisted, sizes)
 
 
 def _leases(

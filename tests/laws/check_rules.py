@@ -6,9 +6,50 @@ from tests.laws.mutant import Mutant
 
 _CHECKS = "reconciler/workflows/checks"
 _TESTS = "tests/workflows/checks"
+_KUBERNIKUS = "tests/clients/test_kubernikus.py"
 _TIMES = "reconciler/workflows/weekly_times.py"
 
 CHECK_RULES = (
+    Mutant(
+        5,
+        "an error of Kubernikus is no cluster without node pools",
+        "reconciler/clients/kubernikus.py",
+        "        if answer.status != 200:\n",
+        "        if False:\n",
+        _KUBERNIKUS,
+    ),
+    Mutant(
+        17,
+        "clusters of Kubernikus share the time of a pass",
+        "reconciler/clients/kubernikus.py",
+        "            if self._clock() >= ends:\n",
+        "            if False:\n",
+        _KUBERNIKUS,
+    ),
+    Mutant(
+        0,
+        "a password of OpenStack is not sent in the open",
+        "reconciler/clients/kubernikus.py",
+        'if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOCAL):',
+        "if False:",
+        _KUBERNIKUS,
+    ),
+    Mutant(
+        0,
+        "the region of the credentials is no other host",
+        "reconciler/clients/kubernikus.py",
+        "if not _REGION.fullmatch(values[5]):",
+        "if False:",
+        _KUBERNIKUS,
+    ),
+    Mutant(
+        0,
+        "what is no token is not sent on",
+        "reconciler/clients/kubernikus.py",
+        "or not _TOKEN.fullmatch(token):",
+        "or not token:",
+        _KUBERNIKUS,
+    ),
     Mutant(
         19,
         "a node whose data can't be read counts as in maintenance",

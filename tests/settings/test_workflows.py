@@ -247,18 +247,6 @@ def test_check_config_warns_of_a_check_that_can_never_answer() -> None:
     )
 
 
-def test_check_config_names_the_check_to_use_for_that_of_kubernikus() -> None:
-    keys = "{cluster: c, cloudProviderSecret: {name: n, namespace: s}}"
-    instance = f"{{type: kubernikusCount, name: all, config: {keys}}}"
-    settings = parse_settings(f"instances: {{check: [{instance}]}}", "their.yaml")
-
-    (found,) = warnings(settings, NOW)
-    assert (found.key, found.change) == (
-        "instances.check[0].type",
-        "use nodeCount, see docs/checks.md",
-    )
-
-
 def test_the_type_of_a_schedule_may_have_capitals() -> None:
     schedule = "{type: Scheduled, config: {instant: 11:00, weekdays: [tue]}}"
     instance = f"{{type: slack, name: s, config: {{hook: x, channel: c, message: m}}, schedule: {schedule}}}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from reconciler.errors import ClusterError, Forbidden, Unreachable
 from reconciler.model.check_reads import (
+    KubernikusAnswer,
+    KubernikusQuery,
     LeaseRef,
     LeaseSeen,
     Needs,
@@ -160,3 +163,19 @@ def test_hypervisors_that_cannot_be_read_say_why(error: ClusterError | None, why
     read = read_for_checks(world.outside, Needs(hypervisors=True))
 
     assert read.hypervisor("a") == (None, f"the Hypervisors can't be read: {why}")
+
+
+class Counting:
+    """A Kubernikus with one answer."""
+
+    def ask(self, queries: Sequence[KubernikusQuery], /) -> Mapping[KubernikusQuery, KubernikusAnswer]:
+        return dict.fromkeys(queries, KubernikusAnswer(3))
+
+
+def test_kubernikus_is_asked_where_there_is_a_client() -> None:
+    world, query = world_of([node("a")]), KubernikusQuery("c")
+    needs = Needs(kubernikus=frozenset({query}))
+
+    assert read_for_checks(world.outside, needs).kubernikus == {}
+    asked = read_for_checks(replace(world.outside, kubernikus=Counting()), needs)
+    assert asked.kubernikus == {query: KubernikusAnswer(3)}

@@ -136,15 +136,31 @@ class HypervisorConditionCheck(CheckConfig):
     status: RequiredText = Field(description="The status that it must have: `True`, `False` or `Unknown`.")
 
 
+class CloudProviderSecret(CheckConfig):
+    """A Secret. maintenance-controller uses it only with both keys."""
+
+    name: LooseText = Field(default="", description="The name of the Secret.")
+    namespace: LooseText = Field(default="", description="Its namespace.")
+
+
 class KubernikusCountCheck(CheckConfig):
-    """`kubernikusCount`: whether the cluster has the nodes that Kubernikus should have made.
+    """`kubernikusCount`: whether the cluster has the nodes that Kubernikus should have made."""
 
-    It loads, and answers unknown: Kubernikus is not asked.
-    """
-
-    cluster: LooseText = Field(default="", description="The name of the cluster in Kubernikus.")
-    cloud_provider_secret: dict[str, Any] = Field(
-        default={}, description="The Secret with the credentials of OpenStack. It is not read."
+    cluster: RequiredText = Field(description="The name of the cluster in Kubernikus.")
+    cloud_provider_secret: CloudProviderSecret = Field(
+        default=CloudProviderSecret(),
+        description="The Secret whose key `cloudprovider.conf` has the credentials of OpenStack. Default: "
+        "none; the file `credentialsFile` has them.",
+    )
+    credentials_file: RequiredText = Field(
+        default="provider/cloudprovider.conf",
+        description="The file with the credentials, if there is no Secret. It is relative to the working "
+        "directory.",
+    )
+    url: Url | None = Field(
+        default=None,
+        description="The URL of Kubernikus. Default: `https://kubernikus.REGION.cloud.sap`, with the region "
+        "of the credentials.",
     )
 
 

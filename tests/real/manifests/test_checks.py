@@ -1,10 +1,11 @@
-"""The permissions for Leases that docs/checks.md shows are enough for its example, and for no other Lease."""
+"""The permissions that docs/checks.md shows are enough for its examples, and for no other object."""
 
 from __future__ import annotations
 
 import json
 import re
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,6 +13,7 @@ import yaml
 
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernikus import KEY, Kubernikus
 from reconciler.errors import ClusterError, Forbidden
 from reconciler.model.check_reads import LeaseRef, LeaseTake, Needs
 from reconciler.model.outside import Outside
@@ -28,22 +30,26 @@ from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Stub, json_answer
 
 PAGE = (K8S.parent / "docs" / "checks.md").read_text(encoding="utf-8")
-SECTION = re.findall(r"^### stagger\n(.*?)^###", PAGE, re.MULTILINE | re.DOTALL)[0]
-EXAMPLE, RIGHTS = re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)
+SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
+EXAMPLE, RIGHTS = re.findall(r"```yaml\n(.*?)```", SECTIONS["stagger"], re.DOTALL)
 NAMESPACE = "node-maintenance"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-@pytest.fixture
-def ours(cluster: ControlPlane) -> Cluster:
-    """The reconciler with the permissions of the page alone."""
+def connected(cluster: ControlPlane, rights: str) -> Connection:
+    """To the API server as the reconciler with these permissions alone."""
     cluster.api.create_namespace(NAMESPACE)
     account = {"metadata": {"name": "reconciler", "namespace": NAMESPACE}}
     cluster.api.create("serviceaccounts", account)
-    for found in yaml.safe_load_all(RIGHTS):
+    for found in yaml.safe_load_all(rights):
         cluster.api.create(f"{found['kind'].lower()}s", found)
-    connection = Connection(str(cluster.kubeconfig_for("reconciler", NAMESPACE)))
-    return Cluster(connection, guard=lambda: None)
+    return Connection(str(cluster.kubeconfig_for("reconciler", NAMESPACE)))
+
+
+@pytest.fixture
+def ours(cluster: ControlPlane) -> Cluster:
+    """The reconciler with the permissions for Leases."""
+    return Cluster(connected(cluster, RIGHTS), guard=lambda: None)
 
 
 def needed() -> frozenset[LeaseRef]:
@@ -102,3 +108,23 @@ def test_the_same_permissions_keep_the_thread_of_a_notification(ours: Cluster) -
     lease = ours.lease(ref)
     assert lease is not None
     assert threads == [None, lease.holder, lease.holder]
+
+
+def test_the_secret_of_kubernikus_may_be_read_and_no_other(cluster: ControlPlane) -> None:
+    example, rights = re.findall(r"```yaml\n(.*?)```", SECTIONS["kubernikusCount"], re.DOTALL)
+    ((instance),) = yaml.safe_load(example)
+    kind = CHECK_TYPES["kubernikusCount"]
+    settings = kind.config.model_validate(instance["config"], by_alias=True, by_name=False)
+    (query,) = kind.needs(settings).kubernikus
+    for name in (query.secret, "other"):
+        metadata = {"name": name, "namespace": query.namespace}
+        cluster.api.create("secrets", {"metadata": metadata, "stringData": {KEY: "[Global]"}})
+    connection = connected(cluster, rights)
+
+    def problem(name: str) -> str:
+        asked = replace(query, secret=name)
+        return Kubernikus(connection).ask([asked])[asked].problem
+
+    # It was read: what is missing is in it.
+    wait_for("the permission", lambda: problem(query.secret).startswith(f"{KEY} has no auth-url"))
+    assert problem("other") == f"needs get secrets in {query.namespace}"
