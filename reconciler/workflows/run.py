@@ -178,9 +178,9 @@ class _Profile:
         return next((step for step in (*open_ones, *draining) if step in draining), None)
 
     def _full(self, step: Step) -> bool:
-        """Whether the step begins maintenance while the node is in maintenance for something else."""
-        begins = step.next is State.IN_MAINTENANCE and self._kept.current is not State.IN_MAINTENANCE
-        return begins and bool(self._others)
+        """Whether the step leads into maintenance while the node is in maintenance, for whatever."""
+        inside = self._kept.current is State.IN_MAINTENANCE or bool(self._others)
+        return inside and step.next is State.IN_MAINTENANCE
 
     def _chain(self, chain: tuple[Trigger, ...], work: Worked, *, resumed: bool) -> Worked:
         second = self._given.now.replace(microsecond=0)

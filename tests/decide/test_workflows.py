@@ -209,6 +209,23 @@ def test_a_transition_that_is_unknown_stops_those_behind_it(first: str, second: 
     assert states(world) == {"forked": expected}
 
 
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [("maintenance-required", "maintenance-required"), ("in-maintenance", "operational")],
+)
+def test_a_step_to_the_same_state_ends_the_choice_except_in_maintenance(state: str, expected: str) -> None:
+    """As in maintenance-controller: in maintenance, no step into maintenance passes."""
+    steps = f"[{{check: go, next: {state}}}, {{check: go, next: operational}}]"
+    settings = theirs(f"{FILE}- name: same\n  {state}: {{transitions: {steps}}}\n")
+    world = world_of([labelled("a", "same", go="true")])
+    kept = {"Transition": "2026-11-21T11:00:00Z", "Current": state, "Previous": state}
+    world.cluster.annotate("a", DATA, json.dumps({"Profiles": {"same": kept}, "Notifications": {}}))
+
+    passes(world, settings)
+
+    assert states(world) == {"same": expected}
+
+
 def test_the_event_about_a_step_is_that_of_maintenance_controller() -> None:
     world = world_of([labelled("a", "plain", go="true")])
 

@@ -22,8 +22,8 @@ WORKFLOW_RULES = (
         19,
         "a node is in maintenance for one profile at a time",
         _RUN,
-        "return begins and bool(self._others)",
-        "return False",
+        "inside = self._kept.current is State.IN_MAINTENANCE or bool(self._others)",
+        "inside = self._kept.current is State.IN_MAINTENANCE",
         _PASSES,
     ),
     Mutant(
