@@ -12,6 +12,7 @@ from reconciler.errors import Conflict, Forbidden
 from reconciler.model.hypervisor import SPEC, STATUS, Hypervisor, Value
 from reconciler.model.outcome import Outcome, Result
 from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
 from tests.support import builders
@@ -68,9 +69,9 @@ def state(world: World, name: str = "a") -> str:
     return str(kept["Profiles"]["default"]["Current"])
 
 
-def run(world: World, count: int = 1) -> tuple[Outcome, ...]:
+def run(world: World, count: int = 1, settings: Settings = SETTINGS) -> tuple[Outcome, ...]:
     for _ in range(count):
-        outcomes = look(world, SETTINGS)[1]
+        outcomes = look(world, settings)[1]
         carry_on(world)
         world.advance(timedelta(seconds=1))
     return outcomes
@@ -126,17 +127,36 @@ def test_a_chain_whose_hypervisor_is_missing_changes_nothing(there: Hypervisor |
     assert state(world) == "operational"
 
 
-def test_a_hypervisor_that_goes_away_after_the_drain_has_the_node_not_drained_again() -> None:
-    world = world_with(hypervisor("a", evicted=True))
-    run(world, 2)
+def test_a_node_whose_hypervisor_goes_away_is_not_drained_again_and_again() -> None:
+    settings = parse_settings(
+        """\
+intervals: {requeue: 1s}
+instances:
+  trigger:
+  - {type: alterHypervisor, name: out, config: {maintenance: auto}}
+  - {type: drain, name: drain}
+profiles:
+- name: default
+  operational:
+    transitions: [{next: in-maintenance}]
+  in-maintenance:
+    enter: drain && out
+""",
+        "their.yaml",
+    )
+    world = world_with(hypervisor("a"), hypervisor("b"))
+    run(world, 2, settings)
     world.cluster.hypervisors = {}
-    run(world, 4)
+    run(world, 3, settings)
     assert "x" not in {pod.name for pod in world.cluster.pods.values()}
     before = len(world.api.done)
 
-    run(world, 3)
-
+    run(world, 3, settings)
     assert len(world.api.done) == before
+
+    world.cluster.put_hypervisor(hypervisor("a"))
+    run(world, 4, settings)
+    assert spec(world) == {"maintenance": "auto"}
 
 
 @pytest.mark.parametrize("error", [Forbidden("needs patch hypervisors"), Conflict("created again")])
