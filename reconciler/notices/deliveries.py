@@ -18,7 +18,10 @@ from reconciler.settings.sections.notify import Notify
 from reconciler.settings.templates import TemplateFailed, rendered
 
 MOST = 50
-"""Messages in one delivery. The others follow in the next one."""
+"""Nodes in one delivery. The others follow in the next one."""
+
+_MESSAGES = 300
+"""Messages in one delivery."""
 
 _TITLE = 200
 _NAMED = 3
@@ -121,8 +124,14 @@ def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush
     thread = receiver.thread if slack is not None and slack.thread else ""
     if slack is not None and receiver.thread_since is not None:
         thread = thread if now < shifted(receiver.thread_since, slack.thread) else ""
-    made = delivery_of(entry, tuple(chosen[:MOST]), zone, dropped=receiver.dropped)
+    made = delivery_of(entry, _first(chosen), zone, dropped=receiver.dropped)
     return Due(delivery=replace(made, thread=thread))
+
+
+def _first(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the messages about the first nodes."""
+    nodes = set(list(dict.fromkeys(one.node for one in messages))[:MOST])
+    return tuple(one for one in messages if one.node in nodes)[:_MESSAGES]
 
 
 def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> datetime:
@@ -184,7 +193,7 @@ def failed(memory: Memory, name: str, why: str, now: datetime) -> Memory:
 def delivery_of(entry: Notify, messages: tuple[Message, ...], zone: tzinfo, *, dropped: int = 0) -> Delivery:
     """Return the delivery of these messages."""
     zone = entry.at.time_zone or zone if entry.at is not None else zone
-    lines = [] if len(messages) == 1 else [_line(one, zone) for one in messages]
+    lines = [] if len(messages) == 1 else list(_lines(messages, zone))
     if len(messages) == 1:
         lines = [safe.line(in_zone(messages[0].text, zone))]
     if dropped:
@@ -222,11 +231,19 @@ def _nodes_with(topic: Topic, messages: Sequence[Message]) -> int:
     return len({one.node for one in messages if one.topic is topic})
 
 
-def _line(message: Message, zone: tzinfo) -> str:
-    where = ", ".join(_places(message))
-    still = "still " if message.repeats else ""
-    head = f"{message.node} ({where})" if where else message.node
-    return safe.line(f"{head}: {still}{_WORDS[message.topic]}: {in_zone(message.text, zone)}")
+def _lines(messages: Sequence[Message], zone: tzinfo) -> Iterator[str]:
+    """Yield the lines, problems first. Nodes of which the same is said share one."""
+    groups: dict[tuple[Topic, bool, str], list[Message]] = {}
+    for one in sorted(messages, key=lambda one: not one.topic.bad):
+        groups.setdefault((one.topic, one.repeats, one.text), []).append(one)
+    for (topic, repeats, text), alike in groups.items():
+        said = f"{'still ' if repeats else ''}{_WORDS[topic]}: {in_zone(text, zone)}"
+        if len(alike) == 1:
+            where = ", ".join(_places(alike[0]))
+            head = f"{alike[0].node} ({where})" if where else alike[0].node
+            yield safe.line(f"{head}: {said}")
+        else:
+            yield safe.line(f"{len(alike)} nodes: {said}: {', '.join(one.node for one in alike)}")
 
 
 def _places(message: Message) -> Iterator[str]:

@@ -16,7 +16,7 @@ from reconciler.settings.go_templates import LARGEST as LARGEST_TEXT
 CASES = 2000
 """Nodes with an event or a case that are remembered."""
 
-PENDING = 300
+PENDING = 1000
 """Messages that wait to be sent."""
 
 SAID = 100

@@ -42,8 +42,35 @@ def test_forty_nodes_are_one_message() -> None:
 
     assert found is not None
     assert found.title == "40 nodes: 40 maintenance started"
-    assert len(found.lines) == 40
     assert sent(memory, found, NOW).pending == ()
+
+
+def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
+    names = [f"node-{number:02}" for number in range(40)]
+    topics = (Topic.RECEIVED, Topic.PLANNED, Topic.WILL_BE_MISSED)
+    memory = told(*(message(topic, name, text=f"{topic} {name}") for name in names for topic in topics))
+    (entry,) = entries(one("group: 0s"))
+    found = due_for(entry, memory, NOW, UTC).delivery
+
+    assert found is not None
+    assert found.title == "40 nodes: 40 maintenance announced, 40 drain planned, 40 will be missed"
+    assert len(found.lines) == 120
+    # Problems come first.
+    assert found.lines[0] == "node-00: will be missed: WillBeMissed node-00"
+
+
+def test_nodes_of_which_the_same_is_said_share_a_line() -> None:
+    (entry,) = entries(one())
+    said = [message(node=node) for node in "abc"] + [
+        message(Topic.BLOCKED, "b"),
+        message(node="d", text="no"),
+    ]
+
+    assert delivery_of(entry, tuple(said), UTC).lines == (
+        "b: drain blocked: it is",
+        "3 nodes: maintenance started: it is: a, b, c",
+        "d: maintenance started: no",
+    )
 
 
 def test_messages_are_put_together_from_the_first_one_on() -> None:

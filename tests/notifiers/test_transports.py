@@ -18,6 +18,7 @@ from reconciler.model.notices import Message, Topic
 from reconciler.notices.deliveries import Delivery, delivery_of
 from reconciler.notifiers.transports.http import Http, Post
 from reconciler.notifiers.transports.registry import TRANSPORTS, transport_of
+from reconciler.notifiers.transports.slack import LONGEST, shortened
 from reconciler.notifiers.transports.transport import NotSent
 from reconciler.settings.sections import notify
 from reconciler.settings.sections.notify import Notify
@@ -333,6 +334,19 @@ def test_entries_that_send_to_one_server_at_the_same_time_log_nothing(
 
     assert [one.status for one in replies] == [200, 200]
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("line\n" * 10, "line\n"),
+        ("x" * (LONGEST + 1), "x…"),
+        ("line\n" * LONGEST, "line\n… and 9611 more lines"),
+    ],
+)
+def test_a_text_that_is_too_long_for_slack_says_how_much_is_missing(text: str, ends: str) -> None:
+    assert len(shortened(text)) <= LONGEST
+    assert shortened(text).endswith(ends)
 
 
 def test_a_template_makes_the_text_of_chats_and_mails(receiver: Receiver) -> None:

@@ -10,11 +10,21 @@ from reconciler.notifiers.transports.http import Http, Post
 from reconciler.notifiers.transports.transport import NotSent, masked, resolved
 from reconciler.settings.sections.notify import Slack
 
-LONGEST = 3900
-"""Characters of a message. Slack cuts longer ones in two at 4,000."""
+LONGEST = 12_000
+"""Characters of a message. Slack recommends 4,000, and cuts off what is above 40,000 without a word."""
 
 _GONE = frozenset({"thread_not_found", "message_not_found"})
 _PASSING = frozenset({"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable"})
+
+
+def shortened(text: str) -> str:
+    """Return a text of LONGEST characters at most, which says how many lines are missing."""
+    if len(text) <= LONGEST:
+        return text
+    whole, _, _ = text[: LONGEST - 50].rpartition("\n")
+    if not whole:
+        return f"{text[: LONGEST - 1]}…"
+    return f"{whole}\n… and {text.count(chr(10)) - whole.count(chr(10))} more lines"
 
 
 class SlackTransport:
@@ -26,7 +36,7 @@ class SlackTransport:
 
     def send(self, delivery: Delivery) -> str:
         """See the port."""
-        text = without_slack_markup(delivery.text)[:LONGEST]
+        text = shortened(without_slack_markup(delivery.text))
         if self._settings.webhook is not None:
             url = resolved(self._settings.webhook)
             reply = self._http.send(Post(url, {"text": text}))

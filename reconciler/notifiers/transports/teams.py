@@ -31,11 +31,13 @@ def card(delivery: Delivery) -> dict[str, Any]:
     """Return the message with one adaptive card. A text block reads Markdown, so that is escaped."""
     title = {"type": "TextBlock", "text": safe.markdown(delivery.title), "weight": "Bolder", "wrap": True}
     blocks, left = [] if delivery.body else [title], _LARGEST
-    for line in delivery.body.split("\n") if delivery.body else delivery.lines:
+    lines = delivery.body.split("\n") if delivery.body else delivery.lines
+    for number, line in enumerate(lines):
         text = safe.markdown(line)
         left -= len(text)
         if left < 0:
-            blocks.append({"type": "TextBlock", "text": "…", "wrap": True})
+            more = f"… and {len(lines) - number} more lines"
+            blocks.append({"type": "TextBlock", "text": more, "wrap": True})
             break
         blocks.append({"type": "TextBlock", "text": text, "wrap": True, "spacing": "Small"})
     content = {
