@@ -46,6 +46,7 @@ class ShuffleCounter:
     def after(self, plan: Plan, outcomes: Iterable[Outcome]) -> None:
         """Count the pods of the nodes that the pass has put into maintenance for a workflow.
 
+        The counters of a node that is to be maintained begin, so that they exist before they increase.
         A node whose workloads can't be read is not counted, which the log says. Raises nothing.
         """
         found = entered(plan, outcomes)
@@ -57,7 +58,9 @@ class ShuffleCounter:
                 )
                 break
             try:
-                counts = counts.counted(one.profile, self._reader.on_node(one.node))
+                workloads = self._reader.on_node(one.node)
+                count = counts.begun if one.waits else counts.counted
+                counts = count(one.profile, workloads)
             except ClusterError as error:
                 why = f"needs {error.needs}; {_RIGHTS}" if error.needs else str(error)
                 log.warning("node %s: its pods are not counted for %s: %s", one.node, one.profile, why)

@@ -23,10 +23,11 @@ SERIES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A node that a workflow has put into maintenance."""
+    """A node that a workflow has put into maintenance, or with `waits` into `maintenance-required`."""
 
     node: str
     profile: str
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,16 @@ class ShuffleCounts:
         """The counters, sorted by owner and profile."""
         return tuple(row for _, row in sorted(self.by_key.items()))
 
+    def begun(self, profile: str, workloads: Iterable[Workload]) -> ShuffleCounts:
+        """Return the counters with zero for each of these workloads that has none.
+
+        Prometheus sees an increase only of a counter that it has read before.
+        """
+        found = dict(self.by_key)
+        for one in workloads:
+            found.setdefault((one.label, profile), ShuffleRow(one.label, profile))
+        return ShuffleCounts(_newest(found))
+
     def counted(self, profile: str, workloads: Iterable[Workload]) -> ShuffleCounts:
         """Return the counters with one more pod for each of these workloads, one entry per pod."""
         found = dict(self.by_key)
@@ -62,18 +73,23 @@ class ShuffleCounts:
             before = found.pop(key, ShuffleRow(*key))
             share = 1 / one.replicas if one.replicas > 0 else math.inf
             found[key] = ShuffleRow(*key, before.pods + 1, before.per_replica + share)
-        for key in list(found)[: max(0, len(found) - SERIES)]:
-            del found[key]
-        return ShuffleCounts(found)
+        return ShuffleCounts(_newest(found))
+
+
+def _newest(found: dict[tuple[str, str], ShuffleRow]) -> dict[tuple[str, str], ShuffleRow]:
+    return dict(list(found.items())[-SERIES:])
 
 
 def entered(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Entered, ...]:
-    """Return the nodes that a pass has put into maintenance for a workflow: their step was written."""
+    """Return the nodes that a pass has put into one of the two states for a workflow.
+
+    Only steps that were written count.
+    """
     written = {(one.node, one.action) for one in outcomes if one.result is Result.DONE}
     return tuple(
-        Entered(node.node, report.profile)
+        Entered(node.node, report.profile, report.after is State.REQUIRED)
         for node in plan.nodes
         if (node.node, outcome_name(node)) in written
         for report in node.workflows
-        if report.after is State.IN_MAINTENANCE and report.before is not State.IN_MAINTENANCE
+        if report.after is not State.OPERATIONAL and report.before is not report.after
     )

@@ -64,6 +64,18 @@ def test_the_counts_go_on_from_pass_to_pass() -> None:
     assert reader.asked == ["a", "b", "a"]
 
 
+def test_a_node_that_waits_for_maintenance_only_begins_its_counters() -> None:
+    counter = ShuffleCounter(Reader())
+    waiting = parse_settings(
+        "{intervals: {requeue: 1s}, instances: {}, profiles: [{name: default, "
+        "operational: {transitions: [{next: maintenance-required}]}}]}",
+        "their.yaml",
+    )
+    counter.after(*look(world_of([builders.node("a")]), waiting))
+
+    assert [(row.owner, row.pods) for row in counter.counts.rows] == [("deployment_a", 0)]
+
+
 @pytest.mark.parametrize(
     ("error", "said", "others"),
     [

@@ -262,7 +262,7 @@ WORKFLOW_RULES = (
         0,
         "a node counts once, when it enters maintenance",
         _SHUFFLES,
-        " and report.before is not State.IN_MAINTENANCE",
+        " and report.before is not report.after",
         "",
         _COUNTS,
     ),

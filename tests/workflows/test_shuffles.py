@@ -54,7 +54,8 @@ def test_a_node_counts_once_when_it_enters_maintenance() -> None:
     both = {"go": "", "cloud.sap/maintenance-profile": "default--other"}
     world = world_of([builders.node("a", labels=both), builders.node("b")])
 
-    assert passes(world, 4) == [(), (Entered("a", "default"),), (), ()]
+    waiting = Entered("a", "default", waits=True), Entered("a", "other", waits=True)
+    assert passes(world, 4) == [waiting, (Entered("a", "default"),), (), ()]
 
 
 def test_a_step_that_was_not_written_does_not_count() -> None:
@@ -101,6 +102,17 @@ def test_each_pod_adds_one_and_its_share_of_the_replicas(
     workloads: tuple[Workload, ...], rows: tuple[ShuffleRow, ...]
 ) -> None:
     assert ShuffleCounts().counted("p", workloads).rows == rows
+
+
+def test_counters_begin_at_zero_and_none_that_exists_begins_again() -> None:
+    counts = ShuffleCounts().begun("p", [WEB, WEB, DAEMON])
+    assert [(row.owner, row.pods, row.per_replica) for row in counts.rows] == [
+        ("daemon_set_agent", 0, 0.0),
+        ("deployment_web", 0, 0.0),
+    ]
+
+    later = counts.counted("p", [WEB]).begun("p", [WEB])
+    assert [row.pods for row in later.rows] == [0, 1]
 
 
 def test_each_profile_has_its_own_counters_and_they_only_grow() -> None:
