@@ -83,11 +83,13 @@ def run(
     chain that waits for the drain of the node. Without `starts` only nodes in maintenance go on.
     """
     ran = Ran(replace(work, waits=""), given.data, read=given.read)
-    # A profile that leaves maintenance in this pass keeps the others out of it until the next one.
-    first = tuple(name for name in names if given.data.profiles[name].current is State.IN_MAINTENANCE)
+    # A profile that leaves maintenance in this pass keeps the others out of it until the next one. So does
+    # one whose chain waits for the drain of the node: it is in maintenance as soon as the chain ends.
+    inside = (name for name in names if given.data.profiles[name].current is State.IN_MAINTENANCE)
+    first = {*inside, *resumed}
     for name in names:
         try:
-            if not starts and name not in first and name not in resumed:
+            if not starts and name not in first:
                 continue
             ran = _Profile(workflows, workflows.by_name[name], ran, given, first).run(resumed=name in resumed)
         except Exception as error:  # noqa: BLE001 - one profile's error drops no other's progress (law 19)
@@ -105,7 +107,7 @@ class _Profile:
     ) -> None:
         self._workflows, self._workflow, self._ran = workflows, workflow, ran
         self._kept = ran.data.profiles[workflow.name]
-        others = {*first, *_in_maintenance(ran.data)} - {workflow.name}
+        others = {*first, *_in_maintenance(ran.data), *_drained_for(ran)} - {workflow.name}
         self._others = (*given.in_maintenance_here, *sorted(others))
         self._given = given
         self._answers: dict[str, CheckAnswer] = {}
@@ -255,3 +257,12 @@ def _draining(chain: tuple[Trigger, ...]) -> Draining | None:
 def _in_maintenance(data: WorkflowData) -> tuple[str, ...]:
     kept: Mapping[str, ProfileData] = data.profiles
     return tuple(name for name, one in kept.items() if one.current is State.IN_MAINTENANCE)
+
+
+def _drained_for(ran: Ran) -> tuple[str, ...]:
+    """Return the profiles of the node whose chains wait for its drain."""
+    drain = ran.work.record.drain
+    if drain is None or drain.drain.done is not None:
+        return ()
+    claims = (one.name for one in drain.claims if one.kind is ClaimKind.WORKFLOW)
+    return tuple(name for name in claims if name in ran.data.profiles)

@@ -399,6 +399,36 @@ def test_only_one_profile_is_in_maintenance_also_within_one_pass() -> None:
     assert states(world)["second"] == "in-maintenance"
 
 
+@pytest.mark.parametrize(
+    ("names", "before"),
+    [
+        pytest.param("first--second", 1, id="the pass in which the chain goes on asks the other one first"),
+        pytest.param("second--first", 1, id="the other one begins later"),
+        pytest.param("second--first", 0, id="both begin in one pass"),
+    ],
+)
+def test_a_node_that_is_drained_for_one_profile_is_in_maintenance_for_no_other(
+    names: str, before: int
+) -> None:
+    text = with_check("{type: hasLabel, name: early, config: {key: early}}") + (
+        "- name: first\n"
+        "  operational: {transitions: [{check: go, next: in-maintenance}]}\n"
+        "- name: second\n"
+        "  operational: {transitions: [{check: early, trigger: drain, next: in-maintenance}]}\n"
+    )
+    world = world_of([labelled("a", names, early="true")], [builders.pod("web", "a")])
+    world.cluster.bare_pods_stop_after = timedelta(seconds=5)
+    for _ in range(before):
+        passes(world, theirs(text))
+    label(world, "go")
+    plan = passes(world, theirs(text), 2)
+    assert states(world) == {"first": "operational", "second": "operational"}
+    assert HoldCode.ONE_PROFILE in {hold.code for hold in plan_of(plan).holds}
+    passes(world, theirs(text), 6)
+
+    assert states(world) == {"first": "operational", "second": "in-maintenance"}
+
+
 def test_data_that_cannot_be_read_hold_the_node_and_are_not_overwritten() -> None:
     text = '{"Profiles":{"plain":{"Current":"operational","Extra":1}}}'
     node = builders.node("a", labels={PROFILE: "plain", "go": "true"}, annotations={DATA: text})
