@@ -31,6 +31,8 @@ class Cases:
         self._truth = truth
         self._checked = checked
         self._drained_for: dict[str, set[Told]] = {}
+        self._first_for: dict[str, set[Told]] = {}
+        """The events that were the only ones when the node was cordoned."""
         self._adopted: set[str] = set()
         self._busy: set[str] = set()
         self._quiet: dict[str, datetime] = {}
@@ -53,6 +55,7 @@ class Cases:
     def ends(self, node: Node) -> None:
         """Note that a node is open, or that nobody can say any more why it is closed."""
         self._drained_for.pop(node.uid, None)
+        self._first_for.pop(node.uid, None)
         self._adopted.discard(node.uid)
         self._busy.discard(node.uid)
         self._quiet.pop(node.uid, None)
@@ -106,12 +109,11 @@ class Cases:
         strange = any(channel.strange for channel in channels)
         alone = begins and not strange and len({(one.what, one.kind) for one in told}) == 1
         ignored = self._ignored.get(node.uid, ())
+        asking = [one for one in told if asks(one, node, policy, self._world) and _kind(one) not in ignored]
+        if alone:
+            self._first_for[node.uid] = set(asking)
         self._drained_for[node.uid] |= {
-            one
-            for one in told
-            if asks(one, node, policy, self._world)
-            and _kind(one) not in ignored
-            and (alone or self._is_drained_for(one, node, policy))
+            one for one in asking if alone or self._is_drained_for(one, node, policy)
         }
 
     def _is_drained_for(self, one: Told, node: Node, policy: Settings) -> bool:
@@ -158,7 +160,7 @@ class Cases:
             sources = {one.source for one in mine}
             if channel.source in sources and not channel.readable:
                 raise Broken("5", f"{node.name} is uncordoned while {channel.source} can't be read")
-            there = [one for one in self._there(channel) if one in mine]
+            there = [one for one in self._there(channel) if one in mine and self._keeps(one, node, policy)]
             if there:
                 raise Broken("6", f"{node.name} is uncordoned while {channel.source} has {there[0].kind}")
         if node.uid in self._adopted:
@@ -175,6 +177,11 @@ class Cases:
         ready = node.ready_changed
         if steady and ready is not None and self._world.now - ready < settle:
             raise Broken("6", f"{node.name} is uncordoned {self._world.now - ready} after it became Ready")
+
+    def _keeps(self, one: Told, node: Node, policy: Settings) -> bool:
+        """Whether a node stays cordoned for an event: it was drained for it, or no person puts it off."""
+        first = self._first_for.get(node.uid, set())
+        return one in first or not self._obeyed.may_wait(one, node, policy)
 
     def _uncordons_adopted(self, node: Node, channels: list[Channel]) -> None:
         ignored = self._ignored.get(node.uid, set())

@@ -8,6 +8,7 @@ from functools import lru_cache
 from reconciler.errors import SettingsError
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+from tests.explore.workflow_texts import CAREFUL, PLAIN
 
 _DETECTOR = "nodeConditions: {staleAfter: 2h"
 _ARM = "arm: {enabled: true, every: 1h"
@@ -81,6 +82,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "hooks: {timeout: 1h}",
         "hooks: {timeout: 0s}",
     ),
+    "profiles": ("profiles: {}", PLAIN, CAREFUL),
     "hints": ("hints: {}", "hints: {taint: true, label: true}"),
     "adopt": ("adopt: []", "adopt: [mechanic]"),
     "coexist": ("coexist: {}", "coexist: {aksRemediator: Leave}"),

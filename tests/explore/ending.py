@@ -11,7 +11,7 @@ from reconciler.model.calendar_text import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.node import MECHANIC_LABEL, Condition
+from reconciler.model.node import MECHANIC_LABEL, Condition, Node
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents, Remediator
@@ -19,6 +19,8 @@ from reconciler.simulation.aks import no_event
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.watch import at_once
 from tests.explore.laws import KEYS
+from tests.explore.shared import is_readable
+from tests.explore.workflow_texts import PLAIN
 
 if TYPE_CHECKING:
     from tests.explore.play import Play
@@ -48,6 +50,7 @@ def end(play: Play) -> None:
     cluster.ledger = replace(cluster.ledger, holds=())
     for name in sorted(cluster.nodes):
         _let_go(play, name)
+    _end_workflows(play)
     if play.settings.mode.value == "Observe":
         play.set_line("mode: Enforce")
     play.set_line("nodeSelector: {}")
@@ -78,6 +81,26 @@ def _let_go(play: Play, name: str) -> None:
         play.release(name, reset=True)
     elif isinstance(record, Record) and record.claimed_by and node.unschedulable:
         play.release(name)
+
+
+def _end_workflows(play: Play) -> None:
+    """Let the work of every profile end; what can't end by itself is put right as the holds say."""
+    begun = [node for node in play.cluster.nodes.values() if play.laws.shared.works(node) or _claims(node)]
+    if begun and play.settings.profiles.profiles == ():
+        play.set_line(PLAIN)
+    for node in begun:
+        text = node.annotations.get(KEYS.workflow_data)
+        if text is not None and not is_readable(node):
+            play.cluster.annotate(node.name, KEYS.workflow_data, None)
+        play.cluster.label(node.name, KEYS.workflows, "first--second")
+    for name in sorted(play.cluster.nodes):
+        for key in ("one", "two"):
+            play.cluster.label(name, key, None)
+
+
+def _claims(node: Node) -> bool:
+    record = record_of(node, DEFAULT_PREFIX)
+    return isinstance(record, Record) and bool(record.workflows)
 
 
 def _is_said(key: str) -> bool:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from tests.explore import calendars, events, faults, hands, hooks, people, tenants
+from tests.explore import calendars, events, faults, hands, hooks, people, tenants, workflows
 from tests.explore.broken import Broken
 from tests.explore.choices import is_good
 from tests.explore.generator import draw
@@ -17,7 +17,7 @@ from tests.explore.history import History
 from tests.explore.play import Play
 from tests.explore.shrink import shrink, without_defaults
 
-FAMILIES = (calendars, events, faults, hands, hooks, people, tenants)
+FAMILIES = (calendars, events, faults, hands, hooks, people, tenants, workflows)
 """The modules whose import registers the moves."""
 
 _DAY = timedelta(days=1)

@@ -8,6 +8,7 @@ from random import Random
 from tests.explore.choices import CLOUDS, NODES, PODS, PROVIDERS, SETTINGS, WAITS, changed, is_good
 from tests.explore.history import History, Scene, Step
 from tests.explore.moves import MOVES
+from tests.explore.workflow_texts import CAREFUL, PLAIN
 
 _FEWEST, _MOST = 4, 30
 _ACTS = 0.8
@@ -21,6 +22,9 @@ _BY_AGENT = tuple(f"{kind} in {date} by agent" for date in _SOON for kind in ("R
 _BY_DETECTOR = tuple(one.replace("agent", "condition") for one in _BY_AGENT)
 _BY_BOTH = tuple(one.replace("agent", "both") for one in _BY_AGENT)
 _BLIND_AGENT = ("agent", ("not ready", "unknown"))
+_HOOKS = ("pre-drain.leader", "post-drain.leader", "pre-uncordon.leader")
+_ASKS = ("wait-completed", "do-not-disrupt", "on-completion")
+_APPROVAL = SETTINGS["events"][-2]
 _CLOUD_AWAY = ("cloud", ("403 AuthorizationFailed", "503"))
 
 STORIES: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
@@ -37,6 +41,15 @@ STORIES: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
     (("pod budget", ("0",)), ("vm event", _BY_BOTH)),
     (("watches", ("lost", "mixed")), ("request", ("Reboot", "Redeploy"))),
     (("tenant", ("budget",)), ("vm event", _BY_BOTH)),
+    (("hold", ("", "now", "for 30")), ("vm event", _BY_BOTH), ("resume", ("",))),
+    (("vm event", _BY_BOTH), ("hold", ("now", "now for 30")), ("resume", ("",))),
+    (("hook", _HOOKS), ("request", ("Reboot", "Redeploy")), ("hook done", _HOOKS)),
+    (("request", ("Reboot", "Redeploy")), ("hook", _HOOKS), ("withdraw", ("",))),
+    (("pod hook", ("pre-drain.leader",)), ("pod waits", _ASKS), ("request", ("Reboot", "Redeploy"))),
+    (("settings", (_APPROVAL,)), ("request", ("Reboot",)), ("approve", ("", "recorded"))),
+    (("settings", (PLAIN, CAREFUL)), ("workflow label", ("first--second",)), ("work", ("one", "two"))),
+    (("work", ("one",)), ("work", ("two",)), ("work done", ("one",)), ("work done", ("two",))),
+    (("work", ("one", "two")), ("vm event", _BY_BOTH), ("work done", ("one", "two"))),
     (("kernel deadlock", ("True",)), ("kernel deadlock", ("Unknown", "False"))),
 )
 """Moves on one node that follow each other: what makes a case, and what may make it end too early."""

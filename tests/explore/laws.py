@@ -21,6 +21,7 @@ from tests.explore.broken import Broken
 from tests.explore.cases import Cases
 from tests.explore.hook_waits import HookWaits
 from tests.explore.obeyed import Obeyed
+from tests.explore.shared import Shared, is_for_events
 from tests.explore.shown import Shown
 from tests.explore.strikes import Strikes
 from tests.explore.truth import Truth
@@ -55,11 +56,14 @@ class Laws:
         self._shown = Shown(world, truth, self.checked)
         self.waits = Waits(world, self.checked)
         self.hooks = HookWaits(world, truth, self.checked)
+        self.shared = Shared(world, self.checked)
         self.strikes = Strikes(world, truth, self.checked, self._excused)
         self.under(policy)
         self.ours: set[str] = set()
         self.foreign: set[str] = set()
         self.unclear: set[str] = set()
+        self._by_workflow: set[str] = set()
+        """Nodes that a workflow has cordoned, and no event of the platform since then."""
         self.opened: dict[str, datetime] = {}
         self._requests = 0
         self._at_once = (world.now, 0)
@@ -79,7 +83,7 @@ class Laws:
     def cordoned_by_hand(self, node: Node) -> None:
         """Note that a person cordons a node that is open."""
         record = _record(node)
-        if record is not None and record.cordon is not None:
+        if (record is not None and record.cordon is not None) or self.shared.works(node):
             self.unclear.add(node.uid)
         else:
             self.foreign.add(node.uid)
@@ -89,13 +93,19 @@ class Laws:
         self.ours.discard(node.uid)
         self.foreign.discard(node.uid)
         self.opened[node.name] = self.world.now
+        self._by_workflow.discard(node.uid)
+        self.shared.ends(node)
         self.cases.opened_by_hand(node, self.policy)
         self.strikes.forget(node.uid)
 
     def record_lost(self, node: Node) -> None:
         """Note that nobody can say any more whose cordon it is: it counts as somebody else's."""
         self.cases.ends(node)
+        self.shared.ends(node)
         self.strikes.forget(node.uid)
+        if self.shared.works(node):
+            # A workflow undoes a cordon of which nothing is recorded.
+            self.unclear.add(node.uid)
         if node.unschedulable and node.uid in self.ours:
             self.ours.discard(node.uid)
             self.foreign.add(node.uid)
@@ -112,20 +122,34 @@ class Laws:
         patch = write.content
         if self.by_hand:
             self.strikes.forget(node.uid)
+            self.shared.ends(node)
+        else:
+            self.shared.wrote(patch, node)
         if patch.unschedulable is True:
             self.ours.add(patch.uid)
             if not self.by_hand:
-                self.cases.cordons(node, self.policy, known=not self.stale)
+                self._closes(node, patch)
         elif patch.unschedulable is None and MECHANIC_LABEL in patch.labels:
             self.cases.adopts(node)
+        elif patch.unschedulable is None and node.uid in self._by_workflow and checked.in_our_hands(node):
+            self._by_workflow.discard(node.uid)
+            self.cases.cordons(node, self.policy, known=not self.stale)
         if patch.unschedulable is False:
             mechanics = any(key == MECHANIC_LABEL for key in patch.labels)
             self.checked["2"] += 1
             if not (patch.uid in self.ours or patch.uid in self.unclear or mechanics):
                 raise Broken("2", f"{patch.node}: somebody else's cordon was undone")
             self.ours.discard(patch.uid)
+            self._by_workflow.discard(patch.uid)
             self.opened[patch.node] = self.world.now
             self.cases.ends(node)
+
+    def _closes(self, node: Node, patch: NodeWrite) -> None:
+        if is_for_events(patch, node.uid):
+            self._by_workflow.discard(node.uid)
+            self.cases.cordons(node, self.policy, known=not self.stale)
+        else:
+            self._by_workflow.add(node.uid)
 
     def asked(self, write: Call) -> None:
         """Check a write before it is done: an uncordon, and that no request about a pod comes endlessly."""
@@ -135,7 +159,7 @@ class Laws:
         uid = patch.uid if isinstance(patch, NodeWrite) and patch.unschedulable is False else None
         if node is not None and isinstance(patch, NodeWrite) and patch.unschedulable is True:
             self._begins(node, patch)
-        if node is not None and node.uid == uid and not self.stale:
+        if node is not None and node.uid == uid and not self.stale and not self._ends_workflow(node):
             steady = self.world.cluster.skew == timedelta()
             asked_azure = checked.case_of(node).self_service is not None
             self.cases.uncordons(node, self.policy, steady=steady, asked_azure=asked_azure)
@@ -153,7 +177,13 @@ class Laws:
         """Check the cordon by which the maintenance of a node begins."""
         if self.by_hand or self.stale or node.uid != patch.uid or checked.in_our_hands(node):
             return
-        self._obeyed.starts(node, self.policy, for_events=True)
+        for_events = is_for_events(patch, node.uid)
+        if for_events or not self.shared.works(node):
+            self._obeyed.starts(node, self.policy, for_events=for_events)
+
+    def _ends_workflow(self, node: Node) -> bool:
+        """Whether the uncordon of a node is that of a workflow, which asks its own checks only."""
+        return bool(self.policy.profiles.profiles) and not checked.in_our_hands(node)
 
     def evicted(self) -> None:
         """Check the requests about pods since the last time."""
@@ -210,14 +240,14 @@ class Laws:
 
     def _starts(self, plan: Plan, listed: dict[str, Node], policy: Settings) -> None:
         """Laws 3 and 4, as in their properties."""
-        if not any(one.starts for one in plan.nodes):
+        if not any(map(_starts_for_events, plan.nodes)):
             return
         now, budget = plan.now, policy.budget
         fleet = {name: node for name, node in listed.items() if policy.in_fleet(node.labels)}
         out = checked.out(fleet.values(), policy, now)
         for one in plan.nodes:
             node = listed.get(one.node)
-            if node is None or not one.starts:
+            if node is None or not _starts_for_events(one):
                 continue
             adopted = bool(policy.adopt) and MECHANIC_LABEL in node.labels
             if not adopted:
@@ -270,7 +300,10 @@ class Laws:
         cluster = self.world.cluster
         self.checked["calm"] += 1
         for name, node in cluster.nodes.items():
-            left = [key for key in (*node.labels, *node.annotations) if KEYS.owns(key) and key != KEYS.imds]
+            stays = (KEYS.imds, KEYS.workflows, KEYS.workflow_state, KEYS.workflow_data)
+            left = [key for key in (*node.labels, *node.annotations) if KEYS.owns(key) and key not in stays]
+            if self.shared.works(node):
+                raise Broken("calm", f"{name} is still in a workflow: {node.annotations}")
             if left:
                 text = node.annotations.get(KEYS.record, "")
                 raise Broken("calm", f"{name} still has {left} {text}")
@@ -286,6 +319,11 @@ class Laws:
             raise Broken("calm", f"NodeMaintenances go on: {left}")
         if cluster.ledger.replaced:
             raise Broken("calm", f"the ledger still waits for {cluster.ledger.replaced}")
+
+
+def _starts_for_events(plan: NodePlan) -> bool:
+    """Whether the maintenance of the platform begins on a node; workflows ask for no window and no place."""
+    return any(step.begins and step.profile == "default" for step in plan.transitions)
 
 
 def _record(node: Node) -> Record | None:

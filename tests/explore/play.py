@@ -383,7 +383,7 @@ class Play:
             node = replace(node, provider_id=f"aws:///eu-west-1a/i-{number:017x}")
         elif self.scene.provider != "aks":
             node = builders.on_vm(node, number)
-        labels = {**node.labels, ZONE_LABEL: zone, "zone": zone}
+        labels = {**node.labels, ZONE_LABEL: zone, "zone": zone, KEYS.workflows: "first--second"}
         detector = (no_event(),) if self.scene.cloud == "azure" else ()
         conditions = (*node.conditions, *detector)
         self.cluster.add_node(replace(node, labels=labels, conditions=conditions))

@@ -7,16 +7,21 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.decide import context
+from reconciler.decide import context, workflows
 from reconciler.drainer import one as drainer
 from reconciler.engine import hooks, instructed, situation
 from reconciler.model.drains import WaitLimit
 from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
+from reconciler.workflows import run
+from reconciler.workflows.trigger import TriggerInput, Worked
+from reconciler.workflows.triggers import uncordon as triggers
 from tests.explore.exploring import broken_law
 from tests.explore.history import History, Scene, Step
+from tests.explore.workflow_texts import PLAIN
 
 ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
+PROFILES = (*ACTING, PLAIN)
 REBOOT = Step("request", value="Reboot", then=5)
 
 
@@ -88,6 +93,61 @@ def test_a_pod_that_asks_to_finish_and_holds_its_node_for_ever_is_found(
     short = ("drain: {podsMayWait: 5m}",)
     asks = (Step("pod waits", value="wait-completed"), replace(REBOOT, then=60))
     history = played(*asks, pods=("tenant",), settings=short)
+    assert broken_law(history) == ""
+    monkeypatch.setattr(WaitLimit, "ends", lambda limit, _: shifted(limit.since, timedelta(days=1)))
+
+    assert broken_law(history) == "17"
+
+
+BOTH = History(
+    Scene(1, settings=PROFILES),
+    (Step("work", value="one"), Step("work", value="two", then=5), Step("work done", value="one", then=5)),
+)
+
+
+def test_a_node_in_maintenance_for_two_profiles_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broken_law(BOTH) == ""
+    monkeypatch.setattr(run._Profile, "_full", lambda *_: False)
+
+    assert broken_law(BOTH) == "19"
+
+
+def test_a_node_that_one_profile_opens_for_all_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(
+        Scene(2, settings=PROFILES),
+        (
+            # The other node takes the only place of `few`, so this one waits cordoned.
+            Step("work", on=1, value="one", then=5),
+            Step("work", value="one", then=5),
+            Step("work", value="two", then=5),
+            Step("work done", value="two", then=5),
+        ),
+    )
+    assert broken_law(history) == ""
+    undone = triggers.uncordoned
+
+    def opens(given: TriggerInput) -> Worked:
+        found = undone(given)
+        return replace(found, node=replace(found.node, unschedulable=False))
+
+    monkeypatch.setattr(triggers, "uncordoned", opens)
+
+    assert broken_law(history) == "19"
+
+
+def test_a_workflow_that_begins_on_a_held_node_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(Scene(1, settings=PROFILES), (Step("hold"), Step("work", value="two", then=5)))
+    assert broken_law(history) == ""
+    monkeypatch.setattr(workflows, "_held_by_people", lambda *_: ())
+
+    assert broken_law(history) == "people"
+
+
+def test_a_pod_that_holds_the_drain_of_a_workflow_for_ever_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(
+        Scene(1, settings=(*PROFILES, "drain: {podsMayWait: 15m}"), pods=("tenant",)),
+        (Step("pod waits", value="wait-completed"), Step("work", value="two", then=60)),
+    )
     assert broken_law(history) == ""
     monkeypatch.setattr(WaitLimit, "ends", lambda limit, _: shifted(limit.since, timedelta(days=1)))
 

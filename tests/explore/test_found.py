@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.explore.history import Scene, Step
 from tests.explore.holding import holds
+from tests.explore.workflow_texts import PLAIN
 
 ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
 
@@ -140,4 +141,47 @@ def test_an_event_that_goes_before_the_drain_is_done_with_hooks_after_the_drain(
         Scene(1, settings=(*ACTING, f"hooks: {{postDrain: [{hook}]}}")),
         (Step("request", value="Reboot"),),
         seed=210014,
+    )
+
+
+def test_an_event_that_a_person_puts_off_keeps_no_node_from_its_uncordon() -> None:
+    # Here the check of law 6 was wrong: the drain was for the reboot only.
+    holds(
+        Scene(
+            1,
+            settings=(
+                *ACTING,
+                "conditions: {KernelDeadlock: {}}",
+                'windows: [{name: night, start: "22:00", end: "05:00"}]',
+            ),
+        ),
+        (
+            Step("kernel deadlock", value="True"),
+            Step("vm event", value="Reboot in 15 by both"),
+            Step("hold", then=30),
+        ),
+        seed=230137,
+    )
+
+
+def test_a_second_drain_that_a_hook_holds_is_not_the_first_one() -> None:
+    # Here the check of law 17 was wrong: it took the order of a drain that was done for one that goes on.
+    holds(
+        Scene(1, settings=(*ACTING, "uncordon: {settle: 10m}")),
+        (
+            Step("vm event", value="Reboot in 15 by both", then=5),
+            Step("request", then=20),
+            Step("hook", value="pre-drain.leader"),
+            Step("request", value="Redeploy"),
+        ),
+        seed=240136,
+    )
+
+
+def test_a_profile_that_begins_while_the_node_is_drained_for_another_one() -> None:
+    # Law 19: n0 was in maintenance for both.
+    holds(
+        Scene(1, settings=(*ACTING, PLAIN)),
+        (Step("work", value="two"), Step("work", value="one", then=1)),
+        seed=5116,
     )

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.record import State
+from reconciler.model.record import ClaimKind, Record
+from reconciler.model.record_text import record_of
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.explore.broken import Broken
-from tests.laws import checked
 
 TENANT = "tenant"
 """The namespace of somebody who may create pods and budgets there, and nothing else."""
@@ -58,11 +60,11 @@ class Waits:
     def _waiting(self, policy: Settings) -> Iterator[_Wait]:
         orders = self._world.drainer.orders
         for node in self._world.cluster.nodes.values():
-            case = checked.case_of(node)
-            if case.state is not State.IN_MAINTENANCE or case.drain is None or case.drain.done is not None:
+            order, since = orders.get(node.name), _drained_since(node)
+            if order is None or order.uid != node.uid or order.since != since:
+                # Something holds the drain, or it has no slot.
                 continue
-            order = orders.get(node.name)
-            if order is None or order.uid != node.uid or not policy.manages(node.labels):
+            if not policy.manages(node.labels):
                 continue
             pods = self._world.cluster.pods_on(node.name)
             if not pods:
@@ -84,3 +86,12 @@ class Waits:
         if pod.namespace != TENANT or blocked:
             return None
         return max(policy.drain.pods_may_wait, policy.hooks.timeout) + LONGEST
+
+
+def _drained_since(node: Node) -> datetime | None:
+    """Return when the drain of a node began that goes on, None if there is none or it is one by hand."""
+    record = record_of(node, DEFAULT_PREFIX)
+    drain = record.drain if isinstance(record, Record) else None
+    if drain is None or drain.drain.done is not None:
+        return None
+    return drain.drain.since if any(one.kind is not ClaimKind.PERSON for one in drain.claims) else None

@@ -1,0 +1,84 @@
+"""Law 19 against the truth: several profiles share a node, and none opens it or drains it for another."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from reconciler.model.node import Node
+from reconciler.model.plan import NodeWrite
+from reconciler.model.record import ClaimKind, Record, State
+from reconciler.model.record_text import from_annotation, record_of
+from reconciler.simulation.world import World
+from tests.explore.broken import Broken
+from tests.explore.truth import KEYS
+from tests.laws import checked
+
+
+class Shared:
+    """Which workflows have each node closed, by its UID."""
+
+    def __init__(self, world: World, counts: Counter[str]) -> None:
+        """Watch this world from its beginning; `counts` counts the checks."""
+        self._world = world
+        self._counts = counts
+        self._closed_for: dict[str, set[str]] = {}
+
+    def ends(self, node: Node) -> None:
+        """Note that a person opens a node, or takes its data away: no workflow has it closed any more."""
+        self._closed_for.pop(node.uid, None)
+
+    def works(self, node: Node) -> bool:
+        """Whether a workflow of a node has begun, or nobody knows."""
+        states = _states(node)
+        return states is None or any(state != State.OPERATIONAL for state in states.values())
+
+    def wrote(self, write: NodeWrite, node: Node) -> None:
+        """Check a write of the program that has taken effect; `node` is as it is then."""
+        states = _states(node)
+        if states is None:
+            return
+        inside = [name for name, state in states.items() if state == State.IN_MAINTENANCE]
+        inside += ["default"] if checked.in_our_hands(node) else []
+        self._counts["19"] += bool(states)
+        if len(inside) > 1:
+            raise Broken("19", f"{node.name} is in maintenance for {inside}")
+        begun = {name for name, state in states.items() if state != State.OPERATIONAL}
+        closed = self._closed_for.get(node.uid, set()) & begun
+        if write.unschedulable is False:
+            self._counts["19"] += bool(closed)
+            if closed or inside:
+                others = sorted(closed | set(inside))
+                raise Broken("19", f"{node.name} is uncordoned, and its maintenance for {others} goes on")
+        if node.unschedulable:
+            closed |= begun & set(_claiming(node))
+        self._closed_for[node.uid] = closed
+
+
+def is_for_events(write: NodeWrite, uid: str) -> bool:
+    """Whether the cordon that a write makes is claimed for the maintenance of the platform."""
+    found = from_annotation(write.annotations.get(KEYS.record) or "null", uid)
+    cordon = found.cordon if found is not None else None
+    return cordon is None or any(one.kind is ClaimKind.PROFILE for one in cordon.claims)
+
+
+def is_readable(node: Node) -> bool:
+    """Whether the data of a node's workflows can be read."""
+    return _states(node) is not None
+
+
+def _claiming(node: Node) -> tuple[str, ...]:
+    found = record_of(node, KEYS.prefix)
+    return found.workflows if isinstance(found, Record) else ()
+
+
+def _states(node: Node) -> dict[str, str] | None:
+    """Return the state of each profile that the node shows, None if nobody can read it."""
+    text = node.annotations.get(KEYS.workflow_data)
+    if text is None:
+        return {}
+    try:
+        found = {str(name): str(one["Current"]) for name, one in json.loads(text)["Profiles"].items()}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return found if all(state in tuple(State) for state in found.values()) else None
