@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
+from reconciler.settings.mistakes import Path
 from reconciler.settings.sections.sources import Sources
 
 PREFIX = "cloud.sap"
 """The prefix of maintenance-controller's labels and annotations."""
+
+WITHOUT_EFFECT: Mapping[Path, tuple[str, str]] = MappingProxyType(
+    {
+        ("dashboard",): ("has no effect: there is no dashboard here", "remove it if you do not go back"),
+        ("intervals", "notify"): ("has no effect, as in maintenance-controller itself", "remove it"),
+    }
+)
+"""Keys of such files that mean nothing here: what to say of each, and what to change."""
 
 _OURS = ("apiVersion", "kind", "mode")
 

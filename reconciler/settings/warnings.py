@@ -12,6 +12,7 @@ from reconciler.calendar.occurrences import HORIZON
 from reconciler.calendar.values import Limit, format_duration
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.event import Kind
+from reconciler.settings.foreign import WITHOUT_EFFECT
 from reconciler.settings.go_templates import mistake_in
 from reconciler.settings.message_fields import KNOWN
 from reconciler.settings.mistakes import Path, spelt
@@ -21,6 +22,8 @@ from reconciler.settings.sections.loose_section import ignored_keys
 
 _FEW_NODES = 5
 """A percentage that gives one place to groups of so many nodes drains them one by one."""
+
+_NO_KEY = ("is ignored: there is no such key", "remove it, or correct its name")
 
 _LOST = (Kind.PREEMPT, Kind.TERMINATE)
 """Kinds after which the VM is gone, with all pods that are still on it."""
@@ -246,8 +249,18 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
         for key, message in check.settings.unusable:
             where = spelt((*outer, "instances", "check", index, "config", key))
             yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")
+    yield from _ignored(settings, outer)
+
+
+def _ignored(settings: Settings, outer: Path) -> Iterator[Warned]:
+    given = settings.profiles.instances
+    empty = not (settings.profiles.on or given.check or given.trigger or given.notify)
+    if settings.only_workflows and empty:
+        change = "add profiles; files of the ESX and Kubernikus controllers are not read, see docs/esx.md"
+        yield Warned("profiles", "there is none: nothing is ever done", change)
     for path in ignored_keys(settings.profiles, outer):
-        yield Warned(spelt(path), "is ignored: there is no such key", "remove it, or correct its name")
+        message, change = WITHOUT_EFFECT.get(path[len(outer) :], _NO_KEY)
+        yield Warned(spelt(path), message, change)
 
 
 def _notices(settings: Settings) -> Iterator[Warned]:

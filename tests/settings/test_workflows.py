@@ -78,9 +78,20 @@ def test_a_file_of_maintenance_controller_acts_and_brings_only_its_workflows() -
 
 
 def test_check_config_warns_of_each_key_that_is_ignored() -> None:
-    found = [one.key for one in warnings(parse_settings(THEIRS, "their.yaml"), NOW)]
+    found = [(one.key, one.change) for one in warnings(parse_settings(THEIRS, "their.yaml"), NOW)]
 
-    assert found == ["dashboard", "intervals.notify", "instances.check[0].config.colour"]
+    assert found == [
+        ("dashboard", "remove it if you do not go back"),
+        ("intervals.notify", "remove it"),
+        ("instances.check[0].config.colour", "remove it, or correct its name"),
+    ]
+
+
+def test_check_config_warns_of_a_file_of_another_controller() -> None:
+    found = warnings(parse_settings("intervals: {check: 5m}\nvCenters: {}\n", "esx.yaml"), NOW)
+
+    assert [one.key for one in found] == ["profiles", "vCenters", "intervals.check"]
+    assert "docs/esx.md" in found[0].change
 
 
 def test_the_older_form_has_the_next_states_that_it_implies() -> None:
