@@ -270,6 +270,9 @@ def _notices(settings: Settings) -> Iterator[Warned]:
                 where = f"notify[{index}] ({entry.name}).{key}"
                 message = "is a secret that everyone who may read the settings can see"
                 yield Warned(where, message, "name it, as ${NAME} or ${file:/path}")
+        if entry.mail is not None and entry.to is not None and entry.to.namespace_label is not None:
+            where = f"notify[{index}] ({entry.name}).to.namespaceLabel"
+            yield Warned(where, "finds nobody: a label can't have a mail address", "use namespaceAnnotation")
         if not settings.only_workflows and settings.mode is Mode.OBSERVE:
             yield Warned(
                 f"notify[{index}] ({entry.name})", "gets nothing in mode Observe", "set another mode"

@@ -31,6 +31,12 @@ CASES = [
         id="notices in mode Observe",
     ),
     pytest.param(
+        "mode: Enforce\nnotify: [{name: a, mail: {server: x, from: 'a@b.c', to: ['d@b.c']}, "
+        "to: {namespaceLabel: team, domains: [b.c]}}]",
+        "notify[0] (a).to.namespaceLabel: finds nobody: a label can't have a mail address; use namespaceAnnot",
+        id="mail addresses in labels",
+    ),
+    pytest.param(
         "notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]",
         "notAllowed[0] (sale): a deadline wins over it: nodes are drained all the same for Reboot, Redeploy, "
         "Preempt, Terminate; set absolute: true",
