@@ -138,11 +138,20 @@ def test_teams_gets_a_card_without_markup(receiver: Receiver) -> None:
     assert blocks[1] == "\\*\\*x\\*\\* \\[y\\](https: //evil.example)"
 
 
-def test_a_card_stays_below_the_limit_of_teams(receiver: Receiver) -> None:
-    many = [message(node=f"n{number}", text="x" * 600) for number in range(50)]
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(50, "x" * 600), (300, "x"), (50, "\u7dad" * 600), (2, "\U0001f6d1" * 9000)],
+    ids=["long lines", "many lines", "lines in Chinese", "a line that is too long alone"],
+)
+def test_a_card_stays_below_the_limit_of_teams(receiver: Receiver, count: int, text: str) -> None:
+    many = [message(node=f"n{number}", text=f"{text} {number}") for number in range(count)]
     receiver.send("teams: {webhook: 'URL/workflows/1'}", *many)
 
     assert len(receiver.server.asked[0].body) < 28_000
+    (attachment,) = receiver.body()["attachments"]
+    _, first, *_, last = attachment["content"]["body"]
+    assert first["text"].startswith("n0: ")
+    assert "more lines" in last["text"]
 
 
 def test_pagerduty_opens_an_alert_for_a_case_and_resolves_it(receiver: Receiver) -> None:

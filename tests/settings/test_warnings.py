@@ -33,7 +33,7 @@ CASES = [
     pytest.param(
         "mode: Enforce\nnotify: [{name: a, mail: {server: x, from: 'a@b.c', to: ['d@b.c']}, "
         "to: {namespaceLabel: team, domains: [b.c]}}]",
-        "notify[0] (a).to.namespaceLabel: finds nobody: a label can't have a mail address; use namespaceAnnot",
+        "notify[0] (a).to.namespaceLabel: finds nobody: a label can't have a mail address; use",
         id="mail addresses in labels",
     ),
     pytest.param(

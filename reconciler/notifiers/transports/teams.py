@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from reconciler.notices.deliveries import Delivery
@@ -10,8 +11,11 @@ from reconciler.notifiers.transports.transport import resolved
 from reconciler.report import safe
 from reconciler.settings.sections.notify import Teams
 
-_LARGEST = 20_000
-"""Characters of all lines. Teams refuses a message above 28 KB."""
+_LARGEST = 24_000
+"""Bytes of all lines, as they are sent. Teams refuses a message above 28 KB."""
+
+_LONGEST = 1_800
+"""Characters of one line. A character takes up to 12 bytes, so one line always has room."""
 
 
 class TeamsTransport:
@@ -34,12 +38,14 @@ def card(delivery: Delivery) -> dict[str, Any]:
     lines = delivery.body.split("\n") if delivery.body else delivery.lines
     for number, line in enumerate(lines):
         text = safe.markdown(line)
-        left -= len(text)
+        cut = f"{text[:_LONGEST]}…" if len(text) > _LONGEST else text
+        block = {"type": "TextBlock", "text": cut, "wrap": True, "spacing": "Small"}
+        left -= len(json.dumps(block))
         if left < 0:
             more = f"… and {len(lines) - number} more lines"
             blocks.append({"type": "TextBlock", "text": more, "wrap": True})
             break
-        blocks.append({"type": "TextBlock", "text": text, "wrap": True, "spacing": "Small"})
+        blocks.append(block)
     content = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
