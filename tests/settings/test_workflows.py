@@ -258,6 +258,15 @@ def test_check_config_warns_of_a_check_that_can_never_answer() -> None:
     )
 
 
+def test_a_message_may_be_long() -> None:
+    def instance(length: int) -> str:
+        return f"{{type: slack, name: s, config: {{hook: x, channel: c, message: {'m' * length}}}}}"
+
+    assert parse_settings(f"instances: {{notify: [{instance(4096)}]}}", "their.yaml")
+    (mistake,) = mistakes(f"instances: {{notify: [{instance(4097)}]}}")
+    assert "config.message: has 4097 characters; the limit is 4096" in mistake
+
+
 def test_the_type_of_a_schedule_may_have_capitals() -> None:
     schedule = "{type: Scheduled, config: {instant: 11:00, weekdays: [tue]}}"
     instance = f"{{type: slack, name: s, config: {{hook: x, channel: c, message: m}}, schedule: {schedule}}}"

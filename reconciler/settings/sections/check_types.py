@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, Field, model_validator
 
 from reconciler.calendar.values import Limit
+from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.hypervisor import Value
@@ -23,6 +25,7 @@ from reconciler.settings.sections.loose_fields import (
     ClockTime,
     Dates,
     GoDuration,
+    LongText,
     LooseCount,
     LooseDays,
     LooseFlag,
@@ -283,7 +286,7 @@ class PrometheusInstantCheck(CheckConfig):
     """
 
     url: RequiredText = Field(description="The URL of Prometheus, without `/api/v1/query`.")
-    query: LooseText = Field(default="", description="A query that returns one sample.")
+    query: LongText = Field(default="", description="A query that returns one sample.")
     expr: LooseText = Field(
         default="",
         description="What the `value` of the sample must be, such as `value <= 1`. It may use numbers, "
@@ -293,8 +296,9 @@ class PrometheusInstantCheck(CheckConfig):
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
         """The keys that the check can't work with, each with what is wrong."""
+        query = partial(parse_required, most=limits.MESSAGE)
         found = []
-        for key, parse in (("url", parse_url), ("query", parse_required), ("expr", parse_value_expression)):
+        for key, parse in (("url", parse_url), ("query", query), ("expr", parse_value_expression)):
             try:
                 parse(getattr(self, key))
             except ValueError as error:

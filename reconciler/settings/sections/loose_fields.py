@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Annotated
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -82,21 +83,21 @@ def parse_go_duration(value: object) -> timedelta:
     return timedelta(microseconds=int(seconds * 1_000_000))
 
 
-def _text(value: object) -> str:
+def _text(value: object, most: int = limits.TEXT) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         value = str(value)
     if not isinstance(value, str):
         raise ValueError(f"{literal(value)} is not text")
-    if len(value) > limits.TEXT:
-        raise ValueError(f"has {len(value)} characters; the limit is {limits.TEXT}")
+    if len(value) > most:
+        raise ValueError(f"has {len(value)} characters; the limit is {most}")
     return value
 
 
-def parse_required(value: object) -> str:
-    """Read text that is not empty. Raises ValueError."""
-    text = _text(value)
+def parse_required(value: object, most: int = limits.TEXT) -> str:
+    """Read text that is not empty and has at most so many characters. Raises ValueError."""
+    text = _text(value, most)
     if not text.strip():
         raise ValueError("is empty")
     return text
@@ -191,6 +192,10 @@ _LIST_OF_TEXT = {"anyOf": [_ANY_TEXT, {"type": "array", "items": _ANY_TEXT}]}
 
 LooseText = Annotated[str, PlainValidator(_text), WithJsonSchema(_ANY_TEXT)]
 RequiredText = Annotated[str, PlainValidator(parse_required), WithJsonSchema(_ANY_TEXT)]
+LongText = Annotated[str, PlainValidator(partial(_text, most=limits.MESSAGE)), WithJsonSchema(_ANY_TEXT)]
+LongRequiredText = Annotated[
+    str, PlainValidator(partial(parse_required, most=limits.MESSAGE)), WithJsonSchema(_ANY_TEXT)
+]
 LooseTexts = Annotated[tuple[str, ...], PlainValidator(_texts), WithJsonSchema(_LIST_OF_TEXT)]
 LooseCount = Annotated[int, PlainValidator(_count), WithJsonSchema({"type": ["integer", "string"]})]
 LooseFlag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": ["boolean", "string"]})]

@@ -15,6 +15,7 @@ from reconciler.model.names import is_object_name
 from reconciler.settings.sections.loose_fields import (
     ClockTime,
     GoDuration,
+    LongRequiredText,
     LooseDays,
     LooseFlag,
     LooseText,
@@ -44,7 +45,7 @@ class Mail(NotifyType):
     from_: RequiredText = Field(alias="from", description="The address of the sender.")
     to: LooseTexts = Field(description="The addresses of the recipients.")
     subject: LooseText = Field(default="", description="The subject.")
-    message: RequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
+    message: LongRequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
     auth: LooseFlag = Field(default=False, description="Whether to log in to the server.")
     identity: LooseText = Field(default="", description="The identity for the login.")
     user: LooseText = Field(default="", description="The user for the login.")
@@ -83,7 +84,7 @@ class Slack(NotifyType):
 
     hook: RequiredText = Field(repr=False, description="The URL of the webhook.")
     channel: RequiredText = Field(description="The channel.")
-    message: RequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
+    message: LongRequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
@@ -97,7 +98,7 @@ class SlackThread(NotifyType):
     token: RequiredText = Field(repr=False, description="The token of Slack's API.")
     channel: RequiredText = Field(description="The channel.")
     title: RequiredText = Field(description="The first message of a thread.")
-    message: RequiredText = Field(description="The replies in the thread.")
+    message: LongRequiredText = Field(description="The replies in the thread.")
     lease_name: RequiredText = Field(description="The name of the Lease that keeps the thread.")
     lease_namespace: RequiredText = Field(description="The namespace of the Lease.")
     period: GoDuration = Field(description="After which time a new thread starts.")

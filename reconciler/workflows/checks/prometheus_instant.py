@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 
 from reconciler.engine.plugins import CheckResult, failed, passed, unknown
+from reconciler.model import limits
 from reconciler.model.check_reads import Needs, PrometheusQuery
 from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
 from reconciler.settings.sections.check_types import PrometheusInstantCheck
 from reconciler.workflows.input import CheckInput
 from reconciler.workflows.plugins import check_type
+
+_SHOWN = 200
+"""Characters of a query in the reason of an answer."""
 
 
 def _query(config: PrometheusInstantCheck) -> PrometheusQuery:
@@ -31,7 +35,7 @@ def prometheus_instant(config: PrometheusInstantCheck, given: CheckInput) -> Che
         keys = ", ".join(key for key, _ in config.unusable)
         return unknown(f"Prometheus is not asked, because of {keys}: see reconciler check-config")
     answer = given.read.answer(_query(config))
-    said = f"Prometheus, {config.query}"
+    said = f"Prometheus, {limits.text(config.query, _SHOWN)}"
     if answer.problem:
         return unknown(f"{said}: {answer.problem}")
     if len(answer.samples) != 1:

@@ -76,6 +76,17 @@ def test_what_can_not_be_used_loads_and_is_unknown(key: str, wrong: str, said: s
     assert f"because of {key}" in answer.reason
 
 
+def test_a_long_query_is_asked_and_shown_in_part() -> None:
+    keys = {**KEYS, "query": f"sum({'x' * 3000})"}
+    (query,) = CHECK_TYPES["prometheusInstant"].needs(config("prometheusInstant", **keys)).queries
+    read = ReadForChecks(answers={query: PrometheusAnswer((Sample(1),))})
+    answer = ask("prometheusInstant", given(read=read), **keys)
+
+    assert query.query == keys["query"]
+    assert answer.verdict is Verdict.PASSED
+    assert len(answer.reason) < 300
+
+
 def test_a_password_in_a_url_is_not_in_the_answer() -> None:
     keys = {**KEYS, "url": "http://me:pass@word@prometheus"}
 
