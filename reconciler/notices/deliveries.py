@@ -18,10 +18,10 @@ from reconciler.settings.sections.notify import Notify
 from reconciler.settings.templates import TemplateFailed, rendered
 
 MOST = 50
-"""Nodes in one delivery. The others follow in the next one."""
+"""Nodes in one delivery for people, and messages in one for programs. The others follow in the next one."""
 
 _MESSAGES = 300
-"""Messages in one delivery."""
+"""Messages in one delivery for people."""
 
 _TITLE = 200
 _NAMED = 3
@@ -124,12 +124,14 @@ def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush
     thread = receiver.thread if slack is not None and slack.thread else ""
     if slack is not None and receiver.thread_since is not None:
         thread = thread if now < shifted(receiver.thread_since, slack.thread) else ""
-    made = delivery_of(entry, _first(chosen), zone, dropped=receiver.dropped)
+    made = delivery_of(entry, _first(entry, chosen), zone, dropped=receiver.dropped)
     return Due(delivery=replace(made, thread=thread))
 
 
-def _first(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the messages about the first nodes."""
+def _first(entry: Notify, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the messages about the first nodes. A program gets each message on its own."""
+    if entry.webhook is not None or entry.pagerduty is not None:
+        return tuple(messages[:MOST])
     nodes = set(list(dict.fromkeys(one.node for one in messages))[:MOST])
     return tuple(one for one in messages if one.node in nodes)[:_MESSAGES]
 

@@ -49,7 +49,7 @@ def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
     names = [f"node-{number:02}" for number in range(40)]
     topics = (Topic.RECEIVED, Topic.PLANNED, Topic.WILL_BE_MISSED)
     memory = told(*(message(topic, name, text=f"{topic} {name}") for name in names for topic in topics))
-    (entry,) = entries(one("group: 0s"))
+    (entry,) = entries(one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
     found = due_for(entry, memory, NOW, UTC).delivery
 
     assert found is not None
@@ -57,6 +57,16 @@ def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
     assert len(found.lines) == 120
     # Problems come first.
     assert found.lines[0] == "node-00: will be missed: WillBeMissed node-00"
+
+
+@pytest.mark.parametrize("hook", [HOOK, "pagerduty: {routingKey: key}"])
+def test_a_program_gets_fifty_messages_at_once(hook: str) -> None:
+    memory = told(*(message(Topic.MISSED, "a", text=str(number)) for number in range(MOST + 1)))
+    (entry,) = entries(one("group: 0s", hook=hook))
+    found = due_for(entry, memory, NOW, UTC).delivery
+
+    assert found is not None
+    assert len(found.messages) == MOST
 
 
 def test_nodes_of_which_the_same_is_said_share_a_line() -> None:
