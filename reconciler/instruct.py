@@ -28,6 +28,7 @@ from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.record_text import record_of
 
 _PROFILE = "default"
+_LATER = ", as far as the last pass has recorded; with --config, the sources are read now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,8 @@ def approved_as_recorded(
     same = before is not None and before.case == case_of(record)
     kept = [one for one in before.events if one not in waiting] if before is not None and same else []
     has_workflows = OwnKeys(prefix).workflow_data in node.annotations
+    if not waiting and not (workflows and has_workflows):
+        return Instructed(f"nothing waits for an approval{_LATER}", refused=True)
     return _approved(node, kept, waiting, word, prefix, workflows=workflows and has_workflows)
 
 
