@@ -27,6 +27,7 @@ from reconciler.decide.reporting import (
 from reconciler.decide.scheduling import schedules
 from reconciler.decide.seen import Seen, broken, last_key, look_safely, queue_key, why_out_of_service
 from reconciler.decide.twins import twins_of
+from reconciler.decide.whole_fleet import fleet_nodes
 from reconciler.engine.budget import count_places, still_missing
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.assessment import Assessment
@@ -189,6 +190,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         unseen=snapshot.problems.unseen,
         uids=frozenset(node.uid for node in snapshot.nodes),
         labels={plan.node: nodes[plan.node].labels for plan in plans if plan.node in nodes},
+        fleet=fleet_nodes(snapshot, settings),
+        calendars=snapshot.for_settings.calendars,
     )
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from reconciler.model.actions import ActionName
 from reconciler.model.azure import PerformMaintenance
+from reconciler.model.calendar_text import CalendarText
 from reconciler.model.case_outcome import CaseOutcome, outcome_of
 from reconciler.model.check_reads import LeaseTake
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
+from reconciler.model.fleet_node import FleetNode
 from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookRun
 from reconciler.model.hypervisor import HypervisorWrite
@@ -457,7 +459,8 @@ class Plan:
     says which settings the plan follows, None if they are not from a file. `time_zone` is the IANA name of
     the zone in which people read moments. `unseen` is what could not be read because a permission is missing.
     `uids` are those of all nodes that exist. `labels` are those of the nodes in the plan, as far as the
-    settings use them.
+    settings use them. `fleet` are all nodes that exist. `calendars` is what was read of the calendars of the
+    settings, by name.
     """
 
     now: datetime
@@ -474,3 +477,5 @@ class Plan:
     unseen: tuple[Unseen, ...] = ()
     uids: frozenset[str] = frozenset()
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    fleet: tuple[FleetNode, ...] = ()
+    calendars: Mapping[str, CalendarText] = field(default_factory=dict)

@@ -1,0 +1,20 @@
+"""A node as views of the whole fleet show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FleetNode:
+    """One node of the cluster, whether or not the plan is about it.
+
+    `zone` and `pool` are empty if they are not known. `managed` is whether the settings select it. `closed`
+    is why it takes no new pods, empty if it takes some.
+    """
+
+    node: str
+    zone: str = ""
+    pool: str = ""
+    managed: bool = True
+    closed: str = ""
