@@ -18,7 +18,6 @@ from reconciler.simulation.api import Call, Killed
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published
-from tests.support.searching import kills
 from tests.support.strategies import rfc1123
 from tests.support.worlds import world_of
 
@@ -376,7 +375,8 @@ def played(number: int, when: str) -> tuple[History, Kept]:
 def test_killed_anywhere_a_case_is_kept_at_least_once_and_each_time_as_the_same(when: str) -> None:
     whole, expected = played(0, when)
     again = 0
-    for number in kills(whole.api.writes):
+    # Each of them, also in a quick run: one is the kill that is looked for.
+    for number in range(1, whole.api.writes + 1):
         scene, kept = played(number, when)
         assert len({case.identity for case in kept.cases}) == 1, number
         assert kept.cases[-1].outcome is expected.case.outcome is CaseResult.DRAINED
