@@ -311,27 +311,29 @@ class Lock:
         assert lease is not None
         began = self._held_clock()
         renewed: Lease | None = None
+        loss = "another process took it"
         try:
-            renewed = self._put(lease, self._identity, lease.spec.leaseTransitions or 0)
-        except Conflict:
-            renewed = self._ours_after_all()
+            renewed = self._put_or_found(lease)
         except NotFound:
-            log.info("the lock is gone: lease=%s", self._title)
+            loss = "somebody deleted it"
         except ClusterError as error:
             log.info("the lock was not renewed: error=%s", error)
             return False
         with self._state:
             self._check()
             if renewed is None:
-                self._lost = "another process took it"
+                self._lost = loss
                 self._check()
             self._lease, self._renewed = renewed, began
         return True
 
-    def _ours_after_all(self) -> Lease | None:
-        """Return the Lease if what changed it was our own renewal, whose answer was lost; else None."""
+    def _put_or_found(self, lease: Lease) -> Lease | None:
+        """Return the Lease as renewed, None if another process has it. Raises ClusterError.
+
+        What changed it may be our own renewal, whose answer was lost.
+        """
         try:
+            return self._put(lease, self._identity, lease.spec.leaseTransitions or 0)
+        except Conflict:
             found = decode(Lease, self._connection.send(Request("GET", self._place / self._name)))
-        except NotFound:
-            return None
         return found if found.spec.holderIdentity == self._identity else None

@@ -236,6 +236,22 @@ def test_a_create_whose_answer_was_lost_is_found_to_be_ours(stub: StubMaker) -> 
         lock.check()
 
 
+def test_a_renewal_goes_on_after_its_check_got_no_answer(stub: StubMaker) -> None:
+    methods: list[str] = []
+
+    def answer(asked: Asked) -> Answer:
+        methods.append(asked.method)
+        if asked.method == "GET":
+            return status(404 if asked.number == 0 else 403)
+        if asked.method == "PUT":
+            return status(409)
+        return json_answer({"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": "me"}})
+
+    _, connection = stub(answer)
+    with Lock(connection, identity="me", duration=600, renew_every=0.05):
+        wait_for("another renewal", lambda: methods.count("PUT") > 1)
+
+
 def test_after_another_process_has_taken_the_lock_a_renewal_fails_for_good(
     cluster: ControlPlane, connection: Connection
 ) -> None:
@@ -245,6 +261,16 @@ def test_after_another_process_has_taken_the_lock_a_renewal_fails_for_good(
         cluster.api.patch("leases", NAME, {"spec": {"holderIdentity": "thief"}}, NAMESPACE)
         wait_for("loss of the lock", lambda: lost(lock))
     assert lease(cluster)["holderIdentity"] == "thief"
+
+
+def test_a_lock_that_somebody_deleted_is_lost_for_that_reason(
+    cluster: ControlPlane, connection: Connection
+) -> None:
+    with Lock(connection, identity="me", duration=600, renew_every=0.05) as lock:
+        cluster.api.delete("leases", NAME, NAMESPACE)
+        wait_for("loss of the lock", lambda: lost(lock))
+        with pytest.raises(LockLost, match="somebody deleted it"):
+            lock.check()
 
 
 def lost(lock: Lock) -> bool:
