@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.decide.acknowledging import acknowledgements
+from reconciler.decide.answers import source_states
 from reconciler.decide.context import PassContext
 from reconciler.decide.draining import holds_slot
 from reconciler.decide.lasting import lasted
@@ -148,6 +149,11 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         ),
         ObjectChanges(signs=snapshot.ledger.published),
     )
+    answers, uncounted = guarded(
+        "the answers of the sources are not counted",
+        lambda: source_states(snapshot, assessment, context.reading_names, now),
+        (),
+    )
     lengths = lasted(snapshot.ledger.lasted, progress.plans, context.second)
     progress.ledger = replace(progress.ledger, published=shown.signs, lasted=lengths)
     return Plan(
@@ -170,6 +176,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
             *unacknowledged,
             *unshown,
             *unplanned,
+            *uncounted,
             *notes(snapshot, fleet, settings, resting),
             *assessment.notes,
         ),
@@ -192,6 +199,7 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         labels={plan.node: nodes[plan.node].labels for plan in plans if plan.node in nodes},
         fleet=fleet_nodes(snapshot, settings),
         calendars=snapshot.for_settings.calendars,
+        sources=answers,
     )
 
 

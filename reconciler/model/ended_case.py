@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime, outcome_at_end
+from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
 from reconciler.model.machine import Remove
 from reconciler.model.plan import NodePlan
@@ -83,11 +85,10 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
     if case is None:
         return None
     outcome = outcome_at_end(case, deleted=lost)
-    event = max(case.events, key=_disruptive, default=None)
     return EndedCase(
         place=CasePlace(plan.node, plan.uid, plan.zone, plan.pool),
         times=_times(case, plan, now.replace(microsecond=0), lost=lost),
-        kind=_name(event) if event is not None else "",
+        kind=leading_kind(case.events),
         sources=tuple(sorted({source for one in case.events for source in one.sources})),
         outcome=outcome.result,
         in_time=outcome.in_time,
@@ -96,6 +97,12 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         pods_left=_left(case, outcome),
         people=_people(plan.instructions),
     )
+
+
+def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:
+    """Return the most disruptive kind of these events, or the type of a condition; empty without events."""
+    event = max(events, key=_disruptive, default=None)
+    return "" if event is None else event.condition or event.kind.value
 
 
 def _people(said: Instructions) -> tuple[str, ...]:
@@ -131,12 +138,8 @@ def _opened(plan: NodePlan) -> bool:
     return not plan.unschedulable or (write is not None and write.unschedulable is False)
 
 
-def _disruptive(event: KnownEvent) -> tuple[int, bool]:
+def _disruptive(event: KnownEvent | MaintenanceEvent) -> tuple[int, bool]:
     return (event.kind.severity, bool(event.condition))
-
-
-def _name(event: KnownEvent) -> str:
-    return event.condition or event.kind.value
 
 
 def _why(outcome: CaseOutcome, because: str) -> str:

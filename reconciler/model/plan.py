@@ -451,6 +451,20 @@ class BudgetUse:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceState:
+    """What one source answered in a pass: the number of nodes with an event, without one, and unknown.
+
+    `name` is that of its readings. `last` is its last answer about any node (UTC), None if it has none.
+    """
+
+    name: str
+    last: datetime | None = None
+    events: int = 0
+    quiet: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The decisions of a pass, with the nodes in the order in which the pass handles them.
 
@@ -460,7 +474,7 @@ class Plan:
     the zone in which people read moments. `unseen` is what could not be read because a permission is missing.
     `uids` are those of all nodes that exist. `labels` are those of the nodes in the plan, as far as the
     settings use them. `fleet` are all nodes that exist. `calendars` is what was read of the calendars of the
-    settings, by name.
+    settings, by name. `sources` is what each source answered, sorted by name.
     """
 
     now: datetime
@@ -479,3 +493,4 @@ class Plan:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     fleet: tuple[FleetNode, ...] = ()
     calendars: Mapping[str, CalendarText] = field(default_factory=dict)
+    sources: tuple[SourceState, ...] = ()

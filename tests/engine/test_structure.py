@@ -26,6 +26,7 @@ STAGES = (
     "publishing",
     "machines",
     "notices",
+    "metrics",
     "notifiers",
     "eviction",
     "sources",

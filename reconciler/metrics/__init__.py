@@ -1,0 +1,1 @@
+"""What the reconciler measures: which series there are, and their values."""

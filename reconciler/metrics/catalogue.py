@@ -1,0 +1,185 @@
+"""Every family of metrics that the program has. To add one, add it here, and a row in docs/metrics.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+PREFIX = "node_maintenance_"
+
+
+class Type(StrEnum):
+    """The types of Prometheus."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+    UNTYPED = "untyped"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """All series of one name. `unit` is the unit of the values, empty for a count and for 0 or 1.
+
+    The name ends as Prometheus' rules say: with the unit, and that of a counter with `_total`. `bounds` are
+    the upper bounds of a histogram's buckets.
+    """
+
+    name: str
+    type: Type
+    help: str
+    labels: tuple[str, ...] = ()
+    unit: str = ""
+    bounds: tuple[float, ...] = ()
+
+
+def _gauge(name: str, text: str, *labels: str, unit: str = "") -> Family:
+    return Family(PREFIX + name, Type.GAUGE, text, labels, unit)
+
+
+def _counter(name: str, text: str, *labels: str) -> Family:
+    return Family(PREFIX + name, Type.COUNTER, text, labels)
+
+
+def _histogram(name: str, text: str, *labels: str, bounds: tuple[float, ...]) -> Family:
+    return Family(PREFIX + name, Type.HISTOGRAM, text, labels, "seconds", bounds)
+
+
+_SECONDS = "seconds"
+
+BUILD_INFO = _gauge("build_info", "The version of the program and of Python; always 1.", "version", "python")
+SETTINGS_INFO = _gauge("settings_info", "The settings in force; always 1.", "hash", "mode")
+SETTINGS_GOOD = _gauge(
+    "settings_good", "1 if the settings file can be used, 0 while it is rejected and earlier settings apply."
+)
+SETTINGS_LOADED = _gauge(
+    "settings_loaded_timestamp_seconds", "When the settings in force were loaded.", unit=_SECONDS
+)
+LOCK_HELD = _gauge("lock_held", "1 if this process holds the lock, so that it acts.")
+PASSES = _counter("passes_total", "Passes by their result.", "result")
+PASS_DURATION = _histogram(
+    "pass_duration_seconds",
+    "How long a pass took, without those of a standby.",
+    bounds=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
+)
+PASS_LAST_SUCCESS = _gauge(
+    "pass_last_success_timestamp_seconds", "When the last successful pass ended.", unit=_SECONDS
+)
+PASS_NODES = _gauge("pass_nodes", "Managed nodes in the last pass.")
+NODES = _gauge("nodes", "Managed nodes by their state after the last pass.", "state")
+NODE_STATE = _gauge(
+    "node_state", "The state of a node with a case or a hold; always 1.", "node", "pool", "zone", "state"
+)
+NODE_HOLD = _gauge("node_hold", "A reason why nothing happens to a node now; always 1.", "node", "code")
+NODE_HOLD_SINCE = _gauge(
+    "node_hold_since_timestamp_seconds",
+    "Since when this process has seen the hold, without a break.",
+    "node",
+    "code",
+    unit=_SECONDS,
+)
+PLATFORM_TIME = _gauge(
+    "case_platform_time_timestamp_seconds",
+    "The earliest moment at which the platform may start the maintenance of a case.",
+    "node",
+    "kind",
+    unit=_SECONDS,
+)
+LATEST_START = _gauge(
+    "case_latest_start_timestamp_seconds",
+    "The last allowed moment for the start of a case's drain.",
+    "node",
+    "kind",
+    unit=_SECONDS,
+)
+PLANNED_START = _gauge(
+    "case_planned_start_timestamp_seconds",
+    "When the drain of a case starts if nothing changes, or when it started.",
+    "node",
+    "kind",
+    unit=_SECONDS,
+)
+WILL_BE_MISSED = _gauge(
+    "case_will_be_missed", "1 if the node of a case will not be drained in time.", "node", "kind"
+)
+BLOCKED_PODS = _gauge(
+    "blocked_pods",
+    "Pods that block a drain, by the PodDisruptionBudget that refuses; it is empty for other reasons.",
+    "node",
+    "namespace",
+    "budget",
+)
+DRAINS_RUNNING = _gauge("drains_running", "Drains that this process runs.")
+DRAINS = _counter("drains_total", "Drains that have ended, by their result.", "result")
+DRAIN_DURATION = _histogram(
+    "drain_duration_seconds",
+    "How long drains took that ended with an empty node.",
+    bounds=(10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200),
+)
+EVICTIONS_REFUSED = _counter(
+    "evictions_refused_total", "Evictions that were refused, by the reason.", "reason"
+)
+CASES = _counter("cases_total", "Cases that have ended, by what became of them.", "kind", "outcome")
+BUDGET_PLACES = _gauge("budget_places", "How many nodes may be out of service at once.")
+BUDGET_PLACES_TAKEN = _gauge("budget_places_taken", "How many nodes are out of service.")
+SOURCE_LAST_ANSWER = _gauge(
+    "source_last_answer_timestamp_seconds",
+    "The last answer of a source about any node.",
+    "source",
+    unit=_SECONDS,
+)
+SOURCE_UNREADABLE_NODES = _gauge(
+    "source_unreadable_nodes", "Nodes about which a source gives no usable answer.", "source"
+)
+SOURCE_ANSWERS = _counter(
+    "source_answers_total", "Answers of a source about one node, in each pass.", "source", "result"
+)
+API_REQUESTS = _counter(
+    "api_requests_total", "Requests by their HTTP method and status.", "api", "verb", "status"
+)
+API_REQUEST_DURATION = _histogram(
+    "api_request_duration_seconds",
+    "The time from a request to the headers of its answer.",
+    "api",
+    bounds=(0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
+NOTICES = _counter("notices_total", "Attempts to send notices.", "transport", "result")
+NOTICES_WAITING = _gauge("notices_waiting", "Messages that wait to be sent.")
+UNEXPECTED_ERRORS = _counter("unexpected_errors_total", "Errors in this program, see its log.")
+
+FAMILIES = (
+    BUILD_INFO,
+    SETTINGS_INFO,
+    SETTINGS_GOOD,
+    SETTINGS_LOADED,
+    LOCK_HELD,
+    PASSES,
+    PASS_DURATION,
+    PASS_LAST_SUCCESS,
+    PASS_NODES,
+    NODES,
+    NODE_STATE,
+    NODE_HOLD,
+    NODE_HOLD_SINCE,
+    PLATFORM_TIME,
+    LATEST_START,
+    PLANNED_START,
+    WILL_BE_MISSED,
+    BLOCKED_PODS,
+    DRAINS_RUNNING,
+    DRAINS,
+    DRAIN_DURATION,
+    EVICTIONS_REFUSED,
+    CASES,
+    BUDGET_PLACES,
+    BUDGET_PLACES_TAKEN,
+    SOURCE_LAST_ANSWER,
+    SOURCE_UNREADABLE_NODES,
+    SOURCE_ANSWERS,
+    API_REQUESTS,
+    API_REQUEST_DURATION,
+    NOTICES,
+    NOTICES_WAITING,
+    UNEXPECTED_ERRORS,
+)
+"""All of them, in the order of docs/metrics.md."""

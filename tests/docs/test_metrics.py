@@ -1,0 +1,31 @@
+"""docs/metrics.md has a row for each family of metrics, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from reconciler.metrics.catalogue import FAMILIES, PREFIX, Family, Type
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+ROW = re.compile(rf"^\| `({PREFIX}\w+)` \| (\w+) \|([^|]*)\| \S", re.MULTILINE)
+
+
+def shown(family: Family) -> tuple[str, str, tuple[str, ...]]:
+    return family.name, family.type.value, family.labels
+
+
+def test_every_family_has_a_row_with_its_type_and_labels_and_every_row_is_a_family() -> None:
+    rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
+
+    written = [(name, kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows]
+    assert written == [shown(family) for family in FAMILIES]
+
+
+def test_names_end_as_prometheus_wants_it() -> None:
+    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+    for family in FAMILIES:
+        assert family.name.endswith("_total") == (family.type is Type.COUNTER), family.name
+        assert family.name.endswith("_seconds") == (family.unit == "seconds"), family.name
+        assert bool(family.bounds) == (family.type is Type.HISTOGRAM), family.name
+        assert family.help.endswith("."), family.name
