@@ -123,7 +123,7 @@ def found(identity: str, values: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def content(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vCenter that can be reached without a network; `vcsim` has no alarms."""
+    """A vCenter that can be reached without a network."""
     from pyVmomi import vim
 
     there = SimpleNamespace(propertyCollector=Collector())

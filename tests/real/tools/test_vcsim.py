@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,14 +54,34 @@ def test_every_host_is_listed_and_those_in_maintenance_are_named(
     assert state.version
 
 
+def test_the_alarms_of_the_settings_are_named_while_they_are_triggered(vcenter: RunningVCenter) -> None:
+    settings = chosen(vcenter, alarms="Host memory usage")
+
+    def alarms() -> list[tuple[str, tuple[str, ...]]]:
+        (answer,) = client(settings).ask(["a"])
+        assert answer.problem == ""
+        return [(name, state.alarms) for name, state in answer.found]
+
+    for name in ("Host memory usage", "Network redundancy"):
+        vcenter.define_alarm(name)
+        vcenter.alarm("DC0_C0_H1", name)
+    vcenter.alarm("DC0_C0_H2", "Network redundancy")
+    assert alarms() == [("dc0_c0_h1", ("Host memory usage",))]
+    vcenter.alarm("DC0_C0_H1", "Host memory usage", on=False)
+    assert alarms() == []
+
+
 def test_one_server_answers_for_all_zones(vcenter: RunningVCenter) -> None:
     found = client(chosen(vcenter)).ask(["a", "b"])
 
     assert [(one.scope, one.seen) for one in found] == [("a", HOSTS), ("b", HOSTS)]
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_refused_login_is_a_problem(vcenter: RunningVCenter) -> None:
     (found,) = client(chosen(vcenter, password="${file:/dev/null}")).ask(["a"])
+    # pyvmomi leaves the connection of a refused login to the garbage collector.
+    gc.collect()
 
     assert found.seen == frozenset()
     assert found.problem.startswith(f"{vcenter.url} can't be asked: ")

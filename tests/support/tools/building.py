@@ -17,7 +17,8 @@ PACKAGES = {
     "alertmanager": "github.com/prometheus/alertmanager/cmd/alertmanager",
     "helm": "helm.sh/helm/v4/cmd/helm",
     "promtool": "github.com/prometheus/prometheus/cmd/promtool",
-    "vcsim": "github.com/vmware/govmomi/vcsim",
+    # A program of a few lines, which serves govmomi's simulator.
+    "vcsim": ".",
 }
 # Without the clients of all clouds, which promtool needs for the discovery of targets only.
 _TAGS = {"promtool": "remove_all_sd"}
@@ -39,8 +40,8 @@ def find_tool(name: str) -> Path:
 def _cache_folder(name: str) -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     digest = hashlib.sha256()
-    for file in ("go.mod", "go.sum"):
-        digest.update((MODULES / name / file).read_bytes())
+    for file in sorted((MODULES / name).iterdir()):
+        digest.update(file.read_bytes())
     return home / "node-maintenance-reconciler" / "tools" / digest.hexdigest()[:16]
 
 

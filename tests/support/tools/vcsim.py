@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +23,7 @@ class RunningVCenter:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port: int = free.getsockname()[1]
+        self._alarms = ["alarm-11", "alarm-12"]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -29,7 +33,7 @@ class RunningVCenter:
 
     def __enter__(self) -> Self:
         """Start it, and wait until it serves."""
-        arguments = ["-tls=false", f"-httptest.serve=127.0.0.1:{self._port}"]
+        arguments = ["-listen", f"127.0.0.1:{self._port}"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen([str(self._program), *arguments], stdout=log, stderr=log)
         wait_for("vcsim", self._is_ready)
@@ -45,14 +49,59 @@ class RunningVCenter:
 
     def maintenance(self, host: str, *, on: bool = True) -> None:
         """Put a host into maintenance mode, or take it out."""
+        with self._content() as content:
+            found, _ = _hosts(content)[host]
+            _ = found.EnterMaintenanceMode_Task(0) if on else found.ExitMaintenanceMode_Task(0)
+            wait_for("its mode", lambda: _hosts(content)[host][1] is on)
+
+    def define_alarm(self, name: str) -> None:
+        """Define an alarm of hosts, which events of its own trigger and clear.
+
+        It takes the place of an alarm that the simulator has: pyvmomi can't read its answer to `CreateAlarm`.
+        """
+        from pyVmomi import vim
+
+        expression = vim.alarm.OrAlarmExpression(
+            expression=[
+                vim.alarm.EventAlarmExpression(
+                    eventType=vim.event.EventEx,
+                    eventTypeId=f"{name} {status}",
+                    objectType=vim.HostSystem,
+                    status=status,
+                )
+                for status in ("red", "green")
+            ]
+        )
+        spec = vim.alarm.AlarmSpec(name=name, description="", enabled=True, expression=expression)
+        with self._content() as content:
+            vim.alarm.Alarm(self._alarms.pop(), content.alarmManager._stub).ReconfigureAlarm(spec)
+
+    def alarm(self, host: str, name: str, *, on: bool = True) -> None:
+        """Trigger a defined alarm for a host, or clear it."""
+        from pyVmomi import vim
+
+        with self._content() as content:
+            found, _ = _hosts(content)[host]
+            event = vim.event.EventEx(
+                key=0,
+                chainId=0,
+                createdTime=datetime.now(UTC),
+                userName="a",
+                eventTypeId=f"{name} {'red' if on else 'green'}",
+                objectType=vim.HostSystem,
+                objectId=found._moId,
+            )
+            content.eventManager.PostEvent(event)
+
+    @contextmanager
+    def _content(self) -> Iterator[Any]:
         from pyVim.connect import Disconnect, SmartConnect
 
         instance = SmartConnect(protocol="http", host="127.0.0.1", port=self._port, user="a", pwd="b")
-        content = instance.RetrieveContent()
-        found, _ = _hosts(content)[host]
-        _ = found.EnterMaintenanceMode_Task(0) if on else found.ExitMaintenanceMode_Task(0)
-        wait_for("its mode", lambda: _hosts(content)[host][1] is on)
-        Disconnect(instance)
+        try:
+            yield instance.RetrieveContent()
+        finally:
+            Disconnect(instance)
 
     def _is_ready(self) -> bool:
         assert self._process is not None
