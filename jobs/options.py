@@ -161,13 +161,39 @@ WITHOUT_CONFIG = (
 )
 """The note of a command with `optional_config` when it is called without it."""
 
-output = click.option(
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The format of the output.",
-)
+
+class _Renamed(click.Option):
+    """An option whose last name is an old one: it goes on working, and the help does not show it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the line of the help, without the old name."""
+        every, self.opts = self.opts, self.opts[:-1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = every
+
+
+def output_as(*forms: str, old_name: str = "") -> Option:
+    """Return the option for the form of the output, with these forms beside those of every command.
+
+    `old_name` is a name that the option had in earlier builds.
+    """
+    return click.option(
+        "-o",
+        "--output",
+        *([old_name] if old_name else []),
+        "output",
+        cls=_Renamed if old_name else click.Option,
+        type=click.Choice(["text", "wide", "json", "yaml", *forms]),
+        default="text",
+        show_default=True,
+        help="The format of the output. wide: text with long lines.",
+    )
+
+
+output = output_as()
+"""The form of the output of a command that has a text and a document, as the argument `output`."""
 
 history = click.option(
     "--history",
@@ -200,6 +226,7 @@ cluster = as_one(
     _kubeconfig,
     _context,
     click.option(
+        "-n",
         "--namespace",
         default="node-maintenance",
         show_default=True,

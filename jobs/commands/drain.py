@@ -18,6 +18,7 @@ import click
 from jobs import options
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
+from jobs.runtime.forms import for_programs, machine_text
 from jobs.runtime.person import person
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
@@ -258,12 +259,12 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[s
                     "reasons": reasons,
                 }
             )
-    if asked.output == "json":
+    if for_programs(asked.output):
         from reconciler.report.document import as_json
 
         names = [node.name for node in nodes]
         document = {"version": "v1", "dryRun": True, "nodes": names, "pods": pods, "refused": refused}
-        echo(as_json(document), nl=False)
+        echo(machine_text(as_json(document), asked.output), nl=False)
     else:
         for line in (*lines, "dry run: nothing was written"):
             echo(line)

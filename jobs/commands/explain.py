@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 import click
 
 from jobs import options
+from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo, width
+from jobs.runtime.terminal import echo
 from reconciler.assess import assess
 from reconciler.calendar.values import near
 from reconciler.clients.kubernetes.connection import Connection
@@ -22,7 +23,6 @@ from reconciler.model.explanation import NodeExplanation
 from reconciler.model.names import is_object_name, quoted
 from reconciler.model.pod import Pod
 from reconciler.model.unseen import PODS
-from reconciler.report.document import as_json
 from reconciler.report.explained import as_text, to_document
 from reconciler.report.values import Document
 from reconciler.run import examine
@@ -56,7 +56,7 @@ def explain(name: str, config: SettingsSource | None, target: Target, *, output:
     document = _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
     if config is None:
         echo(f"note: {options.WITHOUT_CONFIG}", err=True)
-    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
+    echo_document(document, output, as_text)
     return 0
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from jobs import options
+from jobs.runtime.documents import echo_document
 from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
-from jobs.runtime.terminal import echo, width
-from reconciler.report.document import as_json
+from jobs.runtime.terminal import echo
 from reconciler.report.history import to_document
 from reconciler.report.history_text import as_text
 
@@ -55,7 +55,7 @@ def history(files: tuple[Path, ...], *, since: timedelta | None, output: str) ->
             {"file": one.file, "line": one.number, "because": one.because} for one in lines.mistakes
         ],
     }
-    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
+    echo_document(document, output, as_text)
     return BROKEN if lines.counts["broken"] else 0
 
 

@@ -9,6 +9,7 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
+from jobs.runtime.forms import for_programs, machine_text
 from jobs.runtime.outside import Wiring
 from jobs.runtime.screen import echo_lines, screen
 from jobs.runtime.settings_source import SettingsSource, settings_from
@@ -51,10 +52,10 @@ def command(
 ) -> int:
     """Print what will start when, as a table and a chart. It only reads the cluster."""
     ahead = look_ahead(config, target, until)
-    if output == "json":
-        echo(as_json(ahead_document(ahead)), nl=False)
+    if for_programs(output):
+        echo(machine_text(as_json(ahead_document(ahead)), output), nl=False)
     else:
-        echo_lines(as_lines(ahead, screen(everything=everything)))
+        echo_lines(as_lines(ahead, screen(everything=everything or output == "wide")))
     return 0
 
 

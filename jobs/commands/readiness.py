@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import click
 
 from jobs import options
+from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo, width
+from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.dry_evictions import ask_webhooks
@@ -18,7 +19,6 @@ from reconciler.clients.kubernetes.volumes import Volumes
 from reconciler.model.readiness import Readiness
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.readiness import in_turn, judge_nodes, read, summed_up
-from reconciler.report.document import as_json
 from reconciler.report.readiness.document import to_document
 from reconciler.report.readiness.markdown import as_markdown
 from reconciler.report.readiness.text import as_text
@@ -30,13 +30,7 @@ from reconciler.settings.schema import Settings
 @options.optional_config
 @options.cluster
 @click.option("-l", "--selector", type=options.SELECTOR, help="Judge only the nodes with these labels.")
-@click.option(
-    "--output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="The format of the output.",
-)
+@options.output_as("markdown")
 @click.option(
     "--strict",
     is_flag=True,
@@ -62,10 +56,10 @@ def command(
     if config is None:
         found = replace(found, notes=(options.WITHOUT_CONFIG, *found.notes))
     document = to_document(found)
-    if output == "text":
-        echo(as_text(document, width()), nl=False)
+    if output == "markdown":
+        echo(as_markdown(document), nl=False)
     else:
-        echo(as_json(document) if output == "json" else as_markdown(document), nl=False)
+        echo_document(document, output, as_text)
     return int(strict and (found.stops or found.unsure))
 
 

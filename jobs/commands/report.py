@@ -10,6 +10,7 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
+from jobs.runtime.forms import for_programs, machine_text
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
@@ -21,11 +22,10 @@ from reconciler.report.document import as_json, to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
+from reconciler.report.values import Document
 from reconciler.run import examine
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-
-_FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 
 
 @click.command("report")
@@ -37,14 +37,7 @@ _FORMS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 )
 @options.optional_config
 @options.cluster
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(tuple(_FORMS)),
-    default="text",
-    show_default=True,
-    help="The format of the report.",
-)
+@options.output_as("markdown", old_name="--format")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -55,18 +48,18 @@ def command(
     only: str | None,
     config: SettingsSource | None,
     target: Target,
-    form: str,
+    output: str,
     out: Path | None,
 ) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
 
     With NODES, print only the rows of these nodes.
     """
-    return report(config, target, Limit(nodes, Only(only) if only else None), form=form, out=out)
+    return report(config, target, Limit(nodes, Only(only) if only else None), output=output, out=out)
 
 
 def report(
-    config: SettingsSource | None, target: Target, limit: Limit, *, form: str, out: Path | None
+    config: SettingsSource | None, target: Target, limit: Limit, *, output: str, out: Path | None
 ) -> int:
     """Write the report with the rows of `limit` to `out`, or to stdout; the cluster is only read.
 
@@ -88,12 +81,16 @@ def report(
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     document = limited(to_document(plan, rehearsed=True), plan, limit)
     if out is not None:
-        write_output(out, _FORMS[form](document))
-    elif form == "text":
-        echo(as_text(document, width()), nl=False)
+        write_output(out, _in_form(document, output, None))
     else:
-        echo(_FORMS[form](document), nl=False)
+        echo(_in_form(document, output, width(output)), nl=False)
     return 0
+
+
+def _in_form(document: Document, output: str, columns: int | None) -> str:
+    if for_programs(output):
+        return machine_text(as_json(document), output)
+    return as_markdown(document) if output == "markdown" else as_text(document, columns)
 
 
 def _notices(connection: Connection, target: Target, settings: Settings) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ import click
 
 from jobs import options
 from jobs.runtime.calendars_now import with_calendars
+from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
 from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo, width
+from jobs.runtime.terminal import echo
 from reconciler.comparison.document import Policy, to_document
 from reconciler.comparison.made_up import made_up
 from reconciler.comparison.play import play
@@ -22,7 +23,6 @@ from reconciler.comparison.scenario import LARGEST_FLEET, LONGEST, MOST_EVENTS, 
 from reconciler.comparison.text import as_text
 from reconciler.model import limits
 from reconciler.model.limits import EARLIEST, LATEST
-from reconciler.report.document import as_json
 from reconciler.settings.schema import Settings
 
 _DAYS = 90
@@ -104,7 +104,7 @@ def command(
         raise click.UsageError(message)
     policies = [Policy(name, settings, play(scenario, settings)) for name, settings in named]
     document = to_document(scenario, policies)
-    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
+    echo_document(document, output, as_text)
     return 0
 
 

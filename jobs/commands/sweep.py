@@ -15,11 +15,13 @@ from jobs import options
 from jobs.runtime.acting import Acting
 from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
+from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
+from jobs.runtime.forms import for_programs, machine_text
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
-from jobs.runtime.terminal import echo, width
+from jobs.runtime.terminal import echo
 from jobs.runtime.yields import Yields
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
@@ -86,7 +88,7 @@ def sweep(
         if dry_run or settings.mode is Mode.OBSERVE:
             outside = Wiring(connection, target).to_read(settings)
             plan = rehearse(outside, settings, SystemClock().now())
-            _print(to_document(plan, rehearsed=True), output)
+            echo_document(to_document(plan, rehearsed=True), output, as_text)
             return _exit_code(failed=_broken(plan), struck=_struck(plan))
         clock = SystemClock()
         acting = Acting(connection, target, settings, clock, None, kept)
@@ -111,7 +113,7 @@ def _act(acting: Acting, clock: Clock, patience: timedelta, output: str) -> int:
     finally:
         # Also after an error: what was done before it has to be known.
         if story.document is not None:
-            _print(story.report(), output)
+            echo_document(story.report(), output, as_text)
     return _exit_code(failed=story.failed, struck=story.struck)
 
 
@@ -209,12 +211,9 @@ def _broken(plan: Plan) -> bool:
     return any(hold.code == HoldCode.INTERNAL for node in plan.nodes for hold in node.holds)
 
 
-def _print(document: Document, output: str) -> None:
-    echo(as_json(document) if output == "json" else as_text(document, width()), nl=False)
-
-
 def _print_locked(held: LockHeld, output: str) -> None:
-    if output == "json":
-        echo(as_json({"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}), nl=False)
+    if for_programs(output):
+        document = {"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}
+        echo(machine_text(as_json(document), output), nl=False)
     else:
         echo(f"{held}; nothing was done")

@@ -13,6 +13,7 @@ import click
 from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.events_by_hand import EventsByHand
+from jobs.runtime.forms import for_programs, machine_text
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsSource, settings_from
@@ -173,11 +174,12 @@ def carry_out(
         connection.close()
     # Thousands of nodes may have nothing to change.
     results = [one for one in results if not one.pop("idle") or which.names]
-    if output == "json":
+    if for_programs(output):
         document = {"done": asked.done or None, "nodes": results}
-        echo(json_text(json.dumps(document, indent=2, ensure_ascii=False)))
+        text = json_text(json.dumps(document, indent=2, ensure_ascii=False))
+        echo(machine_text(text, output), nl=False)
     else:
-        _print(asked.done, results, settings)
+        _print(asked.done, results, settings, width(output))
     return 0 if all(one["ok"] for one in results) else 1
 
 
@@ -221,13 +223,13 @@ def holds_of_many(scene: Scene) -> tuple[PersonHold, ...]:
         return ()
 
 
-def _print(done: str, results: list[dict[str, Any]], settings: Settings) -> None:
+def _print(done: str, results: list[dict[str, Any]], settings: Settings, columns: int | None) -> None:
     if done:
-        echo(shown([done], settings.time_zone, width()), nl=False)
+        echo(shown([done], settings.time_zone, columns), nl=False)
     elif not results:
         echo("nothing to change on any of these nodes")
     for one in results:
-        line = shown([f"{one['node']}: {one['message']}"], settings.time_zone, width())
+        line = shown([f"{one['node']}: {one['message']}"], settings.time_zone, columns)
         echo(line, err=not one["ok"], nl=False)
 
 

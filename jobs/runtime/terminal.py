@@ -10,9 +10,9 @@ import click
 from reconciler.report import safe
 
 
-def width() -> int | None:
-    """Return the number of columns of the terminal, None if stdout is no terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def width(output: str = "text") -> int | None:
+    """Return the number of columns to fold lines at, None if stdout is no terminal or `output` is wide."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() and output != "wide" else None
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:

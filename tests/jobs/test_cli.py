@@ -41,6 +41,47 @@ def test_a_command_that_is_not_in_the_list_is_a_usage_error_even_where_there_is_
     assert "No such command" in found.output
 
 
+def _options(name: str) -> dict[str, click.Parameter]:
+    command = commands.get_command(click.Context(commands), name)
+    assert command is not None
+    return {option: one for one in command.params for option in one.opts}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_an_option_is_called_as_in_kubectl(name: str) -> None:
+    found = _options(name)
+
+    for short, long in (("-o", "--output"), ("-n", "--namespace"), ("-l", "--selector")):
+        assert found.get(short) is found.get(long)
+    if "-o" in found:
+        output = found["-o"].type
+        assert isinstance(output, click.Choice)
+        assert [*output.choices][:4] == ["text", "wide", "json", "yaml"]
+
+
+def test_commands_with_a_document_have_the_option_for_it() -> None:
+    with_output = {name for name in COMMANDS if "-o" in _options(name)}
+
+    assert with_output == {
+        *("approve", "defer", "hold", "resume"),
+        *("drain", "explain", "history", "plan", "readiness", "report", "simulate", "sweep", "windows"),
+    }
+
+
+def test_the_old_name_of_the_reports_option_works_and_is_not_in_the_help() -> None:
+    report = commands.get_command(click.Context(commands), "report")
+    assert report is not None
+
+    chosen = [
+        report.make_context("report", [*arguments]).params["output"]
+        for arguments in (["--format", "json"], ["--format=markdown"], ["--format", "json", "-o", "yaml"], [])
+    ]
+
+    assert chosen == ["json", "markdown", "yaml", "text"]
+    assert "--format" not in report.get_help(click.Context(report))
+    assert "-o, --output" in report.get_help(click.Context(report))
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["schema"], ["no-such-command"]])
 def test_a_command_imports_no_other(arguments: list[str]) -> None:
     code = (
