@@ -15,12 +15,14 @@ from reconciler.model.instructions import (
     PersonHold,
     Word,
     approval_text,
+    before_text,
     deferral_text,
     hold_of,
     hold_text,
     instructions_of,
 )
 from reconciler.model.keys import OwnKeys
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodePlan, NodeWrite
@@ -74,8 +76,8 @@ def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
     return Instructed(f"its drain stops, held {hold.word}", write)
 
 
-def resumed(node: Node, prefix: str, now: datetime, fleet: Iterable[PersonHold] = ()) -> Instructed:
-    """Return the patch that ends the hold and the deferral of the node.
+def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[PersonHold] = ()) -> Instructed:
+    """Return the patch that ends the hold and the deferral of the node; `who` ends them.
 
     `fleet` are the holds of the ledger, which go on and are named.
     """
@@ -95,12 +97,13 @@ def resumed(node: Node, prefix: str, now: datetime, fleet: Iterable[PersonHold] 
         for name, one in zip(("hold", "deferral"), (said.hold, said.deferral), strict=True)
         if name in found.values()
     )
-    write = node_write(node, prefix, annotations=dict.fromkeys(found))
+    kept = _kept_for_history(node, prefix, found, who, now)
+    write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
     return Instructed(f"resumed, without the {' and the '.join(words)}{still}", write)
 
 
-def resumed_with_many(node: Node, prefix: str, now: datetime, scope: str) -> Instructed:
-    """Return the patch that ends on the node what was given to many nodes at once.
+def resumed_with_many(node: Node, prefix: str, now: datetime, who: str, scope: str) -> Instructed:
+    """Return the patch that ends on the node what was given to many nodes at once; `who` ends it.
 
     An instruction to the node itself stays, and is named.
     """
@@ -111,8 +114,24 @@ def resumed_with_many(node: Node, prefix: str, now: datetime, scope: str) -> Ins
     still = f"still held {own.word}; reconciler resume {node.name} ends that" if own is not None else ""
     if not found:
         return Instructed(still or "neither held nor deferred", idle=not still)
-    write = node_write(node, prefix, annotations=dict.fromkeys(found))
+    kept = _kept_for_history(node, prefix, found, who, now)
+    write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
     return Instructed("; ".join(text for text in ("resumed", still) if text), write)
+
+
+def _kept_for_history(
+    node: Node, prefix: str, ended: Collection[str], who: str, now: datetime
+) -> dict[str, str | None]:
+    """Return the annotation with what people have ended in a case, for its history; empty without a case."""
+    keys, said = OwnKeys(prefix), instructions_of(node, prefix, now)
+    if not _case(node, prefix).open:
+        return {}
+    end = f"; resumed by {who} at {to_text(now.replace(microsecond=0))}"
+    held = keys.hold in ended or keys.hold_of_many in ended
+    found = [f"held {said.hold.word}{end}"] if said.hold is not None and held else []
+    if said.deferral is not None and keys.defer in ended:
+        found.append(f"deferred {said.deferral.word}{end}")
+    return {keys.said_before: before_text((*said.before, *found))} if found else {}
 
 
 def approved(

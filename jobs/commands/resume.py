@@ -10,6 +10,7 @@ from jobs import options
 from jobs.runtime import instructing
 from jobs.runtime.environment import Target
 from jobs.runtime.instructing import Asked, Chosen, Scene, carry_out, holds_of_many, resume_many
+from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsSource
 from reconciler.instruct import resumed, resumed_with_many
 
@@ -29,8 +30,8 @@ def command(chosen: Chosen, config: SettingsSource | None, output: str, target: 
         prefix, now = scene.settings.keys.prefix, scene.now
         if chosen.scope:
             done, changed = resume_many(chosen.scope, scene)
-            resume = partial(resumed_with_many, prefix=prefix, now=now, scope=chosen.scope)
+            resume = partial(resumed_with_many, prefix=prefix, now=now, who=person(), scope=chosen.scope)
             return Asked(resume, done, changed=changed)
-        return Asked(partial(resumed, prefix=prefix, now=now, fleet=holds_of_many(scene)))
+        return Asked(partial(resumed, prefix=prefix, now=now, who=person(), fleet=holds_of_many(scene)))
 
     return carry_out(chosen, instruct, "MaintenanceResumed", config, target, output)

@@ -135,6 +135,8 @@ def node_patch(
     if keys.approved in node.annotations and one.case.open and not case.open:
         # It was for the case that has ended.
         annotations[keys.approved] = None
+    if keys.said_before in node.annotations and not case.open:
+        annotations[keys.said_before] = None
     unschedulable = walked.effects.unschedulable
     if unschedulable is None:
         unschedulable = step.node.unschedulable

@@ -53,7 +53,7 @@ class EndedCase:
     `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.
     `pods_moved` are the pods that left in its drains. `pods_left` are those that a drain kept, and for a
     missed node those that the platform met. Both are None if they are not known. `why` is a sentence.
-    `people` says who held, deferred or approved the drain when the case ended, a sentence each.
+    `people` says who held, deferred or approved the drain, a sentence each.
     """
 
     place: CasePlace
@@ -107,7 +107,7 @@ def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:
 
 def _people(said: Instructions) -> tuple[str, ...]:
     found = (("held", said.hold), ("deferred", said.deferral), ("approved", said.approval))
-    return tuple(f"{name} {one.word}" for name, one in found if one is not None)
+    return (*said.before, *(f"{name} {one.word}" for name, one in found if one is not None))
 
 
 def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> CaseTimes:

@@ -33,6 +33,12 @@ ALL = "all"
 """The scope of an instruction to all nodes."""
 
 _POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_BEFORE = 5
+"""Ended instructions of one case that are kept."""
+
+_SENTENCE = 400
+"""Characters of one of them."""
+
 _SHOWN = 240
 """Characters of a reason in a sentence; the annotation may have more."""
 
@@ -132,11 +138,15 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """The instructions that apply to a node now; each is None if there is none."""
+    """The instructions that apply to a node now; each is None if there is none.
+
+    `before` are the holds and deferrals of the case that people have ended, a sentence each.
+    """
 
     hold: PersonHold | None = None
     deferral: Deferral | None = None
     approval: Approval | None = None
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +200,24 @@ def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[Pers
         max(holds, key=lambda one: (one.stops, one.word.until or limits.UNREADABLE), default=None),
         _deferral(found[keys.defer], now) if keys.defer in found else None,
         _approval(found[keys.approved], now) if keys.approved in found else None,
+        said_before(found[keys.said_before]) if keys.said_before in found else (),
     )
+
+
+def said_before(text: str) -> tuple[str, ...]:
+    """Return what people have ended, the newest last; nothing if the text can't be read."""
+    try:
+        found = limits.loads(text)
+    except ValueError:
+        return ()
+    texts = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return tuple(limits.text(one, _SENTENCE) for one in texts[-_BEFORE:])
+
+
+def before_text(before: Iterable[str]) -> str:
+    """Return the text of the annotation, with the newest sentences."""
+    found = [limits.text(limits.whole(one), _SENTENCE) for one in before]
+    return json.dumps(found[-_BEFORE:], ensure_ascii=False)
 
 
 def stopping_hold(node: Node, prefix: str, now: datetime) -> str:

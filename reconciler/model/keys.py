@@ -74,6 +74,11 @@ class OwnKeys:
         return f"{self.prefix}/hold-of-many"
 
     @property
+    def said_before(self) -> str:
+        """The annotation with the holds and deferrals of the case that people have ended."""
+        return f"{self.prefix}/said-before"
+
+    @property
     def defer(self) -> str:
         """The annotation by which a person defers the drain of the node."""
         return f"{self.prefix}/defer"
@@ -122,7 +127,7 @@ class OwnKeys:
 
     def instructions(self) -> tuple[str, ...]:
         """Return the annotations by which people hold, defer or approve the drain of the node."""
-        return (self.hold, self.hold_of_many, self.defer, self.approved)
+        return (self.hold, self.hold_of_many, self.defer, self.approved, self.said_before)
 
     def release(self, node: str) -> str:
         """Return the command by which a person removes all of them from a node."""

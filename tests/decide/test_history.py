@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.instruct import resumed
 from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
@@ -95,6 +96,31 @@ def test_a_case_is_kept_with_all_of_its_facts() -> None:
     assert times.gone == NOW + minutes(16)
     assert times.uncordoned == times.ended
     assert times.gone < times.ended <= NOW + minutes(24)
+
+
+def test_a_case_is_kept_with_who_held_its_node_and_who_resumed_it() -> None:
+    key = f"{builders.PREFIX}/hold"
+    text = hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))
+    scene, kept = history(on=node("a", annotations={key: text}))
+    play(scene, imds())
+    done = resumed(scene.cluster.nodes["a"], builders.PREFIX, NOW + minutes(2), "bob@desk")
+    assert done.write is not None
+    for name, value in done.write.annotations.items():
+        scene.cluster.annotate("a", name, value)
+    play(scene, imds("Started"), NOTHING)
+
+    held = "held by alice@laptop since 2026-11-21T12:00:00Z: disk copy"
+    assert kept.case.people == (f"{held}; resumed by bob@desk at 2026-11-21T12:02:00Z",)
+    assert not [name for name in scene.cluster.nodes["a"].annotations if name.endswith("said-before")]
+
+
+def test_what_is_resumed_without_a_case_leaves_nothing_on_the_node() -> None:
+    text = hold_text(PersonHold(Word("alice@laptop", NOW)))
+    key = f"{builders.PREFIX}/hold"
+    done = resumed(node("a", annotations={key: text}), builders.PREFIX, NOW, "bob@desk")
+
+    assert done.write is not None
+    assert dict(done.write.annotations) == {key: None}
 
 
 def test_a_case_is_kept_with_who_held_its_node() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,6 +18,7 @@ from reconciler.model.instructions import (
     approval_text,
     deferral_text,
     hold_text,
+    instructions_of,
 )
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import DrainRecord, KnownEvent, State
@@ -252,6 +254,23 @@ def test_a_hold_of_the_ledger_is_about_all_nodes_or_about_a_pool(scope: str, hel
     assert (found.todo.drain is None) is held
     assert any("held by alice@laptop" in note for note in plan.notes)
     assert plan.ledger is None or plan.ledger.holds == ledger.holds
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('["held by a"]', 1),
+        (json.dumps(["x" * 3000] * 9), 5),
+        ("{}", 0),
+        ('[1, null, "a"]', 1),
+        ("[" * 9000, 0),
+    ],
+)
+def test_what_people_have_ended_is_limited_and_harms_nothing(text: str, count: int) -> None:
+    found = instructions_of(node(annotations={f"{PREFIX}/said-before": text}), PREFIX, NOW).before
+
+    assert len(found) == count
+    assert all(len(one) <= 400 for one in found)
 
 
 def test_the_hold_that_stops_most_applies() -> None:

@@ -60,7 +60,7 @@ def hold(play: Play, name: str, value: str) -> None:
 @move("people", 5)
 def resume(play: Play, name: str, _: str) -> None:
     """End the hold and the deferral of a node."""
-    _write(play, resumed(play.cluster.nodes[name], DEFAULT_PREFIX, _second(play)))
+    _write(play, resumed(play.cluster.nodes[name], DEFAULT_PREFIX, _second(play), "alice@laptop"))
 
 
 @move(
@@ -84,7 +84,7 @@ def resume_many(play: Play, _: str, value: str) -> None:
     left = tuple(one for one in play.cluster.ledger.holds if one.word.scope != scope)
     play.cluster.ledger = replace(play.cluster.ledger, holds=left)
     for node in list(play.cluster.nodes.values()):
-        _write(play, resumed_with_many(node, DEFAULT_PREFIX, _second(play), scope))
+        _write(play, resumed_with_many(node, DEFAULT_PREFIX, _second(play), "alice@laptop", scope))
     play.wake()
 
 

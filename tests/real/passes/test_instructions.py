@@ -71,7 +71,9 @@ def test_a_person_approves_a_drain_stops_it_between_two_evictions_and_lets_it_go
     scene.clock.advance(seconds=1)
     scene.run()
     assert not scene.cordoned(node)
-    assert {f"{PREFIX}/{key}" for key in ("hold", "approved", "record")}.isdisjoint(_annotations(scene, node))
+    assert {f"{PREFIX}/{key}" for key in ("hold", "approved", "said-before", "record")}.isdisjoint(
+        _annotations(scene, node)
+    )
     said = [one["reason"] for one in scene.api.list("events") if one["involvedObject"]["name"] == node]
     assert {"MaintenanceApproved", "MaintenanceHeld", "MaintenanceResumed"} <= set(said)
 
