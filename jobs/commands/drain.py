@@ -175,10 +175,11 @@ def drain(asked: Asked, target: Target) -> int:
         nodes = _chosen(asked, cluster)
         if not nodes:
             return 1
-        held = _held(nodes, asked, connection, target.namespace)
+        ledger = _Ledger(connection, target.namespace)
+        held = _held(nodes, asked, ledger)
         if asked.dry_run:
             return _rehearse(asked, cluster, nodes, held)
-        return _drain(asked, connection, cluster, nodes, held)
+        return _drain(asked, ledger, cluster, nodes, held)
     finally:
         connection.close()
 
@@ -201,21 +202,32 @@ def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
     return [] if missing else nodes
 
 
-def _held(
-    nodes: list[Node], asked: Asked, connection: Connection, namespace: str
-) -> Mapping[str, PersonHold]:
-    """Return what people hold of these nodes, by name. With --ignore-holds it is printed, and not returned.
+class _Ledger:
+    """The holds of all nodes and of pools.
 
-    Whoever may drain nodes need not have access to the ledger. Then the holds of all nodes and of pools are
-    not known, and this is printed.
+    Whoever may drain nodes need not have access to it. Then these holds are not known, and this is printed.
     """
-    try:
-        of_many = read_holds(connection, namespace)
-    except (Forbidden, Rejected, Unauthorized) as error:
-        of_many = ()
-        why = f"needs {error.needs}" if error.needs else error
-        echo(f"warning: holds with --all and --pool are not known: {why}", err=True)
-    now = SystemClock().now()
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self.connection, self._namespace = connection, namespace
+        self._readable = True
+
+    def holds(self) -> tuple[PersonHold, ...]:
+        """Return the holds as they are now; none if they are not known."""
+        if not self._readable:
+            return ()
+        try:
+            return read_holds(self.connection, self._namespace)
+        except (Forbidden, Rejected, Unauthorized) as error:
+            self._readable = False
+            why = f"needs {error.needs}" if error.needs else error
+            echo(f"warning: holds with --all and --pool are not known: {why}", err=True)
+            return ()
+
+
+def _held(nodes: list[Node], asked: Asked, ledger: _Ledger) -> Mapping[str, PersonHold]:
+    """Return what people hold of these nodes, by name. With --ignore-holds it is only printed."""
+    of_many, now = ledger.holds(), SystemClock().now()
     found = {node.name: instructions_of(node, asked.options.prefix, now, of_many).hold for node in nodes}
     held = {name: hold for name, hold in found.items() if hold is not None}
     if not asked.options.ignore_holds:
@@ -299,13 +311,16 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
 
 def _drain(
     asked: Asked,
-    connection: Connection,
+    ledger: _Ledger,
     cluster: Cluster,
     nodes: list[Node],
     held: Mapping[str, PersonHold],
 ) -> int:
     clock, stop, told = SystemClock(), threading.Event(), _Told(person())
     claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]
+    # `hold --all --now` writes the ledger, and lists the nodes then: it finds the claims, or is found here.
+    holds = () if asked.options.ignore_holds else ledger.holds()
+    claimed = [node for node in claimed if not _is_stopped(node, holds, told)]
     failed = len(claimed) < len(nodes)
     # As with kubectl, a refused pod leaves the node cordoned, and nothing is evicted from it.
     orders = [order for node in claimed if (order := _order(node, asked, cluster, clock, told)) is not None]
@@ -316,8 +331,8 @@ def _drain(
     from reconciler.clients.kubernetes.eviction import Evictions
     from reconciler.drainer import Drainer
 
-    events = EventsByHand(connection)
-    evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
+    events = EventsByHand(ledger.connection)
+    evictions = Evictions(ledger.connection, guard=lambda: None, prefix=asked.options.prefix)
     with ended_by_signals(stop), Bars() as bars:
         drainer = Drainer(evictions, clock, on_progress=bars.show)
         try:
@@ -395,6 +410,23 @@ def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, 
     if write.unschedulable:
         told.add(node, "MaintenanceCordon", f"cordoned by {told.who}, to drain it by hand")
     echo(f"{node.name}: {'cordoned' if write.unschedulable else 'was cordoned already'}")
+    return True
+
+
+def _is_stopped(node: Node, holds: tuple[PersonHold, ...], told: _Told) -> bool:
+    """Return whether one of these holds of many nodes stops the drain before it begins, and print it."""
+    now = SystemClock().now()
+    hold = next((one for one in holds if one.stops and one.applies(node.pool, now)), None)
+    if hold is None:
+        return False
+    because = f"{hold.words(node.name)}; nothing was evicted"
+    told.add(
+        node,
+        "MaintenanceStopped",
+        f"the drain by {told.who}, by hand, did not begin: {because}",
+        warning=True,
+    )
+    echo(f"{node.name}: {because}; it stays cordoned, reconciler release {node.name} undoes it", err=True)
     return True
 
 

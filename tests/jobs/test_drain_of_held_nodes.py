@@ -35,6 +35,8 @@ class Cluster:
     ledger: str = ""
     forbidden: bool = False
     events: list[str] = field(default_factory=list)
+    at_cordon: str = ""
+    """The holds of the ledger from the cordon on."""
 
     def drain(self, *options: str) -> int:
         return main(["drain", "n", *options, "--kubeconfig", str(self.kubeconfig)])
@@ -67,6 +69,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
             return json_answer(json.loads(asked.body))
         if asked.method == "PATCH":
             changes = json.loads(asked.body)
+            made.ledger = made.at_cordon or made.ledger
             node["spec"] |= changes.get("spec", {})
             for key, text in changes["metadata"].get("annotations", {}).items():
                 node["metadata"]["annotations"][key] = text
@@ -112,6 +115,17 @@ def test_with_ignore_holds_the_node_is_drained_also_after_a_hold_that_stops_drai
     assert cluster.drain("--ignore-holds") == 0
     assert cluster.cordoned
     assert "n: warning: it is held by alice@laptop since" in capsys.readouterr().err
+
+
+def test_a_hold_of_all_nodes_that_comes_with_the_cordon_stops_the_drain_before_it_begins(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.at_cordon = fleet_text([hold("all", stops=True)])
+
+    assert cluster.drain() == 1
+    assert "n: all nodes are held by alice@laptop" in capsys.readouterr().err
+    assert cluster.cordoned
+    assert "nothing was evicted" in cluster.events[-1]
 
 
 def test_a_drain_that_has_begun_goes_on_after_a_hold_that_stops_no_drain(cluster: Cluster) -> None:

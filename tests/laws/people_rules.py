@@ -190,6 +190,14 @@ PEOPLE_RULES = (
     ),
     Mutant(
         0,
+        "a hold of many nodes with --now stops a drain by hand that is about to begin",
+        "jobs/commands/drain.py",
+        "if not _is_stopped(node, holds, told)]",
+        "if True]",
+        "tests/jobs/test_drain_of_held_nodes.py",
+    ),
+    Mutant(
+        0,
         "a drain by hand does not begin on a node that a person holds",
         "reconciler/claim.py",
         "if hold is not None and (hold.stops or not record.claimed_by):",
