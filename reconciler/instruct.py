@@ -97,13 +97,19 @@ def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[Pe
         for name, one in zip(("hold", "deferral"), (said.hold, said.deferral), strict=True)
         if name in found.values()
     )
-    kept = _kept_for_history(node, prefix, found, who, now)
+    over = [f"held {said.hold.word}"] if said.hold is not None and keys.hold in found else []
+    over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
+    kept = _kept_for_history(node, prefix, over, who, now)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
     return Instructed(f"resumed, without the {' and the '.join(words)}{still}", write)
 
 
-def resumed_with_many(node: Node, prefix: str, now: datetime, who: str, scope: str) -> Instructed:
+def resumed_with_many(
+    node: Node, prefix: str, now: datetime, who: str, scope: str, held: Iterable[PersonHold] = ()
+) -> Instructed:
     """Return the patch that ends on the node what was given to many nodes at once; `who` ends it.
+
+    `held` are the holds of the ledger that end. A node with a case keeps them for its history.
 
     An instruction to the node itself stays, and is named.
     """
@@ -112,26 +118,25 @@ def resumed_with_many(node: Node, prefix: str, now: datetime, who: str, scope: s
     found += [keys.defer] if said.deferral is not None and said.deferral.word.scope == scope else []
     own = hold_of(node.annotations[keys.hold], now) if keys.hold in node.annotations else None
     still = f"still held {own.word}; reconciler resume {node.name} ends that" if own is not None else ""
-    if not found:
+    over = [f"held {one.word}" for one in held if one.applies(node.pool, now)]
+    over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
+    kept = _kept_for_history(node, prefix, over, who, now)
+    if not found and not kept:
         return Instructed(still or "neither held nor deferred", idle=not still)
-    kept = _kept_for_history(node, prefix, found, who, now)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
     return Instructed("; ".join(text for text in ("resumed", still) if text), write)
 
 
 def _kept_for_history(
-    node: Node, prefix: str, ended: Collection[str], who: str, now: datetime
+    node: Node, prefix: str, over: Collection[str], who: str, now: datetime
 ) -> dict[str, str | None]:
     """Return the annotation with what people have ended in a case, for its history; empty without a case."""
-    keys, said = OwnKeys(prefix), instructions_of(node, prefix, now)
-    if not _case(node, prefix).open:
+    if not over or not _case(node, prefix).open:
         return {}
-    end = f"; resumed by {who} at {to_text(now.replace(microsecond=0))}"
-    held = keys.hold in ended or keys.hold_of_many in ended
-    found = [f"held {said.hold.word}{end}"] if said.hold is not None and held else []
-    if said.deferral is not None and keys.defer in ended:
-        found.append(f"deferred {said.deferral.word}{end}")
-    return {keys.said_before: before_text((*said.before, *found))} if found else {}
+    before = instructions_of(node, prefix, now).before
+    ended = to_text(now.replace(microsecond=0))
+    said = (*before, *(f"{one}; resumed by {who} at {ended}" for one in over))
+    return {OwnKeys(prefix).said_before: before_text(said)}
 
 
 def approved(

@@ -29,9 +29,11 @@ def command(chosen: Chosen, config: SettingsSource | None, output: str, target: 
     def instruct(scene: Scene) -> Asked:
         prefix, now = scene.settings.keys.prefix, scene.now
         if chosen.scope:
-            done, changed = resume_many(chosen.scope, scene)
-            resume = partial(resumed_with_many, prefix=prefix, now=now, who=person(), scope=chosen.scope)
-            return Asked(resume, done, changed=changed)
+            done, over = resume_many(chosen.scope, scene)
+            resume = partial(
+                resumed_with_many, prefix=prefix, now=now, who=person(), scope=chosen.scope, held=over
+            )
+            return Asked(resume, done, changed=bool(over))
         return Asked(partial(resumed, prefix=prefix, now=now, who=person(), fleet=holds_of_many(scene)))
 
     return carry_out(chosen, instruct, "MaintenanceResumed", config, target, output)

@@ -202,8 +202,8 @@ def hold_many(hold: PersonHold, scene: Scene) -> str:
     return "; ".join((hold.words(""), *(f"before, {one.words('')}" for one in replaced)))
 
 
-def resume_many(scope: str, scene: Scene) -> tuple[str, bool]:
-    """End the hold of all nodes, or of a pool; return in words what was done, and whether there was one."""
+def resume_many(scope: str, scene: Scene) -> tuple[str, tuple[PersonHold, ...]]:
+    """End the hold of all nodes, or of a pool; return in words what was done, and the holds that ended."""
     from reconciler.clients.kubernetes.fleet_holds import change_holds
 
     def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
@@ -211,8 +211,9 @@ def resume_many(scope: str, scene: Scene) -> tuple[str, bool]:
 
     before = change_holds(scene.connection, scene.target.namespace, change)
     ended = [one for one in before if not one.word.ended(scene.now)]
-    done = [f"resumed, without the hold {one.word}" for one in ended if one.word.scope == scope]
-    return "; ".join((*done, *(one.words("") for one in ended if one.word.scope != scope))), bool(done)
+    over = tuple(one for one in ended if one.word.scope == scope)
+    done = (f"resumed, without the hold {one.word}" for one in over)
+    return "; ".join((*done, *(one.words("") for one in ended if one.word.scope != scope))), over
 
 
 def holds_of_many(scene: Scene) -> tuple[PersonHold, ...]:

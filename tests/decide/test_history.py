@@ -8,17 +8,18 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.instruct import resumed
+from reconciler.instruct import resumed, resumed_with_many
 from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
+from reconciler.model.record import State
 from reconciler.simulation.api import Call, Killed
 from tests.laws.histories import History
 from tests.support import builders
-from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published
+from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published, record
 from tests.support.strategies import rfc1123
 from tests.support.worlds import world_of
 
@@ -112,6 +113,17 @@ def test_a_case_is_kept_with_who_held_its_node_and_who_resumed_it() -> None:
     held = "held by alice@laptop since 2026-11-21T12:00:00Z: disk copy"
     assert kept.case.people == (f"{held}; resumed by bob@desk at 2026-11-21T12:02:00Z",)
     assert not [name for name in scene.cluster.nodes["a"].annotations if name.endswith("said-before")]
+
+
+@pytest.mark.parametrize(("pool", "kept"), [("np", True), ("db", False)])
+def test_a_hold_of_a_pool_that_ends_is_kept_on_its_nodes_with_a_case(pool: str, kept: bool) -> None:
+    hold = PersonHold(Word("alice@laptop", NOW, reason="incident", scope="pool np"))
+    found = builders.held_node(record(State.REQUIRED, since=NOW), pool=pool)
+    done = resumed_with_many(found, builders.PREFIX, NOW, "bob@desk", "pool np", (hold,))
+
+    said = done.write.annotations[f"{builders.PREFIX}/said-before"] if done.write is not None else ""
+    assert ("held by alice@laptop" in (said or "")) is kept
+    assert done.idle is not kept
 
 
 def test_what_is_resumed_without_a_case_leaves_nothing_on_the_node() -> None:
