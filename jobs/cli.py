@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from types import MappingProxyType
 
 import click
 
+from jobs.program import called, in_own_words
 from reconciler import __version__
 from reconciler.errors import ReconcilerError
 
@@ -42,6 +44,19 @@ line here and a file there.
 """
 
 
+class _Help(click.HelpFormatter):
+    """Writes the help with the name by which the program was called."""
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph."""
+        super().write_text(in_own_words(text))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write a list of names and what they mean."""
+        named = [(name, in_own_words(text)) for name, text in rows]
+        super().write_dl(named, col_max, col_spacing)
+
+
 class _Commands(click.Group):
     """A group that imports a command only to run it or to print its help."""
 
@@ -66,7 +81,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@click.version_option(__version__, prog_name="reconciler")
+@click.version_option(__version__)
 def commands() -> None:
     """Drain Kubernetes nodes before the platform's maintenance, and uncordon them after it.
 
@@ -78,8 +93,10 @@ def commands() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code. Expected errors become a line on stderr."""
+    # Each command makes a context of its own, and all of them take the formatter from the class.
+    click.Context.formatter_class = _Help
     try:
-        return int(commands.main(arguments, prog_name="reconciler", standalone_mode=False) or 0)
+        return int(commands.main(arguments, prog_name=called(), standalone_mode=False) or 0)
     except ReconcilerError as error:
         from jobs.runtime.terminal import echo
 

@@ -18,7 +18,7 @@ import click
 from jobs import options
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.person import person
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
@@ -276,7 +276,7 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[s
 
         names = [node.name for node in nodes]
         document = {"version": "v1", "dryRun": True, "nodes": names, "pods": pods, "refused": refused}
-        echo(machine_text(as_json(document), asked.output), nl=False)
+        echo_for_programs(as_json(document), asked.output)
     else:
         for line in (*lines, "dry run: nothing was written"):
             echo(line)

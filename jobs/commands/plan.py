@@ -9,11 +9,10 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.outside import Wiring
 from jobs.runtime.screen import echo_lines, screen
 from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo
 from reconciler.calendar.values import format_duration
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.report.ahead.cases import LONGEST, SHORTEST, PlanAhead, plan_ahead
@@ -53,7 +52,7 @@ def command(
     """Print what will start when, as a table and a chart. It only reads the cluster."""
     ahead = look_ahead(config, target, until)
     if for_programs(output):
-        echo(machine_text(as_json(ahead_document(ahead)), output), nl=False)
+        echo_for_programs(as_json(ahead_document(ahead)), output)
     else:
         echo_lines(as_lines(ahead, screen(everything=everything or output == "wide")))
     return 0

@@ -10,7 +10,7 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.forms import echo_for_programs, for_programs, machine_text
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
@@ -82,6 +82,8 @@ def report(
     document = limited(to_document(plan, rehearsed=True), plan, limit)
     if out is not None:
         write_output(out, _in_form(document, output, None))
+    elif for_programs(output):
+        echo_for_programs(as_json(document), output)
     else:
         echo(_in_form(document, output, width(output)), nl=False)
     return 0

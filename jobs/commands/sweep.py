@@ -17,7 +17,7 @@ from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
@@ -214,6 +214,6 @@ def _broken(plan: Plan) -> bool:
 def _print_locked(held: LockHeld, output: str) -> None:
     if for_programs(output):
         document = {"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}
-        echo(machine_text(as_json(document), output), nl=False)
+        echo_for_programs(as_json(document), output)
     else:
         echo(f"{held}; nothing was done")

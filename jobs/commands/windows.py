@@ -10,7 +10,7 @@ import click
 from jobs import options
 from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.screen import echo_lines, screen
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
@@ -55,7 +55,7 @@ def windows(settings: Settings, *, at: str | None, labels: tuple[str, ...], outp
     chosen = dict(label.partition("=")[::2] for label in labels) if labels else None
     if for_programs(output):
         document = windows_as_data(settings, moment, chosen)
-        echo(machine_text(json.dumps(document, indent=2), output), nl=False)
+        echo_for_programs(json.dumps(document, indent=2), output)
     else:
         echo(windows_as_text(settings, moment, chosen), nl=False)
         seen = screen(everything=True)

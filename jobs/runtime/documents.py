@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.terminal import echo, width
 from reconciler.report.document import as_json
 from reconciler.report.values import Document
@@ -13,6 +13,6 @@ from reconciler.report.values import Document
 def echo_document(document: Document, output: str, as_text: Callable[[Document, int | None], str]) -> None:
     """Print the document to stdout as JSON or YAML, or as text with the columns of the terminal."""
     if for_programs(output):
-        echo(machine_text(as_json(document), output), nl=False)
+        echo_for_programs(as_json(document), output)
     else:
         echo(as_text(document, width(output)), nl=False)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import click
+
+from reconciler.report import safe
+
 
 def for_programs(output: str) -> bool:
     """Whether this form of output is read by programs: json or yaml. People read the other forms."""
@@ -16,3 +20,8 @@ def machine_text(json_text: str, output: str) -> str:
     from jobs.runtime.yaml_document import as_yaml
 
     return as_yaml(json_text)
+
+
+def echo_for_programs(json_text: str, output: str) -> None:
+    """Print the JSON text of a document to stdout in the form json or yaml."""
+    click.echo(safe.lines(machine_text(json_text, output)), nl=False)

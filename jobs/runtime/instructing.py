@@ -13,7 +13,7 @@ import click
 from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.events_by_hand import EventsByHand
-from jobs.runtime.forms import for_programs, machine_text
+from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.person import person
 from jobs.runtime.settings_source import SettingsSource, settings_from
@@ -177,7 +177,7 @@ def carry_out(
     if for_programs(output):
         document = {"done": asked.done or None, "nodes": results}
         text = json_text(json.dumps(document, indent=2, ensure_ascii=False))
-        echo(machine_text(text, output), nl=False)
+        echo_for_programs(text, output)
     else:
         _print(asked.done, results, settings, width(output))
     return 0 if all(one["ok"] for one in results) else 1

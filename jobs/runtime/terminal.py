@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from jobs.program import in_own_words
 from reconciler.report import safe
 
 
@@ -16,5 +17,8 @@ def width(output: str = "text") -> int | None:
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print the text to stdout, or to stderr; control characters become visible escapes."""
-    click.echo(safe.lines(text), err=err, nl=nl)
+    """Print the text to stdout, or to stderr; control characters become visible escapes.
+
+    Commands of the program stand in it as the person who reads it types them.
+    """
+    click.echo(safe.lines(in_own_words(text)), err=err, nl=nl)

@@ -25,7 +25,7 @@ OURS = "ours"
 
 _BLOCK = re.compile(r"^ *```(?:sh|bash|shell|console)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _HEREDOC = re.compile(r"<<-?\s*'?(\w+)'?\n.*?^ *\1$", re.DOTALL | re.MULTILINE)
-_INLINE = re.compile(r"`((?:\.venv/bin/)?reconciler [^`\n]+)`")
+_INLINE = re.compile(r"`((?:(?:\.venv/bin/)?reconciler|kubectl maintenance) [^`\n]+)`")
 _ENDS = {";", "&&", "||", "|", "&", "(", ")"}
 _TOP = tuple(f"{one.name}/" for one in ROOT.iterdir() if one.is_dir() and not one.name.startswith("."))
 
@@ -76,20 +76,27 @@ def typed() -> list[Typed]:
 def inline() -> list[Typed]:
     """Every command of ours that a sentence names."""
     return [
-        Typed(page.name, tuple(span.split()))
+        own(Typed(page.name, tuple(span.split())))
         for page in PAGES
         for span in _INLINE.findall(page.read_text(encoding="utf-8"))
     ]
 
 
+def own(command: Typed) -> Typed:
+    """The same command as one of `reconciler`, if it is one of the plugin."""
+    if command.words[:2] != ("kubectl", "maintenance"):
+        return command
+    return Typed(command.page, ("reconciler", *command.words[2:]))
+
+
 TYPED = typed()
 INLINE = inline()
-OWN = [one for one in TYPED if one.program == "reconciler"]
+OWN = [one for one in map(own, TYPED) if one.program == "reconciler"]
 
 
 def test_the_pages_have_commands_to_check() -> None:
     assert len(TYPED) > 50
-    assert {one.page for one in OWN} >= {"README.md", "install.md", "azure.md"}
+    assert {one.page for one in OWN} >= {"README.md", "install.md", "azure.md", "kubectl.md"}
     assert {one.words[0] for one in TYPED} >= {"kubectl", "reconciler", ".venv/bin/reconciler"}
 
 
