@@ -97,7 +97,8 @@ def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[Pe
         for name, one in zip(("hold", "deferral"), (said.hold, said.deferral), strict=True)
         if name in found.values()
     )
-    over = [f"held {said.hold.word}"] if said.hold is not None and keys.hold in found else []
+    own = hold_of(node.annotations[keys.hold], now) if keys.hold in found else None
+    over = [f"held {own.word}"] if own is not None else []
     over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
     kept = _kept_for_history(node, prefix, over, who, now)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})

@@ -126,6 +126,19 @@ def test_a_hold_of_a_pool_that_ends_is_kept_on_its_nodes_with_a_case(pool: str, 
     assert done.idle is not kept
 
 
+def test_a_hold_of_many_nodes_that_goes_on_is_not_kept_as_resumed() -> None:
+    own = PersonHold(Word("alice@laptop", NOW))
+    many = PersonHold(Word("carol@desk", NOW, scope="all"), stops=True)
+    texts = {f"{builders.PREFIX}/hold": hold_text(own), f"{builders.PREFIX}/hold-of-many": hold_text(many)}
+    found = builders.held_node(record(State.REQUIRED, since=NOW), annotations=texts)
+    done = resumed(found, builders.PREFIX, NOW, "bob@desk")
+
+    assert done.write is not None
+    said = done.write.annotations[f"{builders.PREFIX}/said-before"] or ""
+    assert "alice@laptop" in said
+    assert "carol@desk" not in said
+
+
 def test_what_is_resumed_without_a_case_leaves_nothing_on_the_node() -> None:
     text = hold_text(PersonHold(Word("alice@laptop", NOW)))
     key = f"{builders.PREFIX}/hold"
