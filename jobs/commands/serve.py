@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
 
 from jobs import options
-from jobs.runtime.acting import Acting
+from jobs.runtime.acting import NOBODY, Acting, Listeners
 from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
-from jobs.runtime.health import HealthServer
+from jobs.runtime.health import Document, HealthServer
 from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
@@ -48,7 +51,7 @@ _AGAIN = 5.0
 @click.option(
     "--listen",
     type=options.ADDRESS,
-    help="Serve /healthz and /readyz at this address: :8080 or 127.0.0.1:8080.",
+    help="Serve /healthz, /readyz and /metrics at this address: :8080 or 127.0.0.1:8080.",
 )
 @click.option(
     "--every",
@@ -104,10 +107,17 @@ def _serve(
     with ExitStack() as open_things:
         open_things.callback(connection.close)
         open_things.enter_context(ended_by_signals(ending.stop))
-        server = Serving(connection, target, config, every, ending, history)
+        listeners = Listeners(history=history)
+        documents: dict[str, Callable[[], Document]] = {}
+        if listen is not None:
+            from jobs.runtime.metering import Meter
+
+            meter = open_things.enter_context(Meter())
+            listeners, documents = replace(listeners, counting=meter), {"/metrics": meter.document}
+        server = Serving(connection, target, config, every, ending, listeners)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
-            health = HealthServer(listen, checks, report=PassLog.probe_failed)
+            health = HealthServer(listen, checks, documents=documents, report=PassLog.probe_failed)
             open_things.enter_context(health)
             PassLog.write(LogEvent.LISTENING, address="{}:{}".format(*health.address))
         open_things.enter_context(server)
@@ -130,11 +140,12 @@ class Serving:
         config: Path,
         every: timedelta,
         ending: Ending,
-        history: CaseHistory | None = None,
+        listeners: Listeners = NOBODY,
     ) -> None:
-        """Prepare the loop. `every` is the longest time between two passes, `history` gets ended cases."""
+        """Prepare the loop. `every` is the longest time between two passes."""
         self._connection, self._target = connection, target
-        self._history = history
+        self._listeners = replace(listeners, on_progress=self._on_progress)
+        self._counting = listeners.counting
         self._ending = ending
         self._clock = SystemClock()
         self._file = SettingsFile(config, self._clock.now)
@@ -146,7 +157,8 @@ class Serving:
         self._yields = Yields()
         self.shuffles = ShuffleCounter(Workloads(connection))
         """What a view of metrics shows of moved pods. It stays when another process has the lock."""
-        self._loop = PassLoop(self._run, every.total_seconds(), self._log.unexpected, ending)
+        self._began = time.monotonic()
+        self._loop = PassLoop(self._run, every.total_seconds(), self._unexpected, ending)
         self._files = FileWatcher(config, self._loop.wake, ending)
         self._nodes = self._node_watcher()
 
@@ -195,13 +207,25 @@ class Serving:
 
     def _run(self) -> float | None:
         """Run one pass. Return in how many seconds to run the next one, None for the schedule."""
+        self._began = time.monotonic()
         self._reload()
         self._requeue()
         try:
             wishes = (self._try_pass(), self._file.again())
         finally:
             self._warning.report(self._file.mistake())
+            self._counting.settings(good=not self._file.mistake())
         return min((seconds for seconds in wishes if seconds is not None), default=None)
+
+    def _unexpected(self, error: Exception, failures: int, again: float) -> None:
+        """Report a pass that ended with an error of the program."""
+        self._counting.unexpected()
+        self._counting.failed(self._took())
+        self._log.unexpected(error, failures, again)
+
+    def _took(self) -> float:
+        """Return the seconds since the start of the pass."""
+        return time.monotonic() - self._began
 
     def _requeue(self) -> None:
         """Pass as often as the workflows of the settings ask for."""
@@ -214,19 +238,25 @@ class Serving:
             change = self._pass()
         except LockHeld as held:
             self._log.standby(held.holder)
+            self._counting.stands_by()
             self._loop.good()
             return _AGAIN
         except LockLost as error:
-            self._log.trouble(error)
+            self._failed(error)
             self._leave()
             # Take the lock again at once, or stand by. Writes wait until then.
             return _SOON
         except ClusterError as error:
-            self._log.trouble(error)
+            self._failed(error)
             return _AGAIN
         self._loop.good()
+        self._counting.succeeded(self._took(), self._clock.now())
         # The moment may have come while the pass ran: then the next one is due at once.
         return None if change is None else max((change - self._clock.now()).total_seconds(), 0.0)
+
+    def _failed(self, error: Exception) -> None:
+        self._log.trouble(error)
+        self._counting.failed(self._took())
 
     def _reload(self) -> None:
         """Load the settings again if the file has changed. Invalid settings are reported, and not used."""
@@ -251,6 +281,7 @@ class Serving:
             self._leave()
             outside = self._only_looking.to_read(self._settings)
             plan = rehearse(outside, self._settings, self._clock.now())
+            self._counting.after(plan, {})
             self._log.write_pass(plan, (), rehearsed=True)
             return plan.next_change
         plan, outcomes = self._enter().run_pass()
@@ -266,8 +297,7 @@ class Serving:
                 self._target,
                 self._settings,
                 self._clock,
-                self._on_progress,
-                self._history,
+                self._listeners,
             )
             acting.__enter__()
             self._acting = acting

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.acting import Acting
+from jobs.runtime.acting import Acting, Listeners
 from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.documents import echo_document
@@ -91,7 +91,7 @@ def sweep(
             echo_document(to_document(plan, rehearsed=True), output, as_text)
             return _exit_code(failed=_broken(plan), struck=_struck(plan))
         clock = SystemClock()
-        acting = Acting(connection, target, settings, clock, None, kept)
+        acting = Acting(connection, target, settings, clock, Listeners(history=kept))
         return _act(acting, clock, patience, output)
     except LockHeld as held:
         _print_locked(held, output)

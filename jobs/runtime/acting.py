@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from jobs.runtime.counting import CountedHistory, Counting
 from jobs.runtime.environment import Target, identity
 from jobs.runtime.lazy_drainer import DrainerWhenNeeded
 from jobs.runtime.open_cases import OpenCases
@@ -32,6 +33,21 @@ LAST_NOTICES = 10.0
 """Seconds that the end of a process waits for messages that are due."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who gets what happens while a process acts.
+
+    `on_progress` gets the progress of drains, `history` the cases that end, `counting` what metrics show.
+    """
+
+    on_progress: Callable[[DrainProgress], None] | None = None
+    history: CaseHistory | None = None
+    counting: Counting = Counting()
+
+
+NOBODY = Listeners()
+
+
 class Acting:
     """The lock, and what may write only while it is held.
 
@@ -45,15 +61,12 @@ class Acting:
         target: Target,
         settings: Settings,
         clock: Clock,
-        on_progress: Callable[[DrainProgress], None] | None = None,
-        history: CaseHistory | None = None,
+        listeners: Listeners = NOBODY,
     ) -> None:
-        """Use this connection and these settings; `settings` may be replaced between passes.
-
-        `history` gets the cases that end.
-        """
+        """Use this connection and these settings; `settings` may be replaced between passes."""
         self.settings = settings
-        self._history = history
+        self._counting = listeners.counting
+        self._history = CountedHistory(listeners.history, listeners.counting)
         self._open_cases = OpenCases()
         self._leads_since: datetime | None = None
         self._clock = clock
@@ -64,13 +77,14 @@ class Acting:
         self._escalations = Escalations()
         self._connection, self._namespace = connection, target.namespace
         self._notices: NoticeQueue | None = None
-        self._on_progress = on_progress
+        self._on_progress = listeners.on_progress
         self.drainer = DrainerWhenNeeded(self._make_drainer)
 
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
         self._lock.acquire()
         self._leads_since = self._clock.now()
+        self._counting.leads(leads=True)
         self._start_notices()
         return self
 
@@ -88,6 +102,8 @@ class Acting:
                 if self._notices is not None:
                     self._notices.close(LAST_NOTICES)
             finally:
+                self._counting.waiting(None)
+                self._counting.leads(leads=False)
                 self._lock.release()
 
     def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
@@ -103,10 +119,12 @@ class Acting:
         outside = replace(outside, outbox=self._notices)
         done = run_pass(outside, self.settings, self._clock.now())
         deleted = self._open_cases.after(done[0])
-        if deleted and self._history is not None:
+        if deleted:
             self._history.keep(deleted)
         self._escalations.report(self.drainer.progress().values(), outside.notifier)
-        return self._with_notices(*done)
+        plan, outcomes = self._with_notices(*done)
+        self._counting.after(plan, self.drainer.progress())
+        return plan, outcomes
 
     def _start_notices(self) -> None:
         """Begin to read what was sent before, so that it is there when the pass ends."""
@@ -131,6 +149,7 @@ class Acting:
                     warn=lambda notice: own_pod.notify(notice, self.settings.time_zone),
                     concerned=Concerned(self._connection, self.cluster),
                     sender=Senders(http, self.cluster, self._clock.now).of,
+                    counted=self._counting,
                 )
             )
         if self._notices is not None:
@@ -144,12 +163,14 @@ class Acting:
         return replace(plan, notes=(*plan.notes, *notes)), outcomes
 
     def _make_drainer(self) -> Drainer:
-        from reconciler.clients.kubernetes.eviction import Evictions
+        from jobs.runtime.counted_evictions import CountedEvictions
         from reconciler.drainer import Drainer, Limits
 
         keys, drain = self.settings.keys, self.settings.drain
+        evictions = CountedEvictions(self._connection, guard=self._guard_eviction, prefix=keys.prefix)
+        evictions.counting = self._counting
         return Drainer(
-            Evictions(self._connection, guard=self._guard_eviction, prefix=keys.prefix),
+            evictions,
             self._clock,
             limits=Limits(parallel=drain.parallel, per_node=drain.parallel_per_node),
             on_progress=self._on_progress,

@@ -20,6 +20,8 @@ from typing import Any, cast
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from reconciler.clients.reporting import report
+
 TOTAL = 60.0
 """Seconds for one answer where nothing else is set."""
 
@@ -50,9 +52,10 @@ def within_bounds(bounds: Bounds) -> Iterator[None]:
         _bounds.reset(before)
 
 
-def bound(pool: PoolManager) -> None:
-    """Make every new connection of the pool a bounded one."""
-    pool.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+def bound(pool: PoolManager, api: str) -> None:
+    """Make every new connection of the pool a bounded one; `api` is what it connects to, for metrics."""
+    classes = {"http": partial(_HttpPool, api=api), "https": partial(_HttpsPool, api=api)}
+    pool.pool_classes_by_scheme = cast("Any", classes)
     pool.clear()
 
 
@@ -117,9 +120,26 @@ class _Https(HTTPSConnection):
         return super().getresponse()
 
 
-class _HttpPool(HTTPConnectionPool):
+class _Reported(HTTPConnectionPool):
+    """Connections to one server, of which each request is reported."""
+
+    def __init__(self, *arguments: Any, api: str, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._api = api
+
+    def urlopen(self, method: str, *arguments: Any, **named: Any) -> Any:
+        began, status = time.monotonic(), None
+        try:
+            response = super().urlopen(method, *arguments, **named)
+            status = response.status
+            return response
+        finally:
+            report(self._api, method, status, time.monotonic() - began)
+
+
+class _HttpPool(_Reported):
     ConnectionCls = _Http
 
 
-class _HttpsPool(HTTPSConnectionPool):
+class _HttpsPool(_Reported, HTTPSConnectionPool):
     ConnectionCls = _Https

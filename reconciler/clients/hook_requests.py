@@ -64,7 +64,7 @@ class HookRequests:
         self._guard = guard
         self._clock = clock
         self._pool = urllib3.PoolManager(num_pools=AT_ONCE, maxsize=AT_ONCE)
-        bound(self._pool)
+        bound(self._pool, "hooks")
         self._changed = threading.Condition()
         self._asked: dict[HookKey, _Asked] = {}
 

@@ -99,7 +99,7 @@ class Kubernikus:
         self._clock = clock
         self._answer = answer
         self._pool = urllib3.PoolManager(num_pools=4, maxsize=1, retries=False)
-        bound(self._pool)
+        bound(self._pool, "openstack")
         self._kept: dict[KubernikusQuery, _Kept] = {}
 
     def ask(self, queries: Sequence[KubernikusQuery], /) -> Mapping[KubernikusQuery, KubernikusAnswer]:

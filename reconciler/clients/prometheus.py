@@ -80,7 +80,7 @@ class Prometheus:
         self._answer = answer
         self._patience = patience
         self._pool = urllib3.PoolManager(num_pools=4, maxsize=1, retries=False)
-        bound(self._pool)
+        bound(self._pool, "prometheus")
         self._kept: dict[PrometheusQuery, _Kept] = {}
         self._failed: dict[str, _Kept] = {}
 

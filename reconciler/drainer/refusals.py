@@ -83,6 +83,23 @@ def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisrupti
             return EvictionRefusal(RefusalMeaning.SLOWLY, str(error))
 
 
+_REASONS = {
+    RefusalMeaning.BUDGET: "budget",
+    RefusalMeaning.DENIED: "webhook",
+    RefusalMeaning.DYING: "namespace",
+    RefusalMeaning.LATER: "unreachable",
+    RefusalMeaning.SLOWLY: "other",
+}
+
+REASONS = tuple(_REASONS.values())
+"""What `refusal_reason` returns. Metrics show them, so they never change."""
+
+
+def refusal_reason(error: ReconcilerError, pod: Pod) -> str:
+    """Return why an eviction was refused, empty if the pod is gone or nothing more may be sent."""
+    return _REASONS.get(read_refusal(error, pod, ()).meaning, "")
+
+
 def waits_for(budget: PodDisruptionBudget) -> str:
     """Return what a pod waits for: `waits for PDB shop/web: needs 3 healthy, has 3`."""
     return f"waits for PDB {budget.key}: needs {budget.desired} healthy, has {budget.healthy}"

@@ -52,6 +52,35 @@ class PassView:
     holds_since: HoldsSince = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """What there is to show of the process; `last_success` is UTC, None before the first successful pass.
+
+    `waiting` is the number of messages that wait to be sent, None where nobody is told anything.
+    """
+
+    version: str
+    python: str
+    leads: bool = False
+    settings_good: bool = True
+    last_success: datetime | None = None
+    waiting: int | None = None
+
+
+def process_samples(view: ProcessView) -> tuple[Sample, ...]:
+    """Return the samples of the process."""
+    found = [
+        Sample(catalogue.BUILD_INFO, 1, (view.version, view.python)),
+        Sample(catalogue.SETTINGS_GOOD, int(view.settings_good)),
+        Sample(catalogue.LOCK_HELD, int(view.leads)),
+    ]
+    if view.last_success is not None:
+        found.append(Sample(catalogue.PASS_LAST_SUCCESS, view.last_success.timestamp()))
+    if view.waiting is not None:
+        found.append(Sample(catalogue.NOTICES_WAITING, view.waiting))
+    return tuple(found)
+
+
 def held_since(before: HoldsSince, plan: Plan) -> HoldsSince:
     """Return since when each hold of the plan is there: from this plan on, if it was not there before."""
     return {
@@ -117,11 +146,19 @@ def _of_node(node: NodePlan, view: PassView) -> tuple[Sample, ...]:
     return tuple(found)
 
 
-def _case(node: NodePlan) -> Iterator[Sample]:
+def _events(node: NodePlan) -> Sequence[MaintenanceEvent | KnownEvent]:
+    """Return the events of a case: those that require its drain, or those that its record knows."""
     asking = [one.event for one in node.events if one.asks]
-    events: Sequence[MaintenanceEvent | KnownEvent] = asking or (
-        node.record.events if node.record is not None else ()
-    )
+    return asking or (node.record.events if node.record is not None else ())
+
+
+def open_kinds(plan: Plan) -> frozenset[str]:
+    """Return the kinds of the cases that are open after the pass."""
+    return frozenset(leading_kind(_events(node)) for node in plan.nodes if has_case(node))
+
+
+def _case(node: NodePlan) -> Iterator[Sample]:
+    events = _events(node)
     labels = (node.node, leading_kind(events))
     schedule = node.schedule
     moments = (

@@ -67,6 +67,16 @@ _BATCH = timedelta(seconds=5)
 """After this time the memory is written before more of them are sent."""
 
 
+class Counted(Protocol):
+    """Counts notices; may be called from any thread, and raises nothing."""
+
+    def notice(self, transport: str, *, sent: bool) -> None:
+        """Count an attempt to send notices."""
+
+    def waiting(self, messages: int | None) -> None:
+        """Note how many messages wait to be sent."""
+
+
 class Store(Protocol):
     """Keeps the memory as a text."""
 
@@ -100,7 +110,8 @@ class Around:
 
     `guard` raises LockLost if the lock is not ours: another process sends then. `make` returns the transport
     of an entry, `silences` what keeps its silences. `warn` writes a Warning Event. `concerned` reads whose
-    pods are on a node. `sender` returns what sends the messages of an instance of a workflow.
+    pods are on a node. `sender` returns what sends the messages of an instance of a workflow. `counted` may
+    be None.
     """
 
     store: Store
@@ -111,6 +122,7 @@ class Around:
     warn: Callable[[Notice], object]
     concerned: Concern
     sender: Callable[[NotifyInstance], Sender]
+    counted: Counted | None = None
 
 
 @dataclass(slots=True)
@@ -290,6 +302,8 @@ class NoticeQueue:
             known = self._memory
             if known is None or self._lock_lost:
                 return False
+            if self._around.counted is not None:
+                self._around.counted.waiting(len(known.pending) + len(known.workflow))
             to_save = known if self._must_save(known, now) else None
             due, at = ([], None) if to_save is not None else self._due(known, now)
             silent, later = ([], None) if to_save is not None else self._due_silences(now)
@@ -409,8 +423,15 @@ class NoticeQueue:
                     success()
                 elif failure is not None:
                     self._failed(name, failure)
+                self._count(name, success is not None, failure is not None)
                 self._busy.discard(name)
                 self._changed.notify_all()
+
+    def _count(self, name: str, sent: bool, failed: bool) -> None:
+        if self._around.counted is not None and (sent or failed):
+            kinds = {one.name: one.transport for one in self._entries}
+            kinds |= {receiver_of(one.name): one.type for one in self._instances}
+            self._around.counted.notice(kinds.get(name, ""), sent=sent)
 
     def _send(self, delivery: Delivery) -> Callable[[], None]:
         transport = self._transport(delivery.to)

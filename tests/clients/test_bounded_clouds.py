@@ -8,11 +8,12 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.core.rest import HttpRequest
-from botocore.exceptions import BotoCoreError, HTTPClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
 from reconciler.clients.aws import ec2
 from reconciler.clients.azure.agent_pools import client_at
 from reconciler.clients.bounded import LARGEST, Bounds, within_bounds
+from reconciler.clients.reporting import report_requests
 from tests.support.stub import Answer, Asked, Stub
 
 MIB = 1 << 20
@@ -98,3 +99,19 @@ def test_an_answer_of_ec2_has_a_total_time(answers: list[Answer], described: Any
 
     with within_bounds(Bounds(seconds=0.2)), pytest.raises(HTTPClientError):
         described()
+
+
+def test_requests_of_the_clouds_own_libraries_are_reported(
+    server: Stub, answers: list[Answer], described: Any
+) -> None:
+    reported: list[tuple[str, str, int | None]] = []
+    answers += [Answer(), Answer(b"<x/>", status=503)]
+    end = report_requests(lambda api, method, status, _: reported.append((api, method, status)))
+    try:
+        arm(server)
+        with pytest.raises(ClientError):
+            described()
+    finally:
+        end()
+
+    assert reported == [("arm", "GET", 200), ("ec2", "POST", 503)]

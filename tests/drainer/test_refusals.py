@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.drainer.refusals import EvictionRefusal, RefusalMeaning, read_refusal, throttles
+from reconciler.drainer.refusals import (
+    EvictionRefusal,
+    RefusalMeaning,
+    read_refusal,
+    refusal_reason,
+    throttles,
+)
 from reconciler.errors import ClusterError, TooManyRequests, error_for
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.selector import EVERYTHING
@@ -128,3 +134,21 @@ def test_only_the_server_itself_asks_for_a_pause_of_all_requests() -> None:
     assert throttles(_refused("too many requests", wait=1.0))
     assert not throttles(_refused("too many requests"))
     assert not throttles(_refused(VIOLATES, "web", wait=1.0))
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (_refused(VIOLATES), "budget"),
+        (_refused("too many requests", wait=1.0), "unreachable"),
+        (error_for(503)("no answer", status=503), "unreachable"),
+        (error_for(403)("no right to evict", status=403), "other"),
+        (error_for(403)("it is being terminated", status=403, reason="NamespaceTerminating"), "namespace"),
+        (error_for(400)('admission webhook "w.x.io" denied the request: busy', status=400), "webhook"),
+        (error_for(404)("gone", status=404), ""),
+    ],
+)
+def test_a_refusal_has_a_short_reason_for_metrics_and_a_pod_that_is_gone_none(
+    error: ClusterError, reason: str
+) -> None:
+    assert refusal_reason(error, POD) == reason

@@ -16,11 +16,13 @@ import pytest
 from jobs.commands import serve as serving
 from jobs.commands.serve import Serving
 from jobs.runtime import pass_loop
+from jobs.runtime.acting import Listeners
 from jobs.runtime.environment import Target
+from jobs.runtime.metering import Meter
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.supervised import Ending
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import SettingsError
+from reconciler.errors import LockHeld, SettingsError, Unreachable
 from reconciler.model.plan import Plan
 from reconciler.settings.load import parse_settings
 from tests.support import builders
@@ -79,13 +81,18 @@ Run = Callable[[], tuple[Serving, Ending]]
 
 
 @pytest.fixture
-def run(config: Path, target: Target) -> Iterator[Run]:
+def meter() -> Meter:
+    return Meter()
+
+
+@pytest.fixture
+def run(config: Path, target: Target, meter: Meter) -> Iterator[Run]:
     connection = Connection(target.kubeconfig)
     made: list[Serving] = []
 
     def start() -> tuple[Serving, Ending]:
         ending = Ending()
-        server = Serving(connection, target, config, EVERY, ending)
+        server = Serving(connection, target, config, EVERY, ending, Listeners(counting=meter))
         made.append(server.__enter__())
         return server, ending
 
@@ -108,6 +115,22 @@ def test_an_error_of_the_program_is_logged_with_its_traceback_and_the_next_pass_
     assert [line["failures"] for line in failed] == [1, 2]
     assert failed[0]["because"] == "OverflowError: date value out of range"
     assert "in rehearse" in failed[0]["traceback"]
+
+
+def test_passes_are_counted_by_what_became_of_them(
+    run: Run, script: Script, meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_AGAIN", 0.0)
+    script += [OverflowError("date value out of range"), Unreachable("no answer"), LockHeld("other")]
+    run()
+    wait_for("a good pass", lambda: b'passes_total{result="succeeded"} 1.0' in meter.text())
+
+    text = meter.text().decode()
+    assert 'node_maintenance_passes_total{result="failed"} 2.0\n' in text
+    assert 'node_maintenance_passes_total{result="standby"} 1.0\n' in text
+    assert "node_maintenance_unexpected_errors_total 1.0\n" in text
+    assert 'node_maintenance_settings_info{hash="",mode="Observe"} 1.0\n' in text
+    assert "node_maintenance_pass_duration_seconds_count 3.0\n" in text
 
 
 def test_a_watch_that_does_not_work_is_said_by_readyz(run: Run, script: Script) -> None:
@@ -205,6 +228,7 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
     server: Stub,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    meter: Meter,
 ) -> None:
     as_pod(monkeypatch)
 
@@ -227,6 +251,7 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
     assert f" still apply: {config}:1:" in running.unready()
     assert running.stuck() == "", "a restart would lose the last good settings"
     wait_for("the Event", events)
+    wait_for("its metric", lambda: b"node_maintenance_settings_good 0.0" in meter.text())
     (event,) = events()
     assert (event["reason"], event["type"]) == ("SettingsRejected", "Warning")
     assert event["message"].startswith("settings rejected at ")
@@ -236,6 +261,7 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
     fresh.write_text("mode: Observe\n", encoding="utf-8")
     fresh.rename(config)
     wait_for("the repair", lambda: "settings rejected" not in running.unready())
+    wait_for("its metric", lambda: b"node_maintenance_settings_good 1.0" in meter.text())
 
 
 @pytest.mark.parametrize("on", [True, False])

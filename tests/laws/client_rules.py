@@ -234,7 +234,7 @@ CLIENT_RULES = (
         16,
         "an answer of EC2 has limits",
         "reconciler/clients/aws/ec2.py",
-        "bound(client._endpoint.http_session._manager)",
+        'bound(client._endpoint.http_session._manager, "ec2")',
         "pass",
         "tests/clients/test_bounded_clouds.py",
     ),

@@ -140,6 +140,20 @@ class Pods:
 
 
 @dataclass
+class Counted:
+    """What metrics get: attempts by transport and whether they were sent, and the messages that wait."""
+
+    attempts: list[tuple[str, bool]] = field(default_factory=list)
+    waited: list[int | None] = field(default_factory=list)
+
+    def notice(self, transport: str, *, sent: bool) -> None:
+        self.attempts.append((transport, sent))
+
+    def waiting(self, messages: int | None) -> None:
+        self.waited.append(messages)
+
+
+@dataclass
 class People:
     """A queue with a transport for each name, which ends with its test."""
 
@@ -148,6 +162,7 @@ class People:
     warned: list[Notice] = field(default_factory=list)
     silences: Keeping = field(default_factory=Keeping)
     pods_of: Pods = field(default_factory=Pods)
+    counted: Counted = field(default_factory=Counted)
     lost: bool = False
     instances: tuple[NotifyInstance, ...] = ()
     senders: dict[str, Letters] = field(default_factory=dict)
@@ -179,6 +194,7 @@ class People:
             warn=self.warned.append,
             concerned=self.pods_of,
             sender=self.sender,
+            counted=self.counted,
         )
         made = NoticeQueue(around)
         made.start(entries(text), UTC, self.instances)
@@ -232,6 +248,19 @@ def test_what_another_process_left_is_sent_and_then_forgotten(people: People) ->
     (delivery,) = people.to("all").sent
     assert [one.node for one in delivery.messages] == ["a", "b"]
     assert people.store.memory == Memory()
+
+
+def test_attempts_are_counted_by_transport_and_messages_while_they_wait(people: People) -> None:
+    people.to("all").fails.append(NotSent("no answer in time"))
+    people.remember("a", "b")
+    queue = people.queue()
+    people.wait(lambda: bool(people.counted.attempts))
+    queue.close(5)
+    people.queue().close(5)
+
+    assert people.counted.attempts == [("webhook", False), ("webhook", True)]
+    assert people.counted.waited[0] == 2
+    assert people.counted.waited[-1] == 0
 
 
 def test_the_messages_of_a_pass_are_remembered_before_they_are_sent(people: People) -> None:

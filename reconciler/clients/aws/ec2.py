@@ -75,7 +75,7 @@ def connect() -> Ec2:
             )
             client = boto3.session.Session().client("ec2", region_name=region, config=config)
             # botocore sets no limit to an answer, and has no setting for one.
-            bound(client._endpoint.http_session._manager)
+            bound(client._endpoint.http_session._manager, "ec2")
             made[region] = client
         return made[region]
 

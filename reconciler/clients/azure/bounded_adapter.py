@@ -17,14 +17,14 @@ class BoundedAdapter(HTTPAdapter):
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         """Make the pool, of bounded connections."""
         super().init_poolmanager(*arguments, **named)
-        bound(self.poolmanager)
+        bound(self.poolmanager, "arm")
 
     def proxy_manager_for(self, proxy: str, **named: Any) -> Any:
         """Return the pool for a proxy, of bounded connections."""
         known = proxy in self.proxy_manager
         manager = super().proxy_manager_for(proxy, **named)
         if not known:
-            bound(manager)
+            bound(manager, "arm")
         return manager
 
     def build_response(self, req: Any, resp: Any) -> Any:

@@ -223,7 +223,7 @@ class Connection:
         self._credentials = Credentials(access.authorization, clock=self._clock)
         self._host, self._pool = access.host, access.pool
         self._authority, self._seen = access.authority, _fingerprint(access.authority)
-        bound(self._pool)
+        bound(self._pool, "kubernetes")
 
     def _notice_authority(self) -> None:
         """Close the idle connections if the authority's file has changed.

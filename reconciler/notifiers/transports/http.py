@@ -78,7 +78,7 @@ class Http:
         """`total` is the seconds for one request with its answer."""
         self._total = total
         self._pool = urllib3.PoolManager(num_pools=4, maxsize=MOST)
-        bound(self._pool)
+        bound(self._pool, "notices")
         self._proxies: dict[str, urllib3.ProxyManager] = {}
         self._lock = threading.Lock()
 
@@ -152,7 +152,7 @@ def _proxied(proxy: str) -> urllib3.ProxyManager:
     except (ValueError, urllib3.exceptions.HTTPError):
         why = "the environment names a proxy that is no URL such as http://proxy.example.com:3128"
         raise NotSent(why, refused=True) from None
-    bound(pool)
+    bound(pool, "notices")
     return pool
 
 

@@ -27,6 +27,7 @@ FOLDERS = (
         "escalation",
         "hooks",
         "hypervisors",
+        "metrics",
         "publish",
         "replacing",
         "report",
@@ -51,7 +52,7 @@ def test_each_object_keeps_its_schema(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_real_api_server_accepts_it_twice_without_a_warning(cluster: ControlPlane, folder: str) -> None:
-    if folder == "hooks":
+    if folder in ("hooks", "metrics"):
         # It is applied in addition to the base, which has its namespace.
         cluster.api.create_namespace("node-maintenance")
     with applied(cluster, folder) as said:
@@ -159,6 +160,14 @@ def test_no_one_connects_to_a_sweep_and_only_monitoring_to_a_server() -> None:
     (names,) = peer["namespaceSelector"]["matchExpressions"]
     # A label that tenants could set would let them in.
     assert (names["key"], names["operator"]) == ("kubernetes.io/metadata.name", "In")
+
+
+def test_metrics_are_permitted_to_other_namespaces_only_by_a_folder_of_its_own() -> None:
+    (rule,) = policies("metrics")["reconciler-metrics"]["spec"]["ingress"]
+    (served,) = policies("deployment")["reconciler-http"]["spec"]["ingress"]
+
+    assert rule["ports"] == served["ports"]
+    assert rule["from"] == [{"namespaceSelector": {"matchLabels": {"node-maintenance.dev/metrics": "true"}}}]
 
 
 def test_pods_reach_what_they_need_and_the_reconciler_not_the_metadata_service() -> None:

@@ -1,0 +1,193 @@
+"""What a process shows as metrics: the counters of its life, and the values of its last pass."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from jobs.runtime.counting import Counting
+from jobs.runtime.health import Document
+from reconciler import __version__
+from reconciler.clients.reporting import report_requests
+from reconciler.drainer.refusals import REASONS
+from reconciler.metrics import catalogue
+from reconciler.metrics.exposition import CONTENT_TYPE, Counters, Samples, to_text
+from reconciler.metrics.samples import (
+    HoldsSince,
+    PassView,
+    ProcessView,
+    Sample,
+    count_answers,
+    held_since,
+    open_kinds,
+    pass_samples,
+    process_samples,
+)
+from reconciler.model.case_outcome import ENDS
+from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.plan import Plan
+
+SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
+"""The results of a pass."""
+
+SENT, NOT_SENT = "sent", "failed"
+"""The results of an attempt to send notices."""
+
+_DRAINS = {phase: phase.value.replace(" ", "_") for phase in Phase if phase is not Phase.RUNNING}
+
+# The reconciler's own loggers: every error that it logs is one that no code expected.
+_OURS = "reconciler"
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What distinguishes the end of a drain from the others of its node."""
+
+    uid: str
+    finished: datetime | None
+
+
+class Meter(Counting):
+    """Counts what happens in this process; safe for threads."""
+
+    def __init__(self) -> None:
+        """Count from zero."""
+        self._registry = CollectorRegistry()
+        self._counters = Counters(self._registry)
+        self._registry.register(Samples(self._samples))
+        ProcessCollector(registry=self._registry)
+        self._process = ProcessView(__version__, platform.python_version())
+        self._pass: PassView | None = None
+        self._holds: HoldsSince = {}
+        self._began: dict[str, datetime] = {}
+        self._ended: dict[str, _Counted] = {}
+        self._open = ExitStack()
+        for result in (SUCCEEDED, STANDBY, FAILED):
+            self._counters.add(catalogue.PASSES, result, by=0)
+        for reason in REASONS:
+            self._counters.add(catalogue.EVICTIONS_REFUSED, reason, by=0)
+        for ending in _DRAINS.values():
+            self._counters.add(catalogue.DRAINS, ending, by=0)
+
+    def __enter__(self) -> Meter:
+        """Count the requests and the unexpected errors of the process from now on."""
+        self._open.callback(report_requests(self.request))
+        handler = _Errors(self.unexpected)
+        logging.getLogger(_OURS).addHandler(handler)
+        self._open.callback(logging.getLogger(_OURS).removeHandler, handler)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Count them no more."""
+        self._open.close()
+
+    def document(self) -> Document:
+        """Return all metrics."""
+        return Document(CONTENT_TYPE, self.text())
+
+    def text(self) -> bytes:
+        """Return all metrics as the text that Prometheus reads."""
+        return to_text(self._registry)
+
+    def settings(self, *, good: bool) -> None:
+        """Note whether the settings file can be used."""
+        self._process = replace(self._process, settings_good=good)
+
+    def leads(self, *, leads: bool) -> None:
+        """Note whether this process holds the lock."""
+        self._process = replace(self._process, leads=leads)
+
+    def succeeded(self, seconds: float, now: datetime) -> None:
+        """Count a pass that ended `now` (aware) without an error."""
+        self._counters.add(catalogue.PASSES, SUCCEEDED)
+        self._counters.observe(catalogue.PASS_DURATION, seconds)
+        self._process = replace(self._process, last_success=now)
+
+    def failed(self, seconds: float) -> None:
+        """Count a pass that ended with an error. What the one before has shown stays."""
+        self._counters.add(catalogue.PASSES, FAILED)
+        self._counters.observe(catalogue.PASS_DURATION, seconds)
+
+    def stands_by(self) -> None:
+        """Count a pass while another process has the lock: only that one shows nodes."""
+        self._counters.add(catalogue.PASSES, STANDBY)
+        self._pass, self._holds = None, {}
+
+    def after(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
+        """Show this plan, and count its answers and the drains that have ended. `drains` are by node."""
+        self._holds = held_since(self._holds, plan)
+        self._pass = PassView(plan, drains, self._holds)
+        for labels, count in count_answers(plan):
+            self._counters.add(catalogue.SOURCE_ANSWERS, *labels, by=count)
+        for kind in open_kinds(plan):
+            # A rate sees the first case that ends only if the series was there before it.
+            for outcome in ENDS:
+                self._counters.add(catalogue.CASES, kind, outcome.value, by=0)
+        self._began |= {
+            node.node: node.todo.drain.since for node in plan.nodes if node.todo.drain is not None
+        }
+        self.drains(drains)
+
+    def drains(self, drains: Mapping[str, DrainProgress]) -> None:
+        """Count the drains that have ended since the last call."""
+        for node, one in drains.items():
+            end = _Counted(one.uid, one.finished)
+            if one.phase is not Phase.RUNNING and self._ended.get(node) != end:
+                self._ended[node] = end
+                self._counters.add(catalogue.DRAINS, _DRAINS[one.phase])
+                began = self._began.get(node)
+                if one.phase is Phase.DRAINED and began is not None and one.finished is not None:
+                    seconds = max(0.0, (one.finished - began).total_seconds())
+                    self._counters.observe(catalogue.DRAIN_DURATION, seconds)
+        self._ended = {node: end for node, end in self._ended.items() if node in drains}
+        self._began = {node: began for node, began in self._began.items() if node in drains}
+
+    def cases(self, ended: Sequence[EndedCase]) -> None:
+        """Count cases that have ended."""
+        for one in ended:
+            self._counters.add(catalogue.CASES, one.kind, one.outcome.value)
+
+    def refused(self, reason: str) -> None:
+        """Count an eviction that was refused."""
+        self._counters.add(catalogue.EVICTIONS_REFUSED, reason)
+
+    def notice(self, transport: str, *, sent: bool) -> None:
+        """Count an attempt to send notices."""
+        self._counters.add(catalogue.NOTICES, transport, SENT if sent else NOT_SENT)
+
+    def waiting(self, messages: int | None) -> None:
+        """Note how many messages wait to be sent, None if nobody gets any."""
+        self._process = replace(self._process, waiting=messages)
+
+    def request(self, api: str, method: str, status: int | None, seconds: float) -> None:
+        """Count a request; see `Reporter`."""
+        self._counters.add(catalogue.API_REQUESTS, api, method, "none" if status is None else str(status))
+        self._counters.observe(catalogue.API_REQUEST_DURATION, seconds, api)
+
+    def unexpected(self) -> None:
+        """Count an error in this program."""
+        self._counters.add(catalogue.UNEXPECTED_ERRORS)
+
+    def _samples(self) -> tuple[Sample, ...]:
+        shown = self._pass
+        found = process_samples(self._process)
+        return found if shown is None else (*found, *pass_samples(shown))
+
+
+class _Errors(logging.Handler):
+    """Calls a function for each error that is logged."""
+
+    def __init__(self, count: Callable[[], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._count = count
+
+    def emit(self, record: logging.LogRecord) -> None:
+        del record
+        self._count()

@@ -1,0 +1,74 @@
+"""Samples in the form of prometheus-client, and as the text that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from reconciler.metrics.catalogue import FAMILIES, Family, Type
+from reconciler.metrics.samples import Sample
+from reconciler.model import limits
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+# Each counter would have a second series with the moment of its creation.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class Samples(Collector):
+    """Shows samples that are made when somebody asks, so a series vanishes with what it is about."""
+
+    def __init__(self, make: Callable[[], Iterable[Sample]]) -> None:
+        """Use this function, which may be called from any thread."""
+        self._make = make
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families that have samples. Of two samples with the same labels the last one stays."""
+        found: dict[Family, dict[tuple[str, ...], float]] = {}
+        for sample in self._make():
+            labels = tuple(_label(value) for value in sample.labels)
+            found.setdefault(sample.family, {})[labels] = sample.value
+        for family, values in found.items():
+            metric = Metric(family.name, family.help, family.type.value)
+            for labels, value in values.items():
+                metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
+            yield metric
+
+
+class Counters:
+    """The counters and histograms of the catalogue, from zero; safe for threads."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Show them in this registry."""
+        self._counters: dict[Family, Counter] = {}
+        self._histograms: dict[Family, Histogram] = {}
+        for family in FAMILIES:
+            if family.type is Type.COUNTER:
+                self._counters[family] = Counter(family.name, family.help, family.labels, registry=registry)
+            elif family.type is Type.HISTOGRAM:
+                self._histograms[family] = Histogram(
+                    family.name, family.help, family.labels, registry=registry, buckets=family.bounds
+                )
+
+    def add(self, family: Family, *labels: str, by: float = 1) -> None:
+        """Count `by` more; 0 shows the series, so that its first increase can be seen."""
+        counter = self._counters[family]
+        (counter.labels(*map(_label, labels)) if family.labels else counter).inc(by)
+
+    def observe(self, family: Family, value: float, *labels: str) -> None:
+        """Add a value to a histogram."""
+        histogram = self._histograms[family]
+        (histogram.labels(*map(_label, labels)) if family.labels else histogram).observe(value)
+
+
+def to_text(registry: CollectorRegistry) -> bytes:
+    """Return all families as the text that Prometheus reads (UTF-8)."""
+    return generate_latest(registry)
+
+
+def _label(value: str) -> str:
+    """Return a label's value, which may come from outside, with a limit and as text that UTF-8 can encode."""
+    return limits.text(value, limits.NAME).encode("utf-8", "replace").decode()
