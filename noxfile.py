@@ -124,7 +124,8 @@ def lock(session: nox.Session) -> None:
     """Write the lock files again from pyproject.toml."""
     compile_ = ["uv", "pip", "compile", "-q", "--universal", "--generate-hashes", "--no-header"]
     compile_ += ["--python-version", "3.11", "--no-emit-index-url"]
-    session.run(*compile_, "--group", "build", "-o", "requirements-build.lock", external=True)
+    for group in ("build", "docs", "release"):
+        session.run(*compile_, "--group", group, "-o", f"requirements-{group}.lock", external=True)
     compile_ += ["pyproject.toml"]
     session.run(*compile_, "-o", "requirements.lock", external=True)
     session.run(*compile_, "--extra", "aws", "-o", "requirements-aws.lock", external=True)
