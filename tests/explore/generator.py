@@ -54,7 +54,7 @@ STORIES: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
 )
 """Moves on one node that follow each other: what makes a case, and what may make it end too early."""
 
-_TOLD = 0.2
+_TOLD = 0.3
 """How often a step is one of these stories."""
 
 

@@ -50,7 +50,7 @@ def _write(play: Play, said: Instructed) -> None:
             play.cluster.annotate(said.write.node, key, text)
 
 
-@move("people", 5, values=_HOLDS)
+@move("people", 3, values=_HOLDS)
 def hold(play: Play, name: str, value: str) -> None:
     """Hold a node."""
     node = play.cluster.nodes[name]
@@ -64,7 +64,7 @@ def resume(play: Play, name: str, _: str) -> None:
 
 
 @move(
-    "people", 2, values=tuple(f"{scope} {how}".strip() for how in _HOLDS for scope in _SCOPES), on_node=False
+    "people", 1, values=tuple(f"{scope} {how}".strip() for how in _HOLDS for scope in _SCOPES), on_node=False
 )
 def hold_many(play: Play, _: str, value: str) -> None:
     """Hold all nodes, or the pool."""
@@ -88,7 +88,7 @@ def resume_many(play: Play, _: str, value: str) -> None:
     play.wake()
 
 
-@move("people", 3, values=("60", "5", "600"))
+@move("people", 2, values=("60", "5", "600"))
 def defer(play: Play, name: str, value: str) -> None:
     """Defer the drain of a node."""
     node = play.cluster.nodes[name]
@@ -116,7 +116,7 @@ def approval_withdrawn(play: Play, name: str, _: str) -> None:
     play.cluster.annotate(name, KEYS.approved, None)
 
 
-@move("people", 2, values=("hold", "defer", "approved"))
+@move("people", 1, values=("hold", "defer", "approved"))
 def strange_instruction(play: Play, name: str, value: str) -> None:
     """Let another tool write an instruction that can't be read."""
     play.cluster.annotate(name, f"{KEYS.prefix}/{value}", "disk is being copied")
