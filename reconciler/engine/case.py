@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reconciler.model.assessment import NodeAssessment
-from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading, Signal
+from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent, Reading, Signal
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, KnownEvent, identity, same_event
 
@@ -131,7 +131,7 @@ def updated(
     fresh: list[KnownEvent] = []
     for one in case.present:
         seen = known(one.event)
-        before = [old for old in record.events if old.matches(one.event)]
+        before = [old for old in record.events if _is_known(old, one.event)]
         sources_before = {source for old in before for source in old.sources}
         dated = seen.not_before or next((old.not_before for old in before if old.not_before), None)
         sources = tuple(sorted({*seen.sources, *sources_before}))
@@ -176,8 +176,19 @@ def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
 
 def covers(record: CaseRecord, event: MaintenanceEvent) -> bool:
     """Whether the node's drain, in progress or done, was allowed to begin for this event."""
-    known = any(old.matches(event) for old in record.events)
+    known = any(_is_known(old, event) for old in record.events if not old.waits)
     return record.drain is not None and known and not waits(record, event)
+
+
+def _is_known(old: KnownEvent, event: MaintenanceEvent) -> bool:
+    """Whether an event in the record is this one.
+
+    A request without a date stays the same one when a plan that it is joined with gets another date.
+    """
+    if old.matches(event):
+        return True
+    requested = event.at_once and REQUEST in old.sources and REQUEST in event.sources
+    return requested and old.kind is event.kind and not (old.ids and event.ids)
 
 
 def waits(record: CaseRecord, event: MaintenanceEvent) -> bool:

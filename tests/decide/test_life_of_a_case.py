@@ -34,6 +34,7 @@ from tests.support.builders import (
     DRAIN_NOW,
     IMDS,
     NOW,
+    PREFIX,
     RECORD,
     REQUEST,
     STATE,
@@ -231,6 +232,19 @@ def test_a_node_whose_request_is_withdrawn_settles_though_a_plan_weeks_ahead_sta
     settled = held_node(record(events=(about,), quiet_since=NOW - minutes(2)))
 
     assert plan_of(planned(snapshot(settled, node("b"), readings=readings))).after is State.OPERATIONAL
+
+
+def test_a_held_node_stays_for_its_request_when_a_plan_of_the_same_kind_gets_another_date() -> None:
+    about = known(Kind.REDEPLOY, not_before=NOW - minutes(60), sources=("arm", REQUEST_SOURCE))
+    drained = held_node(record(events=(about,), drain=DrainRecord(NOW, done=NOW)))
+    held = replace(drained, annotations={**drained.annotations, f"{PREFIX}/hold": "disk is being copied"})
+    asked = signal(Kind.REDEPLOY, source=REQUEST_SOURCE)
+    moved = signal(Kind.REDEPLOY, source="arm", not_before=NOW + minutes(60))
+    seen = snapshot(held, node("b"), readings={"a": reported(asked, moved)})
+    plan = plan_of(planned(seen))
+
+    assert plan.after is State.IN_MAINTENANCE
+    assert _written(plan).quiet_since is None
 
 
 def test_a_persons_uncordon_stops_us_until_a_new_event() -> None:

@@ -185,3 +185,17 @@ def test_a_profile_that_begins_while_the_node_is_drained_for_another_one() -> No
         (Step("work", value="two"), Step("work", value="one", then=1)),
         seed=5116,
     )
+
+
+def test_a_held_node_whose_request_is_joined_with_a_plan_that_gets_another_date() -> None:
+    # Law 6: n0 was uncordoned while request has Redeploy.
+    holds(
+        Scene(1, settings=(*ACTING, "sources: {arm: {enabled: true, every: 1h}}")),
+        (
+            Step("request", value="Redeploy"),
+            Step("hold"),
+            Step("arm plan", value="in 60", then=60),
+            Step("arm plan", value="in 60", then=120),
+        ),
+        seed=500057,
+    )

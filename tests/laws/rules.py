@@ -949,6 +949,14 @@ RULES = (
         "tests/decide/test_life_of_a_case.py",
     ),
     Mutant(
+        6,
+        "a request stays the same one when a plan gets another date",
+        "reconciler/engine/case.py",
+        "    requested = event.at_once and",
+        "    requested = False and",
+        "tests/decide/test_life_of_a_case.py",
+    ),
+    Mutant(
         0,
         "a person's claim ends with the cordon",
         "reconciler/model/record.py",
