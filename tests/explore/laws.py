@@ -232,7 +232,8 @@ class Laws:
             return
         self.checked["13"] += bool(failed)
         for one in plan.nodes:
-            if one.todo.write is not None and one.node not in self._written:
+            # What comes before its write, such as a Lease, may have failed for the node itself.
+            if one.todo.write is not None and one.node not in {*self._written, *failed}:
                 raise Broken("13", f"{one.node} is not written, after {sorted(failed)} failed")
             order = one.todo.drain
             if order is not None and one.node not in failed and one.node not in self.world.drainer.orders:
