@@ -87,6 +87,12 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def chart(session: nox.Session) -> None:
+    """Write the generated files of the Helm chart, from the manifests in k8s/ and its values."""
+    session.run(PYTHON, "-m", "charts.generator")
+
+
+@nox.session(default=False)
 def cluster(session: nox.Session) -> None:
     """Start a real API server with an AKS-shaped cluster, for a person, until Ctrl-C."""
     session.run(PYTHON, "-m", "tests.support.controlplane", *session.posargs)

@@ -1,0 +1,49 @@
+"""Writes the generated files of the chart: `python -m charts.generator`, or `nox -s chart`."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import yaml
+
+from charts.generator.templates import templates
+from charts.generator.texts import readme, schema_json, values_yaml
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "charts" / "node-maintenance-reconciler"
+
+
+def generated() -> dict[Path, str]:
+    """Return the text of each generated file, by its path."""
+    settings = (ROOT / "k8s" / "base" / "maintenance.yaml").read_text(encoding="utf-8")
+    page = CHART / "README.md"
+    return {
+        CHART / "Chart.yaml": _chart(),
+        CHART / "values.yaml": values_yaml(settings),
+        CHART / "values.schema.json": schema_json(),
+        page: readme(page.read_text(encoding="utf-8")),
+        **{CHART / "templates" / name: text for name, text in templates(ROOT / "k8s").items()},
+    }
+
+
+def _chart() -> str:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    chart = {
+        "apiVersion": "v2",
+        "name": project["name"],
+        "description": project["description"],
+        "type": "application",
+        "version": project["version"],
+        "appVersion": project["version"],
+        "kubeVersion": ">=1.33.0-0",
+    }
+    return "# Generated: run `nox -s chart`, do not edit.\n" + yaml.safe_dump(
+        chart, sort_keys=False, width=200
+    )
+
+
+if __name__ == "__main__":
+    for path, text in generated().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,191 @@
+"""The templates of the chart, from the manifests in k8s/: when each is rendered, and what values change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from charts.generator.edits import Edit, after, extended, labelled, replaced
+from charts.generator.values import Agent, NetworkPolicies, Pods
+
+CONDITIONS = {
+    "agent": ".Values.agent.enabled",
+    "agent/network-policy.yaml": "and .Values.agent.enabled .Values.networkPolicies.enabled",
+    "base": "",
+    "base/admission-nodes.yaml": ".Values.admissionPolicies.enabled",
+    "base/admission-reconciler.yaml": ".Values.admissionPolicies.enabled",
+    # Helm has created the namespace of the release itself.
+    "base/namespace.yaml": 'ne .Release.Namespace "node-maintenance"',
+    "base/network-policy.yaml": ".Values.networkPolicies.enabled",
+    "crd": ".Values.crd.enabled",
+    "cronjob": 'eq .Values.runAs "CronJob"',
+    "deployment": 'eq .Values.runAs "Deployment"',
+    "deployment/network-policy.yaml": 'and (eq .Values.runAs "Deployment") .Values.networkPolicies.enabled',
+    "escalation": ".Values.permissions.escalation",
+    "hooks": ".Values.permissions.hooks",
+    "hypervisors": ".Values.permissions.hypervisors",
+    "publish": ".Values.permissions.publish",
+    "replacing": ".Values.permissions.replacing",
+    "report": ".Values.permissions.report",
+    "shuffles": ".Values.permissions.shuffles",
+}
+"""When a file is rendered, by its folder or by its own name. Empty: always."""
+
+ELSEWHERE = {
+    "azure": "a component of kustomize: the value `azure.workloadIdentity` takes its place",
+    "base/maintenance.yaml": "the value `settings`",
+}
+"""What of k8s/ has no template, and why."""
+
+_NAME = "app.kubernetes.io/name: node-maintenance-reconciler"
+_IMAGE = re.compile(r"^( *)image: node-maintenance-reconciler:\S+\n", re.MULTILINE)
+_FROM_VALUES = r"""\1image: {{ include "node-maintenance.image" . }}
+\1{{- with .Values.image.pullPolicy }}
+\1imagePullPolicy: {{ . }}
+\1{{- end }}
+"""
+
+
+def _pull_secrets(column: int) -> Edit:
+    space = " " * column
+    return extended(
+        f"{space}enableServiceLinks: false\n", ".Values.imagePullSecrets", column, "imagePullSecrets"
+    )
+
+
+def _reconciler(space: int) -> tuple[Edit, ...]:
+    """Return the edits of the reconciler's Pod, whose spec has its keys at this column."""
+    indent = " " * space
+    labels = f"{indent}labels:\n{indent}  {_NAME}\n"
+    return (
+        Edit(
+            f"{labels}{indent[2:]}spec:\n",
+            f"{labels}"
+            f"{indent}  {{{{- if .Values.azure.workloadIdentity }}}}\n"
+            f'{indent}  azure.workload.identity/use: "true"\n'
+            f"{indent}  {{{{- end }}}}\n"
+            f"{indent}  {{{{- with .Values.pods.labels }}}}\n"
+            f"{indent}  {{{{- toYaml . | nindent {space + 2} }}}}\n"
+            f"{indent}  {{{{- end }}}}\n"
+            f"{indent}{{{{- with .Values.pods.annotations }}}}\n"
+            f"{indent}annotations: {{{{- toYaml . | nindent {space + 2} }}}}\n"
+            f"{indent}{{{{- end }}}}\n"
+            f"{indent[2:]}spec:\n",
+        ),
+        _pull_secrets(space),
+        extended(f"{indent}  kubernetes.io/os: linux\n", ".Values.pods.nodeSelector", space + 2),
+        extended(
+            f"{indent}- key: CriticalAddonsOnly # system pools of AKS\n{indent}  operator: Exists\n",
+            ".Values.pods.tolerations",
+            space,
+        ),
+        extended(f"{indent}        fieldPath: spec.nodeName\n", ".Values.pods.env", space + 2),
+        replaced("resources", Pods().resources, ".Values.pods.resources", space + 2),
+        extended(f"{indent}    readOnly: true\n", ".Values.pods.volumeMounts", space + 2),
+        extended(f"{indent}    name: maintenance-policy\n", ".Values.pods.volumes", space),
+    )
+
+
+def _agent(space: int) -> tuple[Edit, ...]:
+    indent = " " * space
+    return (
+        _pull_secrets(space),
+        extended(
+            f"{indent}- key: karpenter.sh/unregistered\n{indent}  operator: Exists\n",
+            ".Values.agent.tolerations",
+            space,
+        ),
+        extended(f"{indent}  kubernetes.io/os: linux\n", ".Values.agent.nodeSelector", space + 2),
+        after(
+            f"{indent}  - --listen=127.0.0.1:20270\n",
+            f'{indent}  {{{{- if ne (include "node-maintenance.prefix" .) "node-maintenance.dev" }}}}\n'
+            f'{indent}  - --key-prefix={{{{ include "node-maintenance.prefix" . }}}}\n'
+            f"{indent}  {{{{- end }}}}\n",
+        ),
+        replaced("resources", Agent().resources, ".Values.agent.resources", space + 2),
+    )
+
+
+def _prefix(ending: str) -> Edit:
+    return Edit(
+        f"\"'node-maintenance.dev/{ending}'\"",
+        f'"\'{{{{ include "node-maintenance.prefix" . }}}}/{ending}\'"',
+    )
+
+
+def _keys_of(what: str) -> Edit:
+    old = f"  - name: trigger{what}\n    expression: "
+    return Edit(f'{old}"[]"\n', f"{old}{{{{ .Values.admissionPolicies.trigger{what} | toJson | quote }}}}\n")
+
+
+_ACCOUNT = "  name: reconciler\n  namespace: node-maintenance\n"
+_MONITORING = f"values: [{', '.join(NetworkPolicies().monitoring_namespaces)}]\n"
+
+EDITS: dict[str, tuple[Edit, ...]] = {
+    "agent/admission-policy.yaml": (_prefix("imds"),),
+    "agent/daemonset.yaml": _agent(6),
+    "base/admission-nodes.yaml": (_prefix(""),),
+    "base/admission-reconciler.yaml": (
+        _prefix(""),
+        *(_keys_of(what) for what in ("Labels", "Annotations", "Taints", "Finalizers")),
+    ),
+    "base/network-policy.yaml": (
+        after(
+            "    - {protocol: TCP, port: 6443}\n",
+            "    {{- range .Values.networkPolicies.egressPorts }}\n"
+            "    - {protocol: TCP, port: {{ . }}}\n"
+            "    {{- end }}\n",
+        ),
+    ),
+    "base/service-account.yaml": (
+        after(
+            _ACCOUNT,
+            '  {{- with include "node-maintenance.accountAnnotations" . }}\n'
+            "  annotations: {{- . | nindent 4 }}\n"
+            "  {{- end }}\n",
+        ),
+    ),
+    "cronjob/cronjob.yaml": _reconciler(10),
+    "deployment/deployment.yaml": _reconciler(6),
+    "deployment/network-policy.yaml": (
+        Edit(_MONITORING, "values: {{ .Values.networkPolicies.monitoringNamespaces | toJson }}\n"),
+    ),
+}
+"""What the values change, by file."""
+
+
+class NotInTheChart(Exception):
+    """A file of k8s/ has no condition; the message names it, and says where to add one."""
+
+
+def templates(k8s: Path) -> dict[str, str]:
+    """Return the text of each template by its path below `templates`, for all folders of `k8s`.
+
+    Raises NotInTheChart if a folder is new, and NoSuchText if an edit does not fit any more.
+    """
+    found: dict[str, str] = {}
+    for file in sorted(k8s.glob("*/kustomization.yaml")):
+        if file.parent.name in ELSEWHERE:
+            continue
+        for resource in yaml.safe_load(file.read_text(encoding="utf-8"))["resources"]:
+            if not resource.startswith("../"):
+                name = f"{file.parent.name}/{resource}"
+                found[name] = _template(name, (k8s / name).read_text(encoding="utf-8"))
+    return found
+
+
+def _template(name: str, text: str) -> str:
+    folder = name.partition("/")[0]
+    condition = CONDITIONS.get(name, CONDITIONS.get(folder))
+    if condition is None:
+        raise NotInTheChart(f"k8s/{folder} has no line in CONDITIONS of charts/generator/templates.py")
+    if "{{" in text:
+        raise NotInTheChart(f"k8s/{name} has braces that Helm would take for its own")
+    text = _IMAGE.sub(_FROM_VALUES, text)
+    text = labelled(text, '{{- include "node-maintenance.labels" . | nindent 4 }}')
+    for edit in EDITS.get(name, ()):
+        text = edit.on(text, name)
+    text = f"# Generated from k8s/{name}: run `nox -s chart`, do not edit.\n{text}"
+    return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text

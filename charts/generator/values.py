@@ -1,0 +1,189 @@
+"""The values of the chart: their names, types, defaults and descriptions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Objects = list[dict[str, Any]]
+
+
+class Part(BaseModel):
+    """A group of values. Unknown ones are refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid", frozen=True)
+
+
+class Image(Part):
+    """The image, which you build and push yourself, see docs/install.md."""
+
+    repository: str = Field(
+        default="node-maintenance-reconciler", min_length=1, description="The image, without tag and digest."
+    )
+    tag: str = Field(default="", description="The tag. Default: the version of the program (`appVersion`).")
+    digest: str = Field(
+        default="",
+        pattern=r"^(sha256:[0-9a-f]{64})?$",
+        description="The digest, which is used instead of the tag.",
+    )
+    pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
+        default="", description="When nodes pull the image. Default: as Kubernetes decides by the tag."
+    )
+
+
+class ServiceAccount(Part):
+    """The ServiceAccount of the reconciler."""
+
+    annotations: dict[str, str] = Field(
+        default={}, description="Annotations of the ServiceAccount, for example `eks.amazonaws.com/role-arn`."
+    )
+
+
+class Azure(Part):
+    """The identity of the reconciler in Azure, see docs/azure.md."""
+
+    workload_identity: bool = Field(
+        default=False, description="Whether the webhook of AKS gives the Pods a token (workload identity)."
+    )
+    client_id: str = Field(default="", description="The client ID of the managed identity.")
+
+
+class Pods(Part):
+    """The Pods of the reconciler."""
+
+    resources: dict[str, Any] = Field(
+        default={"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+        description="Requests and limits of the container.",
+    )
+    node_selector: dict[str, str] = Field(
+        default={}, description="Labels that a node must have, in addition to `kubernetes.io/os: linux`."
+    )
+    tolerations: Objects = Field(
+        default=[], description="Tolerations, in addition to the one for system pools of AKS."
+    )
+    labels: dict[str, str] = Field(default={}, description="More labels of the Pods.")
+    annotations: dict[str, str] = Field(default={}, description="Annotations of the Pods.")
+    env: Objects = Field(
+        default=[],
+        description="More environment variables, for example `HTTPS_PROXY` or secrets of `notify`.",
+    )
+    volumes: Objects = Field(default=[], description="More volumes, for example with secrets of `notify`.")
+    volume_mounts: Objects = Field(default=[], description="More volume mounts of the container.")
+
+
+class Agent(Part):
+    """The node agent, which reads the scheduled events of each VM on Azure, see docs/agent.md."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether the agent is installed, in its own namespace `node-maintenance-agent`.",
+    )
+    resources: dict[str, Any] = Field(
+        default={"requests": {"cpu": "5m", "memory": "25Mi"}, "limits": {"memory": "48Mi"}},
+        description="Requests and limits of the container.",
+    )
+    node_selector: dict[str, str] = Field(
+        default={}, description="Labels that a node must have, in addition to `kubernetes.io/os: linux`."
+    )
+    tolerations: Objects = Field(default=[], description="Tolerations for the taints of your own pools.")
+
+
+class Permissions(Part):
+    """Permissions that only some settings need, see docs/install.md."""
+
+    escalation: bool = Field(
+        default=False, description="Delete Pods without regard to their budgets, and restart Deployments."
+    )
+    hooks: bool = Field(default=False, description="Create Jobs, for hooks that are Jobs.")
+    hypervisors: bool = Field(default=False, description="Read and patch Hypervisors, for workflows.")
+    publish: bool = Field(
+        default=False, description="Write conditions of nodes and NodeMaintenance objects, for `publish`."
+    )
+    replacing: bool = Field(default=False, description="Delete machines, for settings that replace machines.")
+    shuffles: bool = Field(default=False, description="Read workloads, for `profiles.shuffleCounts`.")
+    report: bool = Field(
+        default=False,
+        description="A ClusterRole for people who run `reconciler report`. Bind it to a group yourself.",
+    )
+
+
+class AdmissionPolicies(Part):
+    """The ValidatingAdmissionPolicies of the reconciler. The agent is never installed without its own."""
+
+    enabled: bool = Field(default=True, description="Whether the policies are installed.")
+    trigger_labels: list[str] = Field(
+        default=[], description="Keys of labels that the triggers of your workflows change on nodes."
+    )
+    trigger_annotations: list[str] = Field(
+        default=[], description="Keys of annotations that the triggers change on nodes."
+    )
+    trigger_taints: list[str] = Field(
+        default=[], description="Keys of taints that the triggers change on nodes."
+    )
+    trigger_finalizers: list[str] = Field(
+        default=[], description="Keys of finalizers that the triggers change on nodes."
+    )
+
+
+class NetworkPolicies(Part):
+    """The NetworkPolicies of all Pods."""
+
+    enabled: bool = Field(default=True, description="Whether the NetworkPolicies are installed.")
+    egress_ports: list[int] = Field(
+        default=[],
+        description="More TCP ports to which the reconciler may connect, for example 587 for mail.",
+    )
+    monitoring_namespaces: list[str] = Field(
+        default=["kube-system", "monitoring"],
+        min_length=1,
+        description="The namespaces whose Pods may connect to port 8080 of the Deployment.",
+    )
+
+
+class Crd(Part):
+    """The kind NodeMaintenance, for `publish: [nodemaintenances]`."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether the kind is installed. An uninstall deletes it with all its objects.",
+    )
+
+
+class Values(Part):
+    """All values of the chart."""
+
+    run_as: Literal["CronJob", "Deployment"] = Field(
+        default="CronJob",
+        description="How the reconciler runs. A CronJob starts one pass per minute, which is too slow for "
+        "spot nodes. A Deployment acts within seconds.",
+    )
+    settings: dict[str, Any] = Field(
+        default={},
+        description="The settings of the reconciler, see docs/settings.md. They report only, by default.",
+    )
+    settings_file: str = Field(
+        default="",
+        description="The settings as text, instead of `settings`: `--set-file "
+        "settingsFile=maintenance.yaml`. Helm does not check them, `reconciler check-config` does.",
+    )
+    image: Image = Field(default=Image(), description=str(Image.__doc__))
+    image_pull_secrets: Objects = Field(
+        default=[], description="Secrets for the registry: `[{name: NAME}]`, in the namespaces of the Pods."
+    )
+    pods: Pods = Field(default=Pods(), description=str(Pods.__doc__))
+    service_account: ServiceAccount = Field(default=ServiceAccount(), description=str(ServiceAccount.__doc__))
+    agent: Agent = Field(default=Agent(), description=str(Agent.__doc__))
+    azure: Azure = Field(default=Azure(), description=str(Azure.__doc__))
+    permissions: Permissions = Field(default=Permissions(), description=str(Permissions.__doc__))
+    crd: Crd = Field(default=Crd(), description=str(Crd.__doc__))
+    admission_policies: AdmissionPolicies = Field(
+        default=AdmissionPolicies(), description=str(AdmissionPolicies.__doc__)
+    )
+    network_policies: NetworkPolicies = Field(
+        default=NetworkPolicies(), description=str(NetworkPolicies.__doc__)
+    )
+    global_: dict[str, Any] = Field(
+        default={}, alias="global", description="Not used. A chart that has this one as a part may set it."
+    )

@@ -1,0 +1,33 @@
+{{/* The labels of every object. */}}
+{{- define "node-maintenance.labels" -}}
+app.kubernetes.io/part-of: node-maintenance-reconciler
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* The image, by its digest if it has one. */}}
+{{- define "node-maintenance.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* The settings as text. */}}
+{{- define "node-maintenance.settings" -}}
+{{- if .Values.settingsFile }}{{ .Values.settingsFile }}{{ else }}{{ toYaml .Values.settings }}{{ end }}
+{{- end }}
+
+{{/* keys.prefix of the settings, or its default. */}}
+{{- define "node-maintenance.prefix" -}}
+{{- $settings := include "node-maintenance.settings" . | fromYaml }}
+{{- with $settings.Error }}{{ fail (printf "settingsFile is not YAML: %s" .) }}{{ end }}
+{{- get ($settings.keys | default dict) "prefix" | default "node-maintenance.dev" }}
+{{- end }}
+
+{{/* The annotations of the reconciler's ServiceAccount. */}}
+{{- define "node-maintenance.accountAnnotations" -}}
+{{- $found := dict }}
+{{- with .Values.azure.clientId }}{{ $_ := set $found "azure.workload.identity/client-id" . }}{{ end }}
+{{- with merge $found .Values.serviceAccount.annotations }}{{ toYaml . }}{{ end }}
+{{- end }}

@@ -1,0 +1,104 @@
+"""The generated files of the chart are those of the manifests and of the values. Needs no helm."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from charts.generator.__main__ import CHART, ROOT, generated
+from charts.generator.edits import NoSuchText
+from charts.generator.templates import ELSEWHERE, NotInTheChart, templates
+from charts.generator.values import Values
+
+BY_HAND = {"templates/_helpers.tpl", "templates/NOTES.txt", "templates/settings.yaml", ".helmignore"}
+SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def k8s(tmp_path: Path) -> Path:
+    """The manifests, to change them."""
+    return Path(shutil.copytree(ROOT / "k8s", tmp_path / "k8s"))
+
+
+def test_each_generated_file_is_that_of_the_manifests_and_the_values() -> None:
+    stale = [
+        str(path)
+        for path, text in generated().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+    assert stale == [], "run `nox -s chart`"
+
+
+def test_every_other_file_of_the_chart_is_known() -> None:
+    files = {str(path.relative_to(CHART)) for path in CHART.rglob("*") if path.is_file()}
+    made = {str(path.relative_to(CHART)) for path in generated()}
+
+    assert files - made == BY_HAND
+
+
+def test_every_folder_of_manifests_is_in_the_chart_or_has_a_reason() -> None:
+    folders = {file.parent.name for file in (ROOT / "k8s").glob("*/kustomization.yaml")}
+
+    assert folders == {name.partition("/")[0] for name in templates(ROOT / "k8s")} | {
+        one for one in ELSEWHERE if "/" not in one
+    }
+
+
+def test_a_new_folder_without_a_value_is_refused(k8s: Path) -> None:
+    shutil.copytree(k8s / "escalation", k8s / "another")
+
+    with pytest.raises(NotInTheChart, match="k8s/another has no line in CONDITIONS"):
+        templates(k8s)
+
+
+def test_a_manifest_with_braces_that_helm_would_read_is_refused(k8s: Path) -> None:
+    file = k8s / "hooks" / "rbac.yaml"
+    file.write_text(file.read_text(encoding="utf-8") + "# {{ braces }}\n", encoding="utf-8")
+
+    with pytest.raises(NotInTheChart, match=r"k8s/hooks/rbac\.yaml has braces"):
+        templates(k8s)
+
+
+def test_a_value_whose_place_in_the_manifest_has_changed_is_refused(k8s: Path) -> None:
+    file = k8s / "deployment" / "deployment.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("128Mi", "64Mi"), encoding="utf-8")
+
+    with pytest.raises(NoSuchText, match=r"k8s/deployment/deployment\.yaml has 0 times"):
+        templates(k8s)
+
+
+def properties(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The values of the chart in its schema, without those of the settings."""
+    for name, each in schema["properties"].items():
+        found = SCHEMA["$defs"][each["$ref"].rpartition("/")[2]] if "$ref" in each else each
+        yield name, {**found, **each}
+        if "properties" in found and name != "settings":
+            yield from properties(found)
+
+
+def test_the_schema_describes_each_value_and_refuses_others() -> None:
+    found = dict(properties(SCHEMA))
+
+    assert len(found) > 40
+    assert [name for name, each in found.items() if not each.get("description")] == []
+    groups = [SCHEMA, *(each for each in found.values() if "properties" in each)]
+    assert {each["additionalProperties"] for each in groups} == {False}
+
+
+def test_the_default_values_are_those_of_the_model_and_keep_the_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(VALUES)
+    defaults = Values().model_dump(by_alias=True)
+    settings = yaml.safe_load((ROOT / "k8s" / "base" / "maintenance.yaml").read_text(encoding="utf-8"))
+    del defaults["global"]
+
+    assert {**defaults, "settings": settings} == VALUES

@@ -1,0 +1,339 @@
+"""The chart makes the objects that kustomize makes, and Helm refuses values that are wrong."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.settings.load import parse_settings
+from tests.real.manifests.applying import K8S
+from tests.real.manifests.schemas import keeps_its_schema
+from tests.support.tools.helm import Helm, Refused
+
+pytestmark = pytest.mark.tools
+
+Object = dict[str, Any]
+OF_HELM = {"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"}
+IMAGE = {"repository": "registry.example.com/team/node-maintenance-reconciler", "tag": "1.2.3"}
+SETTINGS = (K8S.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """The folders of kustomize and the values of the chart that make the same objects."""
+
+    resources: tuple[str, ...]
+    values: Object
+    components: tuple[str, ...] = ()
+    patches: tuple[str, ...] = ()
+    more: Object = field(default_factory=dict)
+
+    def built(self, folder: Path) -> list[Object]:
+        """Return what kustomize builds."""
+        shutil.copytree(K8S, folder / "k8s")
+        ours = folder / "ours"
+        ours.mkdir()
+        kustomization: Object = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [f"../k8s/{one}" for one in self.resources],
+            "components": [f"../k8s/{one}" for one in self.components],
+            "patches": [{"patch": one} for one in self.patches],
+            **self.more,
+        }
+        (ours / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+        (ours / "maintenance.yaml").write_text(yaml.safe_dump(self.values.get("settings")), encoding="utf-8")
+        program = shutil.which("kubectl")
+        if program is None:
+            pytest.skip("no kubectl on the path to build the manifests with")
+        done = subprocess.run(
+            [program, "kustomize", str(ours)], capture_output=True, encoding="utf-8", check=True, timeout=60
+        )
+        return list(yaml.safe_load_all(done.stdout))
+
+
+OURS = {
+    "name": "maintenance-policy",
+    "namespace": "node-maintenance",
+    "behavior": "replace",
+    "files": ["maintenance.yaml"],
+}
+IDENTITY = """\
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: reconciler
+  namespace: node-maintenance
+  annotations: {azure.workload.identity/client-id: CLIENT}
+"""
+PAIRS = {
+    "a CronJob that reports": Same(("cronjob",), {}),
+    "a CronJob that acts": Same(
+        ("cronjob",),
+        {
+            "settings": {
+                "apiVersion": "node-maintenance.dev/v1alpha1",
+                "kind": "MaintenancePolicy",
+                "mode": "Enforce",
+                "timeZone": "Europe/Berlin",
+                "windows": [{"name": "nights", "days": ["Mon-Thu"], "start": "22:00", "end": "05:00"}],
+                "notAllowed": [{"name": "freeze", "start": "2026-12-18", "end": "2027-01-04"}],
+                "budget": {"maxUnavailable": 2},
+            }
+        },
+        more={"configMapGenerator": [OURS]},
+    ),
+    "a Deployment": Same(("deployment",), {"runAs": "Deployment"}),
+    "with the agent": Same(("cronjob", "agent"), {"agent": {"enabled": True}}),
+    "an image of a registry": Same(
+        ("deployment", "agent"),
+        {"runAs": "Deployment", "agent": {"enabled": True}, "image": IMAGE},
+        more={
+            "images": [
+                {
+                    "name": "node-maintenance-reconciler",
+                    "newName": IMAGE["repository"],
+                    "newTag": IMAGE["tag"],
+                }
+            ]
+        },
+    ),
+    "objects that are published": Same(
+        ("cronjob", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
+    ),
+    **{
+        f"with {one}": Same(("cronjob", one), {"permissions": {one: True}})
+        for one in ("escalation", "hooks", "hypervisors", "replacing", "report", "shuffles")
+    },
+    **{
+        f"an identity in Azure for the {kind}": Same(
+            (kind.lower(),),
+            {"runAs": kind, "azure": {"workloadIdentity": True, "clientId": "CLIENT"}},
+            components=("azure",),
+            patches=(IDENTITY,),
+        )
+        for kind in ("CronJob", "Deployment")
+    },
+}
+
+
+@pytest.fixture
+def helm(helm_program: Path, tmp_path: Path) -> Helm:
+    folder = tmp_path / "helm"
+    folder.mkdir()
+    return Helm(helm_program, folder)
+
+
+def by_name(objects: list[Object]) -> dict[tuple[str, ...], Object]:
+    """The objects by kind and name, without what Helm puts on each, and with the settings as a mapping."""
+    found: dict[tuple[str, ...], Object] = {}
+    for one in objects:
+        metadata = one["metadata"]
+        metadata["labels"] = {k: v for k, v in metadata["labels"].items() if k not in OF_HELM}
+        if one["kind"] == "ConfigMap":
+            one["data"] = {name: yaml.safe_load(text) for name, text in one["data"].items()}
+        if one["kind"] == "ValidatingAdmissionPolicy":
+            one["spec"] = unfolded(one["spec"])
+        found[one["apiVersion"], one["kind"], metadata.get("namespace", ""), metadata["name"]] = one
+    assert len(found) == len(objects)
+    return found
+
+
+def unfolded(found: Any) -> Any:
+    """The same with each expression on one line; kustomize adds empty lines to those that are indented."""
+    if isinstance(found, dict):
+        return {key: unfolded(one) for key, one in found.items()}
+    if isinstance(found, list):
+        return [unfolded(one) for one in found]
+    return " ".join(found.split()) if isinstance(found, str) else found
+
+
+def policy(objects: list[Object]) -> str:
+    """The settings in the objects, as text."""
+    (found,) = [one for one in objects if one["metadata"]["name"] == "maintenance-policy"]
+    return str(found["data"]["maintenance.yaml"])
+
+
+def test_lint_has_nothing_to_say(helm: Helm) -> None:
+    assert "[WARNING]" not in helm.lint()
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_objects_are_those_of_kustomize(helm: Helm, tmp_path: Path, name: str) -> None:
+    pair = PAIRS[name]
+    helm.namespace = "kube-system"  # so that the chart has the namespace, as kustomize does
+    rendered, built = by_name(helm.template(pair.values)), by_name(pair.built(tmp_path))
+
+    assert rendered.keys() == built.keys()
+    for key, one in built.items():
+        assert rendered[key] == one
+
+
+def test_in_its_own_namespace_the_release_leaves_the_namespace_to_helm(helm: Helm) -> None:
+    found = helm.template({"agent": {"enabled": True}})
+
+    assert [one["metadata"]["name"] for one in found if one["kind"] == "Namespace"] == [
+        "node-maintenance-agent"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"runas": "CronJob"}, "'runas' not allowed"),
+        ({"runAs": "Job"}, "/runAs"),
+        ({"pods": {"replicas": 3}}, "'replicas' not allowed"),
+        ({"image": {"digest": "latest"}}, "/image/digest"),
+        ({"agent": {"enabled": "yes"}}, "/agent/enabled"),
+        ({"settings": {"mode": "Enforced"}}, "/settings/mode"),
+        ({"settings": {"window": []}}, "'window' not allowed"),
+        ({"settings": {"events": {"Reboot": {"leadTime": "soon"}}}}, "/settings/events/Reboot/leadTime"),
+    ],
+)
+def test_values_that_are_wrong_are_refused_by_name(helm: Helm, values: Object, named: str) -> None:
+    with pytest.raises(Refused) as refused:
+        helm.template(values)
+
+    assert named in str(refused.value)
+
+
+@pytest.mark.parametrize("example", [b for b in SETTINGS.split("```") if b.startswith("yaml\napiVersion")])
+def test_settings_arrive_as_they_are_written(helm: Helm, tmp_path: Path, example: str) -> None:
+    text = example.removeprefix("yaml\n")
+    values = tmp_path / "written.yaml"
+    values.write_text("settings:\n" + "".join(f"  {line}\n" for line in text.splitlines()), encoding="utf-8")
+
+    arrived = policy(helm.template({}, "--values", str(values)))
+
+    assert parse_settings(arrived, "f") == parse_settings(text, "f")
+
+
+def test_a_settings_file_arrives_as_it_is_with_its_comments(helm: Helm, tmp_path: Path) -> None:
+    file = tmp_path / "maintenance.yaml"
+    file.write_text("# Ours.\nmode: Finish\n", encoding="utf-8")
+
+    arrived = policy(helm.template({}, "--set-file", f"settingsFile={file}"))
+
+    assert arrived.strip() == "# Ours.\nmode: Finish"
+
+
+def test_a_settings_file_that_is_no_yaml_is_refused(helm: Helm) -> None:
+    with pytest.raises(Refused, match="settingsFile is not YAML"):
+        helm.template({"settingsFile": "mode: [", "agent": {"enabled": True}})
+
+
+def test_another_prefix_is_in_the_policies_and_known_to_the_agent(helm: Helm) -> None:
+    found = helm.template(
+        {"settings": {"keys": {"prefix": "maintenance.example.com"}}, "agent": {"enabled": True}}
+    )
+    first = {
+        one["metadata"]["name"]: one["spec"]["variables"][0]["expression"]
+        for one in found
+        if one["kind"] == "ValidatingAdmissionPolicy"
+    }
+    (agent,) = [one for one in found if one["kind"] == "DaemonSet"]
+
+    assert first == {
+        "node-maintenance-keys": "'maintenance.example.com/'",
+        "node-maintenance-reconciler": "'maintenance.example.com/'",
+        "node-maintenance-agent": "'maintenance.example.com/imds'",
+    }
+    assert (
+        "--key-prefix=maintenance.example.com" in agent["spec"]["template"]["spec"]["containers"][0]["args"]
+    )
+
+
+EVERYTHING: Object = {
+    "imagePullSecrets": [{"name": "pull"}],
+    "image": {"digest": "sha256:" + "0" * 64, "pullPolicy": "Always"},
+    "pods": {
+        "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "ours", "operator": "Exists"}],
+        "labels": {"team": "a"},
+        "annotations": {"example.com/a": "b"},
+        "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "volumes": [{"name": "secrets", "secret": {"secretName": "notify"}}],
+        "volumeMounts": [{"name": "secrets", "mountPath": "/secrets", "readOnly": True}],
+    },
+    "agent": {
+        "enabled": True,
+        "resources": {"limits": {"memory": "64Mi"}},
+        "nodeSelector": {"azure": "yes"},
+        "tolerations": [{"key": "ours", "operator": "Exists"}],
+    },
+    "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "ARN"}},
+    "networkPolicies": {"egressPorts": [587], "monitoringNamespaces": ["observability"]},
+    "admissionPolicies": {
+        "triggerLabels": ["a.example.com/l"],
+        "triggerAnnotations": ["a.example.com/a"],
+        "triggerTaints": ["a.example.com/t"],
+        "triggerFinalizers": ["a.example.com/f"],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
+def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
+    objects = helm.template({**EVERYTHING, "runAs": kind})
+    for one in objects:
+        keeps_its_schema(one)
+    found = {(one["kind"], one["metadata"]["name"]): one for one in objects}
+    spec = found[kind, "reconciler"]["spec"]
+    template = spec.get("jobTemplate", {}).get("spec", spec)["template"]
+    pod, pods = template["spec"], EVERYTHING["pods"]
+    (container,) = pod["containers"]
+    agent = found["DaemonSet", "node-maintenance-agent"]["spec"]["template"]["spec"]
+
+    assert pods["labels"].items() <= template["metadata"]["labels"].items()
+    assert template["metadata"]["annotations"] == pods["annotations"]
+    assert pod["nodeSelector"] == {"kubernetes.io/os": "linux", "pool": "system"}
+    # Helm joins mappings with their defaults.
+    assert container["resources"] == {
+        "requests": {"cpu": "1", "memory": "128Mi"},
+        "limits": {"memory": "1Gi"},
+    }
+    assert agent["containers"][0]["resources"]["limits"] == EVERYTHING["agent"]["resources"]["limits"]
+    assert agent["nodeSelector"] == {"kubernetes.io/os": "linux", "azure": "yes"}
+    assert pods["env"][0] in container["env"]
+    assert pods["volumes"][0] in pod["volumes"]
+    assert pods["volumeMounts"][0] in container["volumeMounts"]
+    for one in (pod, agent):
+        assert {"key": "ours", "operator": "Exists"} in one["tolerations"]
+        assert one["imagePullSecrets"] == EVERYTHING["imagePullSecrets"]
+        assert one["containers"][0]["image"] == f"node-maintenance-reconciler@{EVERYTHING['image']['digest']}"
+        assert one["containers"][0]["imagePullPolicy"] == "Always"
+    account = found["ServiceAccount", "reconciler"]["metadata"]
+    assert account["annotations"] == EVERYTHING["serviceAccount"]["annotations"]
+    egress = found["NetworkPolicy", "reconciler-egress"]["spec"]["egress"]
+    assert [one["port"] for one in egress[0]["ports"]] == [443, 6443, 587]
+    variables = found["ValidatingAdmissionPolicy", "node-maintenance-reconciler"]["spec"]["variables"]
+    assert {one["name"]: one["expression"] for one in variables if one["name"].startswith("trigger")} == {
+        f"trigger{what}": f'["a.example.com/{what[0].lower()}"]'
+        for what in ("Labels", "Annotations", "Taints", "Finalizers")
+    }
+    if kind == "Deployment":
+        (rule,) = found["NetworkPolicy", "reconciler-http"]["spec"]["ingress"]
+        assert rule["from"][0]["namespaceSelector"]["matchExpressions"][0]["values"] == ["observability"]
+
+
+@pytest.mark.parametrize(
+    ("values", "without"),
+    [
+        ({"admissionPolicies": {"enabled": False}}, "ValidatingAdmissionPolicy"),
+        ({"networkPolicies": {"enabled": False}}, "NetworkPolicy"),
+    ],
+)
+def test_policies_can_be_left_out_but_not_the_one_that_the_agent_needs(
+    helm: Helm, values: Object, without: str
+) -> None:
+    found = helm.template({**values, "runAs": "Deployment", "agent": {"enabled": True}})
+    names = {one["metadata"]["name"] for one in found if one["kind"] == without}
+
+    assert names == ({"node-maintenance-agent"} if without == "ValidatingAdmissionPolicy" else set())
