@@ -1,4 +1,4 @@
-"""The dry-run report: what a pass would do and why, as text, JSON or Markdown."""
+"""The dry-run report: what a pass would do and why, as text, JSON, YAML, Markdown or a page."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError
+from reconciler.model.plan import Plan
+from reconciler.model.readiness import Readiness
 from reconciler.report.document import as_json, to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
@@ -26,6 +28,8 @@ from reconciler.report.values import Document
 from reconciler.run import examine
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+
+HTML = "html"
 
 
 @click.command("report")
@@ -37,7 +41,7 @@ from reconciler.settings.schema import Settings
 )
 @options.optional_config
 @options.cluster
-@options.output_as("markdown", old_name="--format")
+@options.output_as("markdown", HTML, old_name="--format")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -65,6 +69,8 @@ def report(
 
     Without settings, the defaults apply, and the report says so. Raises NotFound for a name that no node has.
     """
+    if output == HTML and limit != Limit():
+        raise click.UsageError("a page shows the whole fleet; leave out NODES and --only")
     if out is not None:
         check_output(out)
     settings = parse_settings("", "") if config is None else settings_from(config, target, datetime.now(UTC))
@@ -73,6 +79,7 @@ def report(
         outside = Wiring(connection, target).to_read(settings)
         found = examine(outside, settings, datetime.now(UTC), with_preview=True)
         notes = _notices(connection, target, settings)
+        readiness = _readiness(connection, target, settings) if output == HTML else None
     finally:
         connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
@@ -80,13 +87,39 @@ def report(
     if config is None:
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     document = limited(to_document(plan, rehearsed=True), plan, limit)
+    if output == HTML:
+        text = _page(plan, settings, readiness)
+    else:
+        text = _in_form(document, output, width(output) if out is None else None)
     if out is not None:
-        write_output(out, _in_form(document, output, None))
+        write_output(out, text)
     elif for_programs(output):
         echo_for_programs(as_json(document), output)
     else:
-        echo(_in_form(document, output, width(output)), nl=False)
+        echo(text, nl=False)
     return 0
+
+
+def _page(plan: Plan, settings: Settings, readiness: Readiness | None) -> str:
+    from jobs.runtime.live_page import Passed, page_facts
+    from reconciler.report.page.facts import History
+    from reconciler.report.page.html import as_html
+
+    return as_html(page_facts(Passed(plan, settings), History(), readiness=readiness))
+
+
+def _readiness(connection: Connection, target: Target, settings: Settings) -> Readiness | None:
+    """Return what would keep nodes from a drain, None if that can't be read."""
+    from reconciler.clients.kubernetes.cluster import Cluster
+    from reconciler.clients.kubernetes.volumes import Volumes
+    from reconciler.readiness import judge_nodes, read, summed_up
+
+    try:
+        seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
+    except ClusterError:
+        return None
+    now = datetime.now(UTC)
+    return summed_up(seen, judge_nodes(seen, settings, now), settings, now)
 
 
 def _in_form(document: Document, output: str, columns: int | None) -> str:

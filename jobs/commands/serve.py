@@ -18,6 +18,7 @@ from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import Document, HealthServer
+from jobs.runtime.live_page import LivePage
 from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
@@ -51,7 +52,7 @@ _AGAIN = 5.0
 @click.option(
     "--listen",
     type=options.ADDRESS,
-    help="Serve /healthz, /readyz and /metrics at this address: :8080 or 127.0.0.1:8080.",
+    help="Serve /healthz, /readyz, /metrics and the page at / at this address: :8080 or 127.0.0.1:8080.",
 )
 @click.option(
     "--every",
@@ -117,6 +118,7 @@ def _serve(
         server = Serving(connection, target, config, every, ending, listeners)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
+            documents["/"] = server.page.document
             health = HealthServer(listen, checks, documents=documents, report=PassLog.probe_failed)
             open_things.enter_context(health)
             PassLog.write(LogEvent.LISTENING, address="{}:{}".format(*health.address))
@@ -144,10 +146,12 @@ class Serving:
     ) -> None:
         """Prepare the loop. `every` is the longest time between two passes."""
         self._connection, self._target = connection, target
-        self._listeners = replace(listeners, on_progress=self._on_progress)
         self._counting = listeners.counting
         self._ending = ending
         self._clock = SystemClock()
+        self.page = LivePage(listeners.history, self._trouble, self._clock.now)
+        """The page of the last pass. It also hands on the cases that have ended."""
+        self._listeners = replace(listeners, on_progress=self._on_progress, history=self.page)
         self._file = SettingsFile(config, self._clock.now)
         self._acting: Acting | None = None
         self._only_looking = Wiring(connection, target)
@@ -205,6 +209,10 @@ class Serving:
         )
         return "; ".join(reason for reason in reasons if reason)
 
+    def _trouble(self) -> str:
+        """Return what is wrong with this process, or an empty text."""
+        return "; ".join(reason for reason in (self.stuck(), self.unready()) if reason)
+
     def _run(self) -> float | None:
         """Run one pass. Return in how many seconds to run the next one, None for the schedule."""
         self._began = time.monotonic()
@@ -239,6 +247,7 @@ class Serving:
         except LockHeld as held:
             self._log.standby(held.holder)
             self._counting.stands_by()
+            self.page.stands_by(held.holder)
             self._loop.good()
             return _AGAIN
         except LockLost as error:
@@ -282,9 +291,11 @@ class Serving:
             outside = self._only_looking.to_read(self._settings)
             plan = rehearse(outside, self._settings, self._clock.now())
             self._counting.after(plan, {})
+            self.page.after(plan, (), self._settings, rehearsed=True)
             self._log.write_pass(plan, (), rehearsed=True)
             return plan.next_change
         plan, outcomes = self._enter().run_pass()
+        self.page.after(plan, outcomes, self._settings, rehearsed=False)
         self._log.write_pass(plan, outcomes, rehearsed=False)
         if self._settings.profiles.shuffle_counts:
             self.shuffles.after(plan, outcomes)

@@ -11,7 +11,7 @@ from reconciler.engine.budget import pool_of
 from reconciler.engine.orders import drain_order
 from reconciler.eviction import preview as eviction
 from reconciler.explain.owners import owner_of
-from reconciler.explain.who import who_ends, who_reads
+from reconciler.explain.who import ends_by_itself, who_ends, who_reads
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
@@ -55,6 +55,20 @@ def explain_node(
         ),
         assumed,
         drain,
+    )
+
+
+def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
+    """Return what holds the node of a plan, who can change that, and what blocks the drain that it previews.
+
+    Unlike an explanation, this needs the plan only.
+    """
+    preview = plan.draining.preview
+    blockers = preview.blockers if preview is not None else ()
+    return (
+        *_holds(plan, keys),
+        *(_unread(source, because, plan.node) for source, because in plan.unread),
+        *(blocked_by(one, None) for one in _each_budget_once(blockers)),
     )
 
 
@@ -139,14 +153,18 @@ def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
     requested = any(REQUEST in one.event.sources for one in plan.events)
     for hold in plan.holds:
         who = who_ends(hold.code, plan.node, keys, requested=requested)
-        yield Obstacle(hold.code, hold.reason, who, hold.until)
+        by_itself = ends_by_itself(hold.code, requested=requested)
+        yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
 
 
 def _unknowns(node: Node, assessment: NodeAssessment) -> Iterator[Obstacle]:
     for reading in assessment.readings:
         if reading.answer is Answer.UNKNOWN and reading.installed:
-            reason = f"{reading.source} can't be read: {reading.because}"
-            yield Obstacle("source", reason, who_reads(reading.source, node.name))
+            yield _unread(reading.source, reading.because, node.name)
+
+
+def _unread(source: str, because: str, node: str) -> Obstacle:
+    return Obstacle("source", f"{source} can't be read: {because}", who_reads(source, node))
 
 
 def _each_budget_once(blockers: tuple[Blocker, ...]) -> Iterator[Blocker]:

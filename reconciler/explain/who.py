@@ -73,6 +73,28 @@ WHO: Mapping[str, str] = MappingProxyType(
 FACTS = frozenset({"cordonAdopted", "drainAsked", "drainDue", "plannedForLater", "uncordonedByOthers"})
 """Checks that only state a fact, so that their answer holds nothing."""
 
+_BY_ITSELF = frozenset(
+    {
+        "leftToUs",
+        "windowOpen",
+        "startPlanned",
+        "notDeferred",
+        "othersFirst",
+        "spacingKept",
+        "budgetLeft",
+        "replacementReady",
+        "acknowledgeDue",
+        "selfServiceDue",
+        "selfServiceDone",
+        "machineStays",
+        "leftByRemediator",
+        HoldCode.DRAIN_SLOT,
+        HoldCode.IN_TIME,
+        HoldCode.ONE_PROFILE,
+    }
+)
+"""Codes of holds that end without a person in the ordinary course of things."""
+
 _SOURCES: Mapping[str, str] = MappingProxyType(
     {
         "imds": "the administrator of the cluster: is the agent's pod on {node} ready? kubectl -n "
@@ -104,6 +126,14 @@ def who_ends(code: str, node: str, keys: OwnKeys, *, requested: bool = False) ->
     }
     ends = (_REQUESTER if requested else _PLATFORM).format(**parts)
     return WHO.get(code, f"see docs/operating.md#{code.lower()}").format(**parts, ends=ends)
+
+
+def ends_by_itself(code: str, *, requested: bool = False) -> bool:
+    """Return whether a hold of this code ends without a person in the ordinary course of things.
+
+    `requested` is whether a person requested the maintenance: then a person ends it.
+    """
+    return code in _BY_ITSELF or (code == "eventsGone" and not requested)
 
 
 def who_reads(source: str, node: str) -> str:

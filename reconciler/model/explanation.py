@@ -25,13 +25,14 @@ class Obstacle:
     """What holds a node, or keeps a pod, and who can change that.
 
     `code` is that of a hold, or `source`, `budget` or `pod`. `until` is when it ends by itself, if that is
-    known (UTC).
+    known (UTC). `by_itself` is whether it ends without a person in the ordinary course of things.
     """
 
     code: str
     because: str
     who: str
     until: datetime | None = None
+    by_itself: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from reconciler.checks import CHECKS
-from reconciler.explain.who import FACTS, WHO, who_ends, who_reads
+from reconciler.explain import obstacles
+from reconciler.explain.who import FACTS, WHO, ends_by_itself, who_ends, who_reads
 from reconciler.model.event import Kind, Status
 from reconciler.model.explanation import Obstacle
 from reconciler.model.holds import HoldCode
@@ -16,7 +19,7 @@ from reconciler.model.selector import EVERYTHING
 from reconciler.simulation.workloads import BudgetSpec
 from tests.explain.explaining import Explained
 from tests.support import builders
-from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record
+from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record, signal
 from tests.support.worlds import world_of
 
 NIGHT = 'windows: [{name: night, start: "22:00", end: "05:00"}]'
@@ -203,3 +206,27 @@ def test_a_started_event_is_explained_with_the_drain_that_would_begin() -> None:
     ]
     assert found.drain == found.plan.draining.preview
     assert not any(isinstance(one, Obstacle) and one.code == "windowOpen" for one in found.obstacles)
+
+
+def test_the_obstacles_of_a_plan_say_which_of_them_end_by_themselves() -> None:
+    held = json.dumps({"by": "ada", "at": "2026-11-21T09:00:00Z", "reason": "a benchmark"})
+    asked = signal(not_before=NOW + minutes(600), source="request")
+    seen = builders.snapshot(
+        builders.node(annotations={f"{builders.PREFIX}/hold": held}),
+        readings={"a": (*builders.reported(asked)[1:], builders.reading(source="imds", unknown="away"))},
+    )
+    windows = 'windows: [{name: night, start: "22:00", end: "05:00"}]'
+    plan = builders.plan_of(builders.planned(seen, builders.settings(windows)))
+
+    found = {one.code: one for one in obstacles(plan, OwnKeys())}
+    assert not found["notHeld"].by_itself
+    assert not found["source"].by_itself
+    assert found["windowOpen"].by_itself
+    assert "reconciler resume a" in found["notHeld"].who
+    assert "spec.nodeName=a" in found["source"].who
+
+
+def test_the_end_of_a_requested_maintenance_waits_for_a_person() -> None:
+    assert ends_by_itself("eventsGone")
+    assert not ends_by_itself("eventsGone", requested=True)
+    assert "windowOpen" in {code for code in WHO if ends_by_itself(code)} < {*WHO}

@@ -18,6 +18,7 @@ from reconciler.clients.kubernetes.notice_memory import KEY, NAME
 from reconciler.errors import OutputError
 from reconciler.notices.deliveries import failed
 from reconciler.notices.memory import Memory, to_text
+from tests.report.page.reading import parsed, section
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
@@ -117,6 +118,24 @@ def test_the_file_has_the_report(
     assert code == 0
     assert out.read_text(encoding="utf-8").startswith("# Node maintenance\n")
     assert capsys.readouterr().out == ""
+
+
+def test_the_page_is_written_as_one_file_with_the_readiness(kubeconfig: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    code = main(["report", "--kubeconfig", str(kubeconfig), "-o", "html", "--out", str(out)])
+    page = parsed(out.read_text(encoding="utf-8"))
+
+    assert code == 0
+    assert "There are no nodes." in section(page, "fleet").text
+    assert "no node was judged" in section(page, "readiness").text
+    assert "Only reconciler serve shows the cases that have ended." in section(page, "timeline").text
+
+
+def test_a_page_of_some_rows_is_refused(kubeconfig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["report", "a", "--kubeconfig", str(kubeconfig), "-o", "html"])
+
+    assert code == 2
+    assert "a page shows the whole fleet" in capsys.readouterr().err
 
 
 def test_a_failed_write_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,6 +133,17 @@ def test_passes_are_counted_by_what_became_of_them(
     assert "node_maintenance_pass_duration_seconds_count 3.0\n" in text
 
 
+def test_the_page_shows_the_last_pass_and_what_is_wrong_with_the_process(run: Run, script: Script) -> None:
+    server, _ = run()
+    wait_for("a good pass", lambda: "pass" not in server.unready())
+    wait_for("the watch's failure", server.unready)
+    page = server.page.document()
+
+    assert page.content_type == "text/html; charset=utf-8"
+    assert b"mode Observe" in page.body
+    assert b"the watch of nodes failed " in page.body
+
+
 def test_a_watch_that_does_not_work_is_said_by_readyz(run: Run, script: Script) -> None:
     server, _ = run()
     wait_for("a good pass", lambda: "pass" not in server.unready())

@@ -1,0 +1,145 @@
+"""The page of a process that makes passes: kept as facts, and made when somebody asks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from jobs.runtime.health import Document
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.ports import CaseHistory
+from reconciler.report import safe
+from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.model.readiness import Readiness
+    from reconciler.report.page.facts import History, PageFacts
+
+MOST_CASES = 1_000
+"""Ended cases that are kept for the page, the last ones."""
+
+HTML = "text/html; charset=utf-8"
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A pass: its plan, what came of it, and the settings that it followed."""
+
+    plan: Plan
+    settings: Settings
+    outcomes: tuple[Outcome, ...] = ()
+    rehearsed: bool = True
+
+
+def page_facts(
+    passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: Readiness | None = None
+) -> PageFacts:
+    """Return what the page of a pass is made of."""
+    from reconciler.explain import obstacles
+    from reconciler.model.keys import OwnKeys
+    from reconciler.report.page.facts import PageFacts
+    from reconciler.settings.explain import explain_settings
+
+    plan = passed.plan
+    settings = passed.settings.with_calendars(plan.calendars)
+    keys = OwnKeys(settings.keys.prefix)
+    return PageFacts(
+        plan,
+        passed.rehearsed,
+        settings.calendar,
+        passed.outcomes,
+        {node.node: obstacles(node, keys) for node in plan.nodes},
+        history,
+        explain_settings(settings),
+        trouble,
+        readiness,
+    )
+
+
+class LivePage:
+    """Keeps the last pass and the cases that have ended, and makes their page at most once for each pass.
+
+    While something is wrong with the process, the page is made again each minute. A pass and a reader may
+    come from different threads.
+    """
+
+    def __init__(
+        self, history: CaseHistory | None, trouble: Callable[[], str], now: Callable[[], datetime]
+    ) -> None:
+        """Hand ended cases on to `history`. `trouble` says what is wrong with the process, empty if nothing.
+
+        `now` is a clock (aware).
+        """
+        self._history, self._trouble, self._now = history, trouble, now
+        self._since = now()
+        self._passed: Passed | None = None
+        self._holder = ""
+        self._ended: tuple[EndedCase, ...] = ()
+        self._made: tuple[Passed, str, Document] | None = None
+        self._making = Lock()
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        """Keep cases that have ended for the page, and hand them on."""
+        self._ended = (*self._ended, *cases)[-MOST_CASES:]
+        if self._history is not None:
+            self._history.keep(cases)
+
+    def after(
+        self, plan: Plan, outcomes: tuple[Outcome, ...], settings: Settings, *, rehearsed: bool
+    ) -> None:
+        """Show this pass from now on."""
+        self._passed = Passed(plan, settings, outcomes, rehearsed)
+
+    def stands_by(self, holder: str) -> None:
+        """Show from now on that another process has the lock; what this one knew is no longer true."""
+        self._passed, self._holder = None, holder
+
+    def document(self) -> Document:
+        """Return the page of the last pass, or a line of text if there is none."""
+        passed, trouble = self._passed, self._trouble()
+        if passed is None:
+            return Document("text/plain; charset=utf-8", _nothing(self._holder, trouble), _headers(""))
+        # The trouble may name a time that grows with each second.
+        reason = f"{_DIGITS.sub('', trouble)} {self._now():%F %H:%M}" if trouble else ""
+        with self._making:
+            if self._made is None or self._made[0] is not passed or self._made[1] != reason:
+                self._made = (passed, reason, self._make(passed, trouble))
+            return self._made[2]
+
+    def _make(self, passed: Passed, trouble: str) -> Document:
+        # A process that nobody asks for its page does not load what makes it.
+        from reconciler.report.page.facts import History
+        from reconciler.report.page.html import as_html, style_hash
+
+        history = History(self._since, self._ended)
+        html = as_html(page_facts(passed, history, (trouble,) if trouble else ()))
+        return Document(HTML, html.encode("utf-8", "replace"), _headers(f"'{style_hash()}'"))
+
+
+def _nothing(holder: str, trouble: str) -> bytes:
+    if holder:
+        text = f"There is no page here: {holder} has the lock, and shows the page.\n"
+    else:
+        text = f"There is no page yet: {trouble or 'no pass has ended'}.\n"
+    return safe.lines(text).encode("utf-8", "replace")
+
+
+def _headers(style: str) -> tuple[tuple[str, str], ...]:
+    """Return the headers of a document that loads nothing, and has only the style with this hash."""
+    nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return (
+        ("Content-Security-Policy", f"{nothing}; style-src {style}" if style else nothing),
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "DENY"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    )

@@ -1,0 +1,127 @@
+"""The rows of the table of cases: what the report says of a node, and who can end what holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from reconciler.model.explanation import Obstacle
+from reconciler.model.moments import to_text
+from reconciler.model.plan import NodePlan
+from reconciler.model.record import State
+from reconciler.report.columns import FOR_PEOPLE, Row, state_line
+from reconciler.report.page.facts import PageFacts
+from reconciler.report.page.fleet import MEANINGS, cell_of
+from reconciler.report.values import Document
+
+MOST_ROWS = 400
+"""Rows of the table, the most urgent ones."""
+
+MOST_CHARACTERS = 450_000
+"""Characters of all rows: long texts from outside must not make the page too large to open."""
+
+_MOST_LINES = 8
+"""Lines of one kind in a row."""
+
+_LONGEST = 400
+"""Characters of a line."""
+
+_LEFT_OUT = ("name", "zone", "pool", "holds", "unknown", "preview")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What holds a node, and who can end that. `until` is when it ends at the latest, empty if not known."""
+
+    because: str
+    who: str
+    code: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """One node. `cell` is the name of its kind in the fleet's grid, `kind` says that in words."""
+
+    node: str
+    place: str
+    cell: str
+    kind: str
+    state: str
+    lines: tuple[Row, ...]
+    held: tuple[Held, ...]
+
+    @property
+    def size(self) -> int:
+        """About how many characters it takes."""
+        said = sum(len(label) + len(text) for label, text in self.lines)
+        return 400 + said + sum(200 + len(one.because) + len(one.who) for one in self.held)
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """The rows, and how many are left out."""
+
+    rows: tuple[CaseRow, ...]
+    left_out: int = 0
+
+
+def cases(facts: PageFacts, document: Document) -> Cases:
+    """Return the rows of the nodes with news, in the order of the plan; `document` is its report."""
+    documents: Mapping[str, Document] = {node["name"]: node for node in document["nodes"]}
+    found = [node for node in facts.plan.nodes if _has_news(node)]
+    rows: list[CaseRow] = []
+    size = 0
+    for node in found[:MOST_ROWS]:
+        row = _row(node, documents[node.node], facts)
+        size += row.size
+        if size > MOST_CHARACTERS:
+            break
+        rows.append(row)
+    return Cases(tuple(rows), len(found) - len(rows))
+
+
+def _has_news(node: NodePlan) -> bool:
+    """Whether there is more about the node than a source that can't be read."""
+    news = node.events or node.holds or node.acts or node.transitions
+    return bool(news) or node.after is not State.OPERATIONAL
+
+
+def _row(node: NodePlan, document: Document, facts: PageFacts) -> CaseRow:
+    cell = cell_of(node)
+    zone = f"zone {node.zone}" if node.zone else ""
+    pool = f"pool {node.pool}" if node.pool else ""
+    held = facts.obstacles.get(node.node, ())
+    return CaseRow(
+        node=node.node,
+        place=", ".join(part for part in (zone, pool) if part),
+        cell=cell.value if cell is not None else "",
+        kind=MEANINGS[cell] if cell is not None else "",
+        state=state_line(document, would=facts.rehearsed),
+        lines=tuple(_short(label, text) for label, text in _lines(document, would=facts.rehearsed)),
+        held=tuple(_held(one) for one in held[:_MOST_LINES])
+        + ((Held(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
+    )
+
+
+def _lines(document: Document, *, would: bool) -> Iterator[Row]:
+    for column in FOR_PEOPLE:
+        if column.rows is None or column.key in _LEFT_OUT:
+            continue
+        rows = list(column.rows(document[column.key], would))
+        yield from rows[:_MOST_LINES]
+        if len(rows) > _MOST_LINES:
+            yield "", f"and {len(rows) - _MOST_LINES} more"
+
+
+def _held(one: Obstacle) -> Held:
+    until = f"until {to_text(one.until)}" if one.until is not None else ""
+    return Held(_cut(one.because), _cut(one.who), one.code, until)
+
+
+def _short(label: str, text: str) -> Row:
+    return label, _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,64 @@
+"""What a page is made of: a plan, and what the process knows beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from reconciler.calendar.windows import Calendar
+from reconciler.model.ended_case import EndedCase
+from reconciler.model.explanation import Obstacle
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.readiness import Readiness
+
+BACK = timedelta(hours=24)
+"""How far the page looks back."""
+
+AHEAD = timedelta(hours=48)
+"""How far the page looks ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The cases that have ended, as far as they are known.
+
+    `since` is from when on they are known (UTC), None if none are.
+    """
+
+    since: datetime | None = None
+    ended: tuple[EndedCase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """A plan, and what belongs to its page.
+
+    `rehearsed` says that nothing was written, `outcomes` are the results of the actions. `obstacles` say for
+    each node what holds it and who can end that. `calendar` has the windows and freezes of the settings,
+    `words` is what the settings do, line by line. `trouble` is what is wrong with the process itself.
+    `readiness` is None if it is not known.
+    """
+
+    plan: Plan
+    rehearsed: bool
+    calendar: Calendar
+    outcomes: tuple[Outcome, ...] = ()
+    obstacles: Mapping[str, tuple[Obstacle, ...]] = field(default_factory=dict)
+    history: History = History()
+    words: str = ""
+    trouble: tuple[str, ...] = ()
+    readiness: Readiness | None = None
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone in which people read moments."""
+        return ZoneInfo(self.plan.time_zone)
+
+    def recent(self) -> tuple[EndedCase, ...]:
+        """Return the cases that ended in the time that the page looks back, the last one first."""
+        first = self.plan.now - BACK
+        found = (one for one in self.history.ended if one.times.ended >= first)
+        return tuple(sorted(found, key=lambda one: one.times.ended, reverse=True))

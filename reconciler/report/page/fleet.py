@@ -1,0 +1,117 @@
+"""The fleet as a grid: each node with its state, by zone and pool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reconciler.model.case_outcome import CaseResult
+from reconciler.model.fleet_node import FleetNode
+from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.record import State
+
+
+class Cell(StrEnum):
+    """What a node of the grid is, the worst first."""
+
+    MISSED = "missed"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    ANNOUNCED = "announced"
+    CLOSED = "closed"
+    UNKNOWN = "unknown"
+    UNMANAGED = "unmanaged"
+    SERVING = "serving"
+
+
+MEANINGS = {
+    Cell.MISSED: "missed, or will be",
+    Cell.DRAINING: "draining",
+    Cell.DRAINED: "drained",
+    Cell.ANNOUNCED: "maintenance announced",
+    Cell.CLOSED: "closed by others",
+    Cell.UNKNOWN: "not known",
+    Cell.UNMANAGED: "not managed",
+    Cell.SERVING: "in service",
+}
+"""What each cell means, in the order in which people read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """One node. `about` is empty for a node in service."""
+
+    cell: Cell
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The nodes of one pool in one zone."""
+
+    name: str
+    squares: tuple[Square, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The nodes of one zone by pool, and how many there are of each kind. An empty name is no zone."""
+
+    name: str
+    pools: tuple[Pool, ...]
+    counts: Counter[Cell]
+
+
+def zones(plan: Plan) -> tuple[Zone, ...]:
+    """Return the grid of the whole fleet, sorted by zone, pool and name."""
+    plans = {node.node: node for node in plan.nodes}
+    found: dict[str, dict[str, list[Square]]] = {}
+    for node in sorted(plan.fleet, key=lambda one: (one.zone, one.pool, one.node)):
+        pools = found.setdefault(node.zone, {})
+        pools.setdefault(node.pool, []).append(_square(node, plans.get(node.node)))
+    return tuple(
+        Zone(
+            zone,
+            tuple(Pool(pool, tuple(squares)) for pool, squares in pools.items()),
+            Counter(square.cell for squares in pools.values() for square in squares),
+        )
+        for zone, pools in found.items()
+    )
+
+
+def used(found: Iterable[Zone]) -> tuple[Cell, ...]:
+    """Return the kinds of nodes that there are, in the order of the legend."""
+    there = {cell for zone in found for cell in zone.counts}
+    return tuple(cell for cell in MEANINGS if cell in there)
+
+
+def cell_of(node: NodePlan) -> Cell | None:
+    """Return what a node of the plan is, None if the plan says nothing about its state."""
+    drained = node.outcome is not None and node.outcome.drained is not None
+    if (node.schedule is not None and node.schedule.missed) or _struck(node):
+        return Cell.MISSED
+    if node.after is State.IN_MAINTENANCE:
+        return Cell.DRAINED if drained else Cell.DRAINING
+    if node.schedule is not None or node.after is State.REQUIRED:
+        return Cell.ANNOUNCED
+    return None
+
+
+def _struck(node: NodePlan) -> bool:
+    return node.outcome is not None and node.outcome.result is CaseResult.MISSED
+
+
+def _square(node: FleetNode, plan: NodePlan | None) -> Square:
+    cell = cell_of(plan) if plan is not None else None
+    if cell is None and not node.managed:
+        cell = Cell.UNMANAGED
+    elif cell is None and node.closed:
+        cell = Cell.CLOSED
+    elif cell is None and plan is not None and plan.unread:
+        cell = Cell.UNKNOWN
+    if cell is None:
+        return Square(Cell.SERVING)
+    why = node.closed if cell in (Cell.CLOSED, Cell.UNMANAGED) else ""
+    return Square(cell, f"{node.node}: {MEANINGS[cell]}{f', {why}' if why else ''}")

@@ -1,0 +1,153 @@
+"""Makes the page of its facts. Every text is made safe on its way into the HTML."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from reconciler import __version__
+from reconciler.calendar.formatting import format_local, in_zone
+from reconciler.model.moments import to_text
+from reconciler.report import safe
+from reconciler.report.document import to_document
+from reconciler.report.page.cases import cases
+from reconciler.report.page.details import blocking, paragraphs, source_rows
+from reconciler.report.page.facts import BACK, PageFacts
+from reconciler.report.page.fleet import MEANINGS, Square, used, zones
+from reconciler.report.page.scale import Scale
+from reconciler.report.page.timeline import chart
+from reconciler.report.page.top import asks, next_steps, openness, wrong
+from reconciler.report.readiness import words as readiness_words
+from reconciler.report.readiness.document import to_document as readiness_document
+from reconciler.report.text import headline, settings_lines
+
+_LONGEST = 1_000
+"""Characters of one text."""
+
+_MOST_FINDINGS = 100
+
+
+def as_html(facts: PageFacts) -> str:
+    """Return the page as one HTML document; moments are in the time zone of the settings."""
+    document = to_document(facts.plan, facts.outcomes, rehearsed=facts.rehearsed)
+    fleet = zones(facts.plan)
+    scale = Scale(facts.plan.now, facts.zone)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            zone=facts.zone,
+            program=__version__,
+            now=format_local(facts.plan.now, facts.zone),
+            at=to_text(facts.plan.now),
+            facts=facts,
+            plan=facts.plan,
+            about=[headline(document).partition(" · ")[2], *settings_lines(document)],
+            wrong=wrong(facts, document),
+            next=next_steps(facts),
+            openness=openness(facts),
+            asks=asks(facts),
+            ticks=tuple(scale.ticks()),
+            here=scale.at(facts.plan.now),
+            chart=chart(facts),
+            zones=fleet,
+            cells=used(fleet),
+            meanings=MEANINGS,
+            cases=cases(facts, document),
+            blocking=blocking(facts.plan),
+            paragraphs=paragraphs(facts.words),
+            readiness=_readiness(facts),
+            sources=source_rows(facts),
+            unheard=_unheard(facts),
+        )
+    )
+
+
+def style_hash() -> str:
+    """Return the hash of the page's style for a content security policy, as `sha256-…`."""
+    digest = hashlib.sha256(_style().encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _unheard(facts: PageFacts) -> str:
+    """Return which part of the last hours the timeline can't show, empty if it shows all of it."""
+    since = facts.history.since
+    if since is None:
+        return "Only reconciler serve shows the cases that have ended."
+    if since > facts.plan.now - BACK:
+        return f"Cases that ended before {to_text(since)} are not shown: this process did not run then."
+    return ""
+
+
+def _readiness(facts: PageFacts) -> dict[str, Any] | None:
+    if facts.readiness is None:
+        return None
+    document = readiness_document(facts.readiness)
+    return {
+        "headline": readiness_words.headline(document),
+        "assumption": readiness_words.assumption(document),
+        "remarks": list(readiness_words.remarks(document)),
+        "rows": [
+            {
+                "title": readiness_words.title(workload),
+                "severity": finding["severity"],
+                "place": readiness_words.place(finding),
+                "because": finding["because"],
+                "remedy": finding["remedy"],
+            }
+            for workload in readiness_words.worst(document)
+            for finding in workload["findings"]
+        ][:_MOST_FINDINGS],
+        "rest": readiness_words.rest(document),
+    }
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("reconciler.report.page", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["style"] = _style_element
+    made.filters["squares"] = _squares
+    return made
+
+
+def _squares(squares: tuple[Square, ...]) -> Markup:
+    """Return the squares of a pool. Most nodes are in service, and take few characters."""
+    named = Markup('<i class="{}" title="{}"></i>')
+    return Markup().join(
+        named.format(one.cell.value, safe.line(one.about)) if one.about else Markup("<i></i>")
+        for one in squares
+    )
+
+
+def _style_element() -> Markup:
+    return Markup(f"<style>{_style()}</style>")
+
+
+@cache
+def _style() -> str:
+    loader = PackageLoader("reconciler.report.page", "")
+    return loader.get_source(Environment(autoescape=True), "style.css")[0]
+
+
+@pass_context
+def _shown(context: Context, value: object) -> object:
+    """Return what the page shows of a value: a short line without control characters, moments in the zone."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    zone = context.get("zone")
+    text = value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+    return safe.line(in_zone(text, zone if isinstance(zone, ZoneInfo) else ZoneInfo("UTC"), named=False))

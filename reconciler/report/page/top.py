@@ -1,0 +1,179 @@
+"""The top of the page: what is wrong, what happens next, and who must do something."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.calendar.values import format_duration
+from reconciler.model.holds import HoldCode
+from reconciler.report.ahead.cases import PlannedCase, Status, plan_ahead
+from reconciler.report.ahead.moments import moment_text
+from reconciler.report.page.facts import AHEAD, PageFacts
+from reconciler.report.text import outcome_lines
+from reconciler.report.values import Document, unseen_line, unseen_value
+
+_MOST = 6
+"""Entries of one list."""
+
+_NAMES = 3
+"""Nodes that an entry names."""
+
+_NODE = "NODE"
+"""Stands for the name in a command for several nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The first entries of a list, and how many more there are."""
+
+    entries: tuple[object, ...]
+    more: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many entries there are in all."""
+        return len(self.entries) + self.more
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One sentence, and what it is about; both are from the plan."""
+
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """One moment of the plan. `at` is for people, `wait` how long it is until then."""
+
+    at: str
+    wait: str
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What waits for a person: who that is, why, and the nodes that wait."""
+
+    who: str
+    because: str
+    nodes: str
+
+
+def wrong(facts: PageFacts, document: Document) -> Listed:
+    """Return what is wrong, the worst first; `document` is the report of the plan."""
+    return _listed(
+        [
+            *(Entry("this process", text) for text in facts.trouble),
+            *_missed(facts),
+            *(Entry("", text) for text in outcome_lines(document)),
+            *_broken(facts),
+            *(Entry("could not see", unseen_line(unseen_value(one))) for one in facts.plan.unseen),
+            *_unread(facts),
+        ]
+    )
+
+
+def next_steps(facts: PageFacts) -> Listed:
+    """Return what the plan has next, the earliest first."""
+    plan = facts.plan
+    ahead = plan_ahead(plan, plan.labels, facts.calendar, plan.now + AHEAD)
+    steps = [step for case in (*ahead.cases, *ahead.later) for step in _steps(case)]
+    steps.sort(key=lambda step: (step[0], step[1]))
+    return _listed(
+        [
+            NextStep(
+                moment_text(at, plan.now, facts.zone),
+                "now" if at <= plan.now else f"in {_rounded(at - plan.now)}",
+                node,
+                text,
+            )
+            for at, node, text in steps
+            if at >= plan.now
+        ]
+    )
+
+
+def openness(facts: PageFacts) -> str:
+    """Return whether a drain may start now, and when that changes."""
+    return facts.calendar.at(facts.plan.now, None).because
+
+
+def asks(facts: PageFacts) -> Listed:
+    """Return what waits for a person, in the order of the nodes; the same reason has one entry."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for node in facts.plan.nodes:
+        for one in facts.obstacles.get(node.node, ()):
+            if not one.by_itself:
+                key = (one.code, re.sub(rf"(?<![\w.-]){re.escape(node.node)}(?![\w.-])", _NODE, one.who))
+                found.setdefault(key, []).append((node.node, one.because))
+    return _listed([_ask(who, waiting) for (_, who), waiting in found.items()])
+
+
+def _ask(who: str, waiting: list[tuple[str, str]]) -> Ask:
+    names = list(dict.fromkeys(name for name, _ in waiting))
+    if len(names) == 1:
+        who = who.replace(_NODE, names[0])
+    more = len(waiting) - 1
+    because = waiting[0][1] + (f", and {more} more like this" if more else "")
+    return Ask(who, because, _some(names))
+
+
+def _missed(facts: PageFacts) -> Iterator[Entry]:
+    """Yield the misses that happened, then those that will."""
+    for node in facts.plan.nodes:
+        if node.outcome is not None and not node.outcome.result.good:
+            yield Entry(node.node, node.outcome.words)
+    for case in facts.recent():
+        if not case.outcome.good:
+            yield Entry(case.place.node, f"{case.kind}: {case.why}" if case.kind else case.why)
+    for node in facts.plan.nodes:
+        if node.schedule is not None and node.schedule.missed:
+            yield Entry(node.node, f"will be missed: {node.schedule.because}")
+
+
+def _broken(facts: PageFacts) -> Iterator[Entry]:
+    for node in facts.plan.nodes:
+        for hold in node.holds:
+            if hold.code == HoldCode.INTERNAL:
+                yield Entry(node.node, hold.reason)
+
+
+def _unread(facts: PageFacts) -> Iterator[Entry]:
+    """Yield the sources that can't be read; nodes with the same reason share an entry."""
+    counted = Counter(reason for node in facts.plan.nodes for reason in node.unknowns)
+    for reason, _ in counted.most_common():
+        names = [node.node for node in facts.plan.nodes if reason in node.unknowns]
+        yield Entry(_some(names), f"{reason}: whether it has maintenance is not known")
+
+
+def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str, str]]:
+    schedule = case.schedule
+    kinds = ", ".join(case.kinds) or "maintenance"
+    if case.status is Status.PLANNED and schedule.planned_start is not None:
+        yield schedule.planned_start, case.node, f"its drain starts, for {kinds}"
+    if case.status is not Status.REPORTED and case.not_before is not None:
+        yield case.not_before, case.node, f"the platform may start: {kinds}"
+    if schedule.ends is not None and case.status is Status.STARTED:
+        yield schedule.ends, case.node, "it is expected back"
+
+
+def _listed(entries: list[Entry] | list[NextStep] | list[Ask]) -> Listed:
+    return Listed(tuple(entries[:_MOST]), max(len(entries) - _MOST, 0))
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _NAMES
+    return ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _rounded(length: timedelta) -> str:
+    """Return a duration in whole minutes, or in hours if it is long."""
+    unit = timedelta(hours=1) if length >= timedelta(days=1) else timedelta(minutes=1)
+    return "less than 1m" if length < timedelta(minutes=1) else format_duration(length // unit * unit)

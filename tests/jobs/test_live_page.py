@@ -1,0 +1,153 @@
+"""The page of a process: made when it is asked for, once for each pass, with headers that forbid the rest."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from jobs.runtime.live_page import MOST_CASES, LivePage
+from reconciler.model.plan import Plan
+from reconciler.report.page import html
+from tests.report.page.reading import parsed, section
+from tests.support import builders
+from tests.support.builders import NOW, minutes
+from tests.support.ended import ended
+
+SETTINGS = builders.settings()
+PLAN = Plan(NOW, "Enforce")
+
+
+class Process:
+    """What is wrong with the process, and its clock."""
+
+    def __init__(self) -> None:
+        self.wrong = ""
+        self.now = NOW
+
+    def trouble(self) -> str:
+        return self.wrong
+
+    def time(self) -> datetime:
+        return self.now
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.cases: list[Any] = []
+
+    def keep(self, cases: Any) -> None:
+        self.cases += cases
+
+
+@pytest.fixture
+def process() -> Process:
+    return Process()
+
+
+@pytest.fixture
+def page(process: Process) -> LivePage:
+    return LivePage(None, process.trouble, process.time)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The facts of which a page was made."""
+    found: list[object] = []
+    real = html.as_html
+
+    def counted(facts: Any) -> str:
+        found.append(facts)
+        return real(facts)
+
+    monkeypatch.setattr(html, "as_html", counted)
+    return found
+
+
+def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[object]) -> None:
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    first = page.document()
+    assert page.document() is first
+    page.after(replace(PLAN, mode="Finish"), (), SETTINGS, rehearsed=False)
+
+    assert b"mode Finish" in page.document().body
+    assert len(made) == 2
+
+
+def test_trouble_is_on_the_page_and_makes_it_again_once_a_minute(
+    page: LivePage, process: Process, made: list[object]
+) -> None:
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.document()
+    process.wrong = "no pass for 5 s"
+    assert b"no pass for 5 s" in page.document().body
+    process.wrong = "no pass for 6 s"
+    assert b"no pass for 5 s" in page.document().body
+    process.now += minutes(1)
+
+    assert b"no pass for 6 s" in page.document().body
+    assert len(made) == 3
+
+
+def test_a_process_without_the_lock_shows_who_has_it(page: LivePage, process: Process) -> None:
+    process.wrong = "no pass has succeeded yet"
+    assert page.document().body == b"There is no page yet: no pass has succeeded yet.\n"
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.stands_by("pod-b\x1b")
+
+    assert page.document().body == b"There is no page here: pod-b\\x1b has the lock, and shows the page.\n"
+    assert page.document().content_type.startswith("text/plain")
+
+
+def test_ended_cases_are_on_the_page_and_in_the_history(process: Process) -> None:
+    kept = Kept()
+    page = LivePage(kept, process.trouble, process.time)
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.keep([ended("gone-1"), ended("gone-2")])
+
+    assert [one.place.node for one in kept.cases] == ["gone-1", "gone-2"]
+    shown = section(parsed(page.document().body.decode()), "timeline").text
+    assert "gone-1" in shown
+    assert "gone-2" in shown
+
+
+def test_only_the_last_ended_cases_are_kept(page: LivePage) -> None:
+    for number in range(MOST_CASES + 5):
+        page.keep([ended(f"n{number}")])
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+
+    assert len(page._ended) == MOST_CASES
+    assert page._ended[-1].place.node == f"n{MOST_CASES + 4}"
+
+
+def test_the_headers_permit_the_style_of_the_page_and_nothing_else(page: LivePage) -> None:
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    document = page.document()
+    (style,) = parsed(document.body.decode()).all("style")
+    digest = hashlib.sha256(str(style.children[0]).encode()).digest()
+    headers = dict(document.headers)
+
+    assert document.content_type == "text/html; charset=utf-8"
+    assert headers["Content-Security-Policy"] == (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        f"style-src 'sha256-{base64.b64encode(digest).decode()}'"
+    )
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -> None:
+    code = (
+        "import sys, jobs.commands.serve, jobs.commands.report;"
+        "print([one for one in sys.modules if one.startswith(('jinja2', 'reconciler.report.page'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"

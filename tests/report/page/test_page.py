@@ -1,0 +1,240 @@
+"""The page: what it says, that it is safe and small, and that everyone can read it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from jobs.runtime.live_page import Passed, page_facts
+from reconciler.model.event import Kind
+from reconciler.model.outcome import Outcome, Result
+from reconciler.model.plan import Plan
+from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
+from reconciler.model.unseen import Unseen
+from reconciler.report.page.facts import History, PageFacts
+from reconciler.report.page.html import as_html
+from tests.report.page.reading import Element, parsed, section
+from tests.report.page.scene import facts
+from tests.support import builders
+from tests.support.builders import NOW, minutes, reported, signal
+from tests.support.ended import ended
+
+NASTY = "</li><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31m \u202egnp"
+
+
+@pytest.fixture(scope="module")
+def scene() -> PageFacts:
+    return facts()
+
+
+@pytest.fixture(scope="module")
+def page(scene: PageFacts) -> Element:
+    return parsed(as_html(scene))
+
+
+def small(
+    *signals: Kind, settings: str = "timeZone: Europe/Berlin", history: History | None = None
+) -> PageFacts:
+    """A pass over three nodes; the first one has an event of this kind in ten minutes."""
+    told = [signal(kind, not_before=NOW + minutes(10)) for kind in signals]
+    nodes = [builders.node(name, zone=name, pool="web") for name in "abc"]
+    seen = builders.snapshot(*nodes, readings={"a": reported(*told)} if told else None)
+    chosen = builders.settings(settings)
+    passed = Passed(builders.planned(seen, chosen), chosen, rehearsed=False)
+    return page_facts(passed, history or History(NOW - timedelta(days=2)))
+
+
+def shown(found: PageFacts) -> Element:
+    return parsed(as_html(found))
+
+
+def test_a_quiet_fleet_says_that_nothing_is_wrong_and_nobody_must_act() -> None:
+    page = shown(small())
+
+    assert "Nothing is wrong" in section(page, "wrong").text
+    assert "Nothing in the next 48 hours" in section(page, "next").text
+    assert "Nobody" in section(page, "who").text
+    assert section(page, "timeline").all("table") == []
+
+
+def test_the_top_says_what_is_wrong_what_comes_next_and_who_must_act(page: Element) -> None:
+    wrong, coming, who = (section(page, name).text for name in ("wrong", "next", "who"))
+
+    assert "aks-batch-31415926-vmss000017 Preempt: missed: as told" in wrong
+    assert "will be missed: it is held by ada" in wrong
+    assert "imds: its agent is not ready" in wrong
+    assert "Now, Sat 21 13:00" in coming
+    assert "the platform may start: Redeploy" in coming
+    assert "→ whoever holds it: reconciler resume NODE ends the hold" in who
+    # A window opens by itself, so nobody must act for it.
+    assert "nobody" not in who
+
+
+def test_what_failed_and_what_can_not_be_seen_is_wrong() -> None:
+    found = small()
+    plan = replace(found.plan, unseen=(Unseen("the ledger", "get configmaps", "no last start", "403"),))
+    outcomes = (Outcome("b", "cordon", Result.FAILED, "the server is away"),)
+    text = section(
+        shown(replace(found, plan=plan, outcomes=outcomes, trouble=("the settings are broken",))), "wrong"
+    ).text
+
+    assert "3 things are wrong" in text
+    assert "FAILED: b: cordon: the server is away" in text
+    assert "could not see the ledger (needs get configmaps): no last start" in text
+    assert "this process the settings are broken" in text
+
+
+def test_a_case_shows_what_happens_what_holds_it_and_who_can_end_that() -> None:
+    found = small(Kind.REBOOT, settings="mode: Finish\ntimeZone: UTC")
+    row, *others = section(shown(found), "cases").all("tbody")[0].all("tr")
+
+    assert others == []
+    assert row.text.startswith("a zone a, pool web maintenance announced")
+    assert "event Reboot scheduled, not before Sat 2026-11-21 12:10 (imds)" in row.text
+    assert "startsAllowed → the owner of the settings: `mode: Enforce` starts drains again" in row.text
+
+
+def test_moments_are_in_the_time_zone_of_the_settings() -> None:
+    page = shown(small(Kind.REBOOT))
+
+    assert "not before Sat 2026-11-21 13:10" in section(page, "cases").text
+    assert page.all("time")[0].text == "Sat 2026-11-21 13:00 CET (Europe/Berlin)"
+    assert re.search(r"\d\dT\d\d:", page.by_id("top").text) is None
+
+
+def test_budgets_sources_and_settings_are_shown(page: Element) -> None:
+    assert "8 of at most 8 of 150 nodes are out of service" in section(page, "budgets").text
+    assert "shop/ledger shop/ledger-0" in section(page, "budgets").text
+    rows = {row.all("th")[0].text: row.text for row in section(page, "sources").all("tbody")[0].all("tr")}
+    assert rows["imds"] == "imds in this pass 14 134 2"
+    words = section(page, "settings")
+    assert "out of service at once, for any reason." in words.text
+    assert "Windows" in [one.text for one in words.all("h3")]
+
+
+def test_the_notes_of_the_plan_are_shown() -> None:
+    found = small()
+
+    assert (
+        "the agent is away"
+        in section(
+            shown(replace(found, plan=replace(found.plan, notes=("the agent is away",)))), "notes"
+        ).text
+    )
+
+
+def test_readiness_is_shown_where_it_is_known() -> None:
+    finding = Finding(
+        FindingCode.BUDGET_NEVER, Severity.BLOCKS, "it allows nothing", "more replicas", ("p",), ("a",)
+    )
+    known = Readiness(
+        NOW, "Reboot", 3, 9, ("a",), (WorkloadFindings(Workload("shop", "Deployment", "web"), (finding,)),)
+    )
+    found = small()
+
+    assert "Not known here" in section(shown(found), "readiness").text
+    text = section(shown(replace(found, readiness=known)), "readiness").text
+    assert "1 of 3 nodes would not drain" in text
+    assert "shop/web (Deployment) blocks 1 pod on a it allows nothing more replicas" in text
+
+
+@pytest.mark.parametrize(
+    ("history", "said"),
+    [
+        pytest.param(History(), "Only reconciler serve shows the cases that have ended", id="report"),
+        pytest.param(History(NOW - minutes(61)), "before Sat 2026-11-21 10:59 are not shown", id="young"),
+    ],
+)
+def test_the_page_says_what_of_the_last_hours_it_does_not_know(history: History, said: str) -> None:
+    assert said in section(shown(small(history=history, settings="")), "timeline").text
+
+
+def test_text_from_outside_is_neither_markup_nor_a_control_character() -> None:
+    told = signal(Kind.REBOOT, not_before=NOW + minutes(10), description=NASTY)
+    seen = builders.snapshot(
+        builders.node("a", zone=NASTY, pool=NASTY), builders.node("b"), readings={"a": reported(told)}
+    )
+    chosen = builders.settings()
+    plan = replace(builders.planned(seen, chosen), notes=(NASTY,))
+    history = History(NOW - timedelta(days=2), (ended(NASTY, pool=NASTY, kind=NASTY),))
+    outcomes = (Outcome("a", "cordon", Result.FAILED, NASTY),)
+    made = page_facts(Passed(plan, chosen, outcomes), history, (NASTY,))
+    html = as_html(made)
+    page = parsed(html)
+
+    assert {"script", "img"}.isdisjoint(one.tag for one in page.all())
+    assert not [name for one in page.all() for name in one.attributes if name.startswith("on")]
+    assert [one for one in html if not one.isprintable() and one != "\n"] == []
+    assert "\\x1b[31m \\u202egnp" in page.text
+
+
+def test_nothing_is_loaded_from_anywhere(scene: PageFacts, page: Element) -> None:
+    loads = {"src", "srcset", "data", "action", "background", "poster"}
+    elements = page.all()
+
+    assert {"script", "link", "iframe", "object", "form", "base"}.isdisjoint(one.tag for one in elements)
+    assert not [one for one in elements if loads & one.attributes.keys()]
+    hrefs = [one.attributes["href"] for one in elements if "href" in one.attributes]
+    assert hrefs
+    assert [one for one in hrefs if not one.startswith("#")] == []
+    (style,) = page.all("style")
+    assert re.findall(r"@import|url\((?!#)", style.text) == []
+    assert not [one for one in elements if "style" in one.attributes]
+
+
+def test_every_part_has_a_heading_every_table_a_caption_and_every_drawing_words(page: Element) -> None:
+    for one in page.all("section"):
+        assert page.by_id(one.attributes["aria-labelledby"]).text
+    tables = page.all("table")
+    assert len(tables) >= 5
+    for table in tables:
+        assert table.all("caption")[0].text
+        assert all("scope" in head.attributes for head in table.all("th"))
+    for drawing in page.all("svg"):
+        assert drawing.attributes.get("aria-hidden") == "true" or drawing.attributes["aria-label"]
+    ids = [one.attributes["id"] for one in page.all() if "id" in one.attributes]
+    assert sorted(ids) == sorted(set(ids))
+    used = {one.attributes["href"] for one in page.all() if "href" in one.attributes}
+    assert {one.removeprefix("#") for one in used} <= set(ids)
+
+
+def test_5000_nodes_with_300_cases_take_less_than_1_mib() -> None:
+    found = facts(5000, 300)
+    html = as_html(found)
+
+    assert len(found.plan.fleet) == 5000
+    assert len(parsed(html).by_id("top").text) > 100
+    assert html.count('<th scope="row">aks-') >= 300
+    assert len(html.encode()) < 1 << 20
+
+
+def test_texts_of_any_length_do_not_make_the_page_larger_than_1_mib() -> None:
+    told = signal(Kind.REBOOT, not_before=NOW + minutes(10), description="ß" * 1000)
+    names = [f"node-{number}" for number in range(900)]
+    one = builders.planned(
+        builders.snapshot(builders.node("a"), readings={"a": reported(*[told])}), builders.settings()
+    )
+    nodes = tuple(replace(one.nodes[0], node=name) for name in names)
+    plan = Plan(NOW, "Enforce", nodes, notes=tuple(f"{name} {'ß' * 5000}" for name in names))
+    html = as_html(page_facts(Passed(plan, builders.settings()), History()))
+
+    assert len(html.encode()) < 1 << 20
+    cases = section(parsed(html), "cases")
+    rows = len(cases.all("tbody")[0].all("tr"))
+    assert f"and {900 - rows} more nodes" in cases.text
+
+
+def test_the_name_of_a_node_stands_only_for_itself_in_what_a_person_must_do() -> None:
+    told = {"a": Kind.REBOOT, "b": Kind.REBOOT}
+    held = {f"{builders.PREFIX}/hold": '{"by":"ada","at":"2026-11-21T09:10:00Z","reason":"tests"}'}
+    seen = builders.snapshot(
+        *(builders.node(name, annotations=held) for name in told),
+        readings={name: reported(signal(kind)) for name, kind in told.items()},
+    )
+    chosen = builders.settings()
+    page = shown(page_facts(Passed(builders.planned(seen, chosen), chosen), History()))
+
+    assert "whoever holds it: reconciler resume NODE ends the hold" in section(page, "who").text
