@@ -113,6 +113,22 @@ class _Address(click.ParamType[tuple[str, int]]):
         return host.strip("[]"), int(port)
 
 
+class _Url(click.ParamType[str]):
+    """The URL of a server to which something is sent."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the URL. Another text, or a link-local address, is a usage error."""
+        from reconciler.settings.sections.notify import check_url
+
+        try:
+            check_url(str(value))
+        except ValueError as error:
+            raise _refused(ValueError(f"it {error}"), param) from error
+        return str(value)
+
+
 def _refused(error: ValueError, param: click.Parameter | None) -> click.BadParameter:
     named = param.opts[-1] if isinstance(param, click.Option) else None
     return click.BadParameter(str(error), param=param, param_hint=named)
@@ -121,6 +137,7 @@ def _refused(error: ValueError, param: click.Parameter | None) -> click.BadParam
 DURATION = _Duration()
 SELECTOR = _Selector()
 ADDRESS = _Address()
+URL = _Url()
 SETTINGS_SOURCE = _SettingsSource()
 
 
@@ -200,6 +217,20 @@ history = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Append a line of JSON to this file for each case that ends. `reconciler history FILE` sums it up.",
+)
+
+metrics_file = click.option(
+    "--metrics-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write metrics to this file, for the textfile collector of node_exporter.",
+)
+
+metrics_push = click.option(
+    "--metrics-push",
+    type=URL,
+    metavar="URL",
+    help="Send metrics to the Pushgateway at this URL, such as http://pushgateway.monitoring:9091.",
 )
 
 prefix = click.option(

@@ -48,6 +48,10 @@ class OutputError(ReconcilerError):
     exit_code = 2
 
 
+class GatewayError(ReconcilerError):
+    """A Pushgateway has not taken metrics."""
+
+
 class ClusterError(ReconcilerError):
     """The API server's answer to one request was an error.
 

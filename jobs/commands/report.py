@@ -11,6 +11,7 @@ import click
 from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.forms import echo_for_programs, for_programs, machine_text
+from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
@@ -47,6 +48,7 @@ HTML = "html"
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the report to this file.  [default: stdout]",
 )
+@options.as_one("metrics", MetricsOutput, options.metrics_file, options.metrics_push)
 def command(
     nodes: tuple[str, ...],
     only: str | None,
@@ -54,16 +56,24 @@ def command(
     target: Target,
     output: str,
     out: Path | None,
+    metrics: MetricsOutput,
 ) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
 
     With NODES, print only the rows of these nodes.
     """
-    return report(config, target, Limit(nodes, Only(only) if only else None), output=output, out=out)
+    limit = Limit(nodes, Only(only) if only else None)
+    return report(config, target, limit, output=output, out=out, metrics=metrics)
 
 
 def report(
-    config: SettingsSource | None, target: Target, limit: Limit, *, output: str, out: Path | None
+    config: SettingsSource | None,
+    target: Target,
+    limit: Limit,
+    *,
+    output: str,
+    out: Path | None,
+    metrics: MetricsOutput,
 ) -> int:
     """Write the report with the rows of `limit` to `out`, or to stdout; the cluster is only read.
 
@@ -74,14 +84,16 @@ def report(
     if out is not None:
         check_output(out)
     settings = parse_settings("", "") if config is None else settings_from(config, target, datetime.now(UTC))
-    connection = Connection(target.kubeconfig, target.context)
-    try:
-        outside = Wiring(connection, target).to_read(settings)
-        found = examine(outside, settings, datetime.now(UTC), with_preview=True)
-        notes = _notices(connection, target, settings)
-        readiness = _readiness(connection, target, settings) if output == HTML else None
-    finally:
-        connection.close()
+    with MetricsOfRun(metrics, lambda message: echo(f"warning: {message}", err=True)) as measured:
+        connection = Connection(target.kubeconfig, target.context)
+        try:
+            outside = Wiring(connection, target).to_read(settings)
+            found = measured.timed(lambda: examine(outside, settings, datetime.now(UTC), with_preview=True))
+            measured.rehearsed(found.plan)
+            notes = _notices(connection, target, settings)
+            readiness = _readiness(connection, target, settings) if output == HTML else None
+        finally:
+            connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
     plan = replace(found.plan, notes=(*found.plan.notes, *notes))
     if config is None:

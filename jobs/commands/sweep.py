@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from jobs.runtime.clock import SystemClock
 from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.forms import echo_for_programs, for_programs
+from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
@@ -46,6 +47,20 @@ STRUCK = 4
 """The exit code while a case is missed or late, and nothing failed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Where a sweep leaves what people and programs look at later; None: nowhere."""
+
+    history: Path | None = None
+    metrics_file: Path | None = None
+    metrics_push: str | None = None
+
+    @property
+    def metrics(self) -> MetricsOutput:
+        """Where its metrics go."""
+        return MetricsOutput(self.metrics_file, self.metrics_push)
+
+
 @click.command("sweep")
 @options.config_source
 @options.cluster
@@ -58,13 +73,13 @@ STRUCK = 4
     show_default=True,
     help="How long drains may continue before the pass ends. The next pass resumes them.",
 )
-@options.history
+@options.as_one("records", Records, options.history, options.metrics_file, options.metrics_push)
 @options.output
 def command(
-    config: SettingsSource, target: Target, dry_run: bool, for_: timedelta, history: Path | None, output: str
+    config: SettingsSource, target: Target, dry_run: bool, for_: timedelta, records: Records, output: str
 ) -> int:
     """Run one pass over all nodes, for a CronJob."""
-    return sweep(config, target, dry_run=dry_run, patience=for_, history=history, output=output)
+    return sweep(config, target, dry_run=dry_run, patience=for_, records=records, output=output)
 
 
 def sweep(
@@ -73,43 +88,52 @@ def sweep(
     *,
     dry_run: bool,
     patience: timedelta,
-    history: Path | None,
+    records: Records,
     output: str,
 ) -> int:
     """Run a pass and its drains for at most `patience`. Return the exit code.
 
-    In mode Observe, and in a dry run, nothing is written and no lock is taken. Cases that end become lines of
-    `history`; raises OutputError if that file can't be written at the start.
+    In mode Observe, and in a dry run, nothing is written and no lock is taken. Raises OutputError if a file
+    of `records` can't be written at the start.
     """
+    history = records.history
     kept = CaseHistory(HistoryFile(history), partial(echo, err=True)) if history is not None else None
-    settings = settings_from(config, target, SystemClock().now())
-    connection = Connection(target.kubeconfig, target.context)
-    try:
-        if dry_run or settings.mode is Mode.OBSERVE:
-            outside = Wiring(connection, target).to_read(settings)
-            plan = rehearse(outside, settings, SystemClock().now())
-            echo_document(to_document(plan, rehearsed=True), output, as_text)
-            return _exit_code(failed=_broken(plan), struck=_struck(plan))
-        clock = SystemClock()
-        acting = Acting(connection, target, settings, clock, Listeners(history=kept))
-        return _act(acting, clock, patience, output)
-    except LockHeld as held:
-        _print_locked(held, output)
-        return 0
-    finally:
-        connection.close()
+    with MetricsOfRun(records.metrics, _warn) as metrics:
+        settings = settings_from(config, target, SystemClock().now())
+        connection = Connection(target.kubeconfig, target.context)
+        try:
+            clock = SystemClock()
+            if dry_run or settings.mode is Mode.OBSERVE:
+                outside = Wiring(connection, target).to_read(settings)
+                plan = metrics.timed(lambda: rehearse(outside, settings, clock.now()))
+                metrics.rehearsed(plan)
+                echo_document(to_document(plan, rehearsed=True), output, as_text)
+                return _exit_code(failed=_broken(plan), struck=_struck(plan))
+            listeners = Listeners(history=kept, counting=metrics.counting)
+            acting = Acting(connection, target, settings, clock, listeners)
+            return _act(acting, clock, patience, output, metrics)
+        except LockHeld as held:
+            _print_locked(held, output)
+            return 0
+        finally:
+            connection.close()
 
 
-def _act(acting: Acting, clock: Clock, patience: timedelta, output: str) -> int:
+def _warn(message: str) -> None:
+    echo(f"warning: {message}", err=True)
+
+
+def _act(acting: Acting, clock: Clock, patience: timedelta, output: str, metrics: MetricsOfRun) -> int:
     stop, story = threading.Event(), Story()
     until = clock.now() + patience
     try:
         with ended_by_signals(stop), acting:
             try:
-                _passes(acting, clock, until, stop, story)
+                _passes(acting, metrics, clock, until, stop, story)
             finally:
                 # Leaving ends the drains.
                 story.drains = dict(acting.drainer.progress())
+                metrics.take(story.drains)
     finally:
         # Also after an error: what was done before it has to be known.
         if story.document is not None:
@@ -117,11 +141,18 @@ def _act(acting: Acting, clock: Clock, patience: timedelta, output: str) -> int:
     return _exit_code(failed=story.failed, struck=story.struck)
 
 
-def _passes(acting: Acting, clock: Clock, until: datetime, stop: threading.Event, story: Story) -> None:
+def _passes(
+    acting: Acting,
+    metrics: MetricsOfRun,
+    clock: Clock,
+    until: datetime,
+    stop: threading.Event,
+    story: Story,
+) -> None:
     """Run passes while drains run, until the time is up or `stop` is set; raises what a pass raises."""
     seen = acting.drainer.progress()
     yields = Yields()
-    story.add(*acting.run_pass())
+    story.add(*metrics.timed(acting.run_pass))
     looked = clock.now()
     while not stop.is_set():
         over = clock.now() >= until
@@ -135,7 +166,7 @@ def _passes(acting: Acting, clock: Clock, until: datetime, stop: threading.Event
             return
         # Also when the time is up: record the drains that have ended, and report what blocks the others.
         seen = acting.drainer.progress()
-        story.add(*acting.run_pass())
+        story.add(*metrics.timed(acting.run_pass))
         looked = clock.now()
         if over:
             return

@@ -32,6 +32,9 @@ class Counting:
     def after(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
         """Show this plan, and count what it says. `drains` is the progress of each drain, by node."""
 
+    def drains(self, drains: Mapping[str, DrainProgress]) -> None:
+        """Show these drains, and count those that have ended since the last call."""
+
     def cases(self, ended: Sequence[EndedCase]) -> None:
         """Count cases that have ended."""
 

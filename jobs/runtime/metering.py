@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -17,7 +18,7 @@ from reconciler import __version__
 from reconciler.clients.reporting import report_requests
 from reconciler.drainer.refusals import REASONS
 from reconciler.metrics import catalogue
-from reconciler.metrics.exposition import CONTENT_TYPE, Counters, Samples, to_text
+from reconciler.metrics.exposition import CONTENT_TYPE, Counters, Samples, Taken, to_text
 from reconciler.metrics.samples import (
     HoldsSince,
     PassView,
@@ -57,15 +58,19 @@ class _Counted:
 class Meter(Counting):
     """Counts what happens in this process; safe for threads."""
 
-    def __init__(self) -> None:
-        """Count from zero."""
+    def __init__(self, holds: HoldsSince | None = MappingProxyType({})) -> None:
+        """Count from zero.
+
+        `holds` is since when nodes are held, as an earlier process knows it. None: it is not known, and not
+        shown.
+        """
         self._registry = CollectorRegistry()
         self._counters = Counters(self._registry)
         self._registry.register(Samples(self._samples))
         ProcessCollector(registry=self._registry)
         self._process = ProcessView(__version__, platform.python_version())
         self._pass: PassView | None = None
-        self._holds: HoldsSince = {}
+        self._holds = holds
         self._began: dict[str, datetime] = {}
         self._ended: dict[str, _Counted] = {}
         self._open = ExitStack()
@@ -96,6 +101,15 @@ class Meter(Counting):
         """Return all metrics as the text that Prometheus reads."""
         return to_text(self._registry)
 
+    def take(self) -> Taken:
+        """Return all metrics as they are now."""
+        return Taken(self._registry)
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether there is a plan to show."""
+        return self._pass is not None
+
     def settings(self, *, good: bool) -> None:
         """Note whether the settings file can be used."""
         self._process = replace(self._process, settings_good=good)
@@ -118,12 +132,14 @@ class Meter(Counting):
     def stands_by(self) -> None:
         """Count a pass while another process has the lock: only that one shows nodes."""
         self._counters.add(catalogue.PASSES, STANDBY)
-        self._pass, self._holds = None, {}
+        self._pass = None
+        self._holds = None if self._holds is None else {}
 
     def after(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
         """Show this plan, and count its answers and the drains that have ended. `drains` are by node."""
-        self._holds = held_since(self._holds, plan)
-        self._pass = PassView(plan, drains, self._holds)
+        if self._holds is not None:
+            self._holds = held_since(self._holds, plan)
+        self._pass = PassView(plan, drains, self._holds or {})
         for labels, count in count_answers(plan):
             self._counters.add(catalogue.SOURCE_ANSWERS, *labels, by=count)
         for kind in open_kinds(plan):
@@ -136,7 +152,9 @@ class Meter(Counting):
         self.drains(drains)
 
     def drains(self, drains: Mapping[str, DrainProgress]) -> None:
-        """Count the drains that have ended since the last call."""
+        """Show these drains, and count those that have ended since the last call."""
+        if self._pass is not None:
+            self._pass = replace(self._pass, drains=drains)
         for node, one in drains.items():
             end = _Counted(one.uid, one.finished)
             if one.phase is not Phase.RUNNING and self._ended.get(node) != end:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from reconciler.metrics.catalogue import FAMILIES, Family, Type
-from reconciler.metrics.samples import Sample
+from reconciler.metrics.catalogue import FAMILIES, NODE_HOLD_SINCE, Family, Type
+from reconciler.metrics.samples import HoldsSince, Sample
 from reconciler.model import limits
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -62,6 +64,38 @@ class Counters:
         """Add a value to a histogram."""
         histogram = self._histograms[family]
         (histogram.labels(*map(_label, labels)) if family.labels else histogram).observe(value)
+
+
+class Taken(Collector):
+    """What a registry shows at one moment."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Take all families now."""
+        self._families = tuple(registry.collect())
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the families."""
+        return self._families
+
+    def text(self) -> bytes:
+        """Return all families as the text that Prometheus reads (UTF-8)."""
+        return generate_latest(self)
+
+
+def holds_in(text: str) -> HoldsSince:
+    """Return since when nodes are held, as the text says that an earlier process has left.
+
+    A moment that can't be meant is left out. Raises ValueError if the text is not that of Prometheus.
+    """
+    found: dict[tuple[str, str], datetime] = {}
+    for family in text_string_to_metric_families(text):
+        if family.name == NODE_HOLD_SINCE.name:
+            for sample in family.samples:
+                moment = limits.EARLIEST.timestamp() <= sample.value <= limits.LATEST.timestamp()
+                if moment and set(sample.labels) == set(NODE_HOLD_SINCE.labels):
+                    node, code = (sample.labels[key] for key in NODE_HOLD_SINCE.labels)
+                    found[node, code] = datetime.fromtimestamp(sample.value, UTC)
+    return found
 
 
 def to_text(registry: CollectorRegistry) -> bytes:

@@ -84,7 +84,7 @@ def process_samples(view: ProcessView) -> tuple[Sample, ...]:
 def held_since(before: HoldsSince, plan: Plan) -> HoldsSince:
     """Return since when each hold of the plan is there: from this plan on, if it was not there before."""
     return {
-        key: before.get(key, plan.now)
+        key: min(before.get(key, plan.now), plan.now)
         for node in plan.nodes
         for key in ((node.node, str(hold.code)) for hold in node.holds)
     }

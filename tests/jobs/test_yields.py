@@ -14,6 +14,7 @@ import pytest
 from jobs.commands import sweep
 from jobs.runtime.acting import Acting
 from jobs.runtime.clock import SystemClock
+from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.yields import Yields
 from reconciler.model.drains import DrainProgress, Phase
 from tests.support.builders import NOW
@@ -74,6 +75,7 @@ def test_a_sweep_runs_a_pass_once_when_a_drain_gives_its_slot_away() -> None:
     run = _Sweep()
     story = cast("sweep.Story", SimpleNamespace(add=lambda *_: None))
     until = NOW + sweep.LOOK_AGAIN
-    sweep._passes(cast("Acting", run), cast("SystemClock", run), until, threading.Event(), story)
+    metrics = MetricsOfRun(MetricsOutput(), print)
+    sweep._passes(cast("Acting", run), metrics, cast("SystemClock", run), until, threading.Event(), story)
 
     assert run.passes == [NOW, NOW + sweep.GLANCE]

@@ -1,8 +1,9 @@
-"""What Prometheus reads of a serving program while a PodDisruptionBudget blocks its drain."""
+"""What Prometheus reads of a program while a PodDisruptionBudget blocks a drain."""
 
 from __future__ import annotations
 
 import urllib.request
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -18,10 +19,14 @@ Series = dict[tuple[str, ...], float]
 
 
 def scraped(address: str) -> Series:
-    """The series as Prometheus reads them: the name without our prefix, and the labels, sorted by name."""
+    """The series of a serving program."""
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-        text = answer.read().decode()
+        return read(answer.read().decode())
+
+
+def read(text: str) -> Series:
+    """The series as Prometheus reads them: the name without our prefix, and the labels, sorted by name."""
     return {
         (
             sample.name.removeprefix("node_maintenance_"),
@@ -30,6 +35,27 @@ def scraped(address: str) -> Series:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+
+
+def test_a_sweep_and_a_report_leave_a_file(scene: Scene, programs: Programs, tmp_path: Path) -> None:
+    file = tmp_path / "node_maintenance.prom"
+    node = scene.node()
+    scene.workload("web", node)
+    scene.api.create("poddisruptionbudgets", budget("web", min_available=1))
+    scene.condition_tells(node)
+
+    def left() -> Series:
+        return read(file.read_text(encoding="utf-8"))
+
+    assert programs.run("report", "--metrics-file", str(file)).code == 0
+    assert left()["nodes", "maintenance-required"] + left()["nodes", "in-maintenance"] == 1
+    assert left()["lock_held",] == 0
+
+    programs.sweep("--for", "3s", "--metrics-file", str(file))
+    assert left()["blocked_pods", "web", "default", node] == 1
+    assert left()["evictions_refused_total", "budget"] >= 1
+    assert left()["lock_held",] == 1
+    assert left()["api_requests_total", "kubernetes", "200", "GET"] > 1
 
 
 def test_a_scrape_shows_a_blocked_drain_until_its_node_is_back(scene: Scene, programs: Programs) -> None:

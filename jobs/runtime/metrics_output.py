@@ -1,0 +1,119 @@
+"""Where a command that ends leaves its metrics: a file for the textfile collector, or a Pushgateway."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+from jobs.runtime.counting import Counting
+from jobs.runtime.output_file import check_output, write_output
+from reconciler.errors import GatewayError, OutputError, ReconcilerError
+from reconciler.model.drains import DrainProgress
+from reconciler.model.plan import Plan
+
+if TYPE_CHECKING:
+    from jobs.runtime.metering import Meter
+    from reconciler.metrics.exposition import Taken
+    from reconciler.metrics.samples import HoldsSince
+
+Value = TypeVar("Value")
+
+LARGEST = 64 << 20
+"""Bytes of an earlier file that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsOutput:
+    """What the options say: the file, and the URL of the gateway."""
+
+    metrics_file: Path | None = None
+    metrics_push: str | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is any."""
+        return self.metrics_file is not None or self.metrics_push is not None
+
+
+class MetricsOfRun:
+    """Counts one run, and leaves what it has counted. Without any output it loads and counts nothing."""
+
+    def __init__(self, output: MetricsOutput, warn: Callable[[str], object]) -> None:
+        """Leave it there; `warn` gets why that failed. Raises OutputError if the file has no folder."""
+        self._output, self._warn = output, warn
+        self._meter: Meter | None = None
+        self._taken: Taken | None = None
+        self.counting = Counting()
+        if output.metrics_file is not None:
+            check_output(output.metrics_file)
+        if output.wanted:
+            from jobs.runtime.metering import Meter
+
+            self.counting = self._meter = Meter(self._holds())
+
+    def __enter__(self) -> MetricsOfRun:
+        """Begin to count."""
+        if self._meter is not None:
+            self._meter.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave what `take` has taken. Nothing is left by a run without a plan: the last one's stays."""
+        if self._meter is not None:
+            self._meter.__exit__()
+        if self._taken is None:
+            return
+        if self._output.metrics_file is not None:
+            try:
+                write_output(self._output.metrics_file, self._taken.text().decode())
+            except OutputError as failure:
+                self._warn(f"the metrics are not in the file: {failure}")
+        if self._output.metrics_push is not None:
+            from reconciler.clients.push_gateway import push
+
+            try:
+                push(self._output.metrics_push, self._taken)
+            except GatewayError as failure:
+                self._warn(f"the metrics are not pushed: {failure}")
+
+    def timed(self, run: Callable[[], Value]) -> Value:
+        """Return what a pass returns, and count it."""
+        began = time.monotonic()
+        try:
+            done = run()
+        except ReconcilerError:
+            self.counting.failed(time.monotonic() - began)
+            raise
+        self.counting.succeeded(time.monotonic() - began, datetime.now(UTC))
+        return done
+
+    def rehearsed(self, plan: Plan) -> None:
+        """Take what is shown after a pass that has written nothing."""
+        self.counting.after(plan, {})
+        self.take({})
+
+    def take(self, drains: Mapping[str, DrainProgress]) -> None:
+        """Take what is shown now, if a pass has succeeded; `drains` are those of this process, by node."""
+        self.counting.drains(drains)
+        if self._meter is not None and self._meter.has_plan:
+            self._taken = self._meter.take()
+
+    def _holds(self) -> HoldsSince | None:
+        """Return since when nodes are held, by the file that the last run has left; None without a file."""
+        from reconciler.metrics.exposition import holds_in
+
+        if self._output.metrics_file is None:
+            return None
+        with suppress(OSError, ValueError):
+            if self._output.metrics_file.is_file():
+                with self._output.metrics_file.open("rb") as file:
+                    return holds_in(file.read(LARGEST).decode())
+        return {}
