@@ -1,0 +1,1 @@
+"""The site of the docs: what `mkdocs.yml` needs beside MkDocs."""
