@@ -36,6 +36,7 @@ CONDITIONS = {
 ELSEWHERE = {
     "azure": "a component of kustomize: the value `azure.workloadIdentity` takes its place",
     "base/maintenance.yaml": "the value `settings`",
+    "metrics": "the value `networkPolicies.monitoringNamespaces` names the namespaces",
 }
 """What of k8s/ has no template, and why."""
 
