@@ -14,6 +14,7 @@ import yaml
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S
 from tests.real.manifests.schemas import keeps_its_schema
+from tests.real.tools.values import EVERYTHING
 from tests.support.tools.helm import Helm, Refused
 
 pytestmark = pytest.mark.tools
@@ -247,36 +248,6 @@ def test_another_prefix_is_in_the_policies_and_known_to_the_agent(helm: Helm) ->
     assert (
         "--key-prefix=maintenance.example.com" in agent["spec"]["template"]["spec"]["containers"][0]["args"]
     )
-
-
-EVERYTHING: Object = {
-    "imagePullSecrets": [{"name": "pull"}],
-    "image": {"digest": "sha256:" + "0" * 64, "pullPolicy": "Always"},
-    "pods": {
-        "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
-        "nodeSelector": {"pool": "system"},
-        "tolerations": [{"key": "ours", "operator": "Exists"}],
-        "labels": {"team": "a"},
-        "annotations": {"example.com/a": "b"},
-        "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
-        "volumes": [{"name": "secrets", "secret": {"secretName": "notify"}}],
-        "volumeMounts": [{"name": "secrets", "mountPath": "/secrets", "readOnly": True}],
-    },
-    "agent": {
-        "enabled": True,
-        "resources": {"limits": {"memory": "64Mi"}},
-        "nodeSelector": {"azure": "yes"},
-        "tolerations": [{"key": "ours", "operator": "Exists"}],
-    },
-    "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "ARN"}},
-    "networkPolicies": {"egressPorts": [587], "monitoringNamespaces": ["observability"]},
-    "admissionPolicies": {
-        "triggerLabels": ["a.example.com/l"],
-        "triggerAnnotations": ["a.example.com/a"],
-        "triggerTaints": ["a.example.com/t"],
-        "triggerFinalizers": ["a.example.com/f"],
-    },
-}
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment"])

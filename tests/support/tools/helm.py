@@ -27,6 +27,7 @@ class Helm:
         self._environment = {
             **os.environ,
             **{f"HELM_{one}_HOME": str(folder / one) for one in ("CACHE", "CONFIG", "DATA")},
+            "KUBECACHEDIR": str(folder / "kube"),
             "KUBECONFIG": str(kubeconfig or folder / "none"),
         }
 
@@ -40,7 +41,7 @@ class Helm:
         return [one for one in yaml.safe_load_all(text) if one]
 
     def upgrade(self, values: dict[str, Any], *options: str) -> str:
-        """Install the release or upgrade it, and return the notes."""
+        """Install the release or upgrade it, and return what Helm says, with the notes."""
         return self._run("upgrade", "--install", RELEASE, str(CHART), *self._with(values), *options)
 
     def uninstall(self) -> None:

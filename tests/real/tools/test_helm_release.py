@@ -1,0 +1,151 @@
+"""The chart on a real API server: installed, upgraded and removed, and instead of kustomize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.real.manifests.applying import K8S, applied, kubectl
+from tests.real.tools.values import EVERYTHING
+from tests.support.controlplane.server import ControlPlane
+from tests.support.tools.helm import Helm, Refused
+
+pytestmark = pytest.mark.tools
+
+NAMESPACE = "node-maintenance"
+
+
+@pytest.fixture
+def helm(helm_program: Path, cluster: ControlPlane, tmp_path: Path) -> Iterator[Helm]:
+    """Helm with the API server. In the end the release is removed: its policies would hinder later tests."""
+    found = Helm(helm_program, tmp_path, cluster.kubeconfig)
+    yield found
+    found.uninstall()
+
+
+@pytest.fixture
+def namespace(cluster: ControlPlane) -> None:
+    kubectl(cluster, "apply", "-f", str(K8S / "base" / "namespace.yaml"))
+
+
+def ours(cluster: ControlPlane) -> set[tuple[str, str]]:
+    """Kind and name of the objects of the release that run something or permit something."""
+    kinds = (
+        "cronjobs,deployments,daemonsets,clusterroles,validatingadmissionpolicies,customresourcedefinitions"
+    )
+    text = kubectl(cluster, "get", kinds, "-A", "-l", "app.kubernetes.io/managed-by=Helm", "-o", "yaml")
+    return {(one["kind"], one["metadata"]["name"]) for one in yaml.safe_load(text)["items"]}
+
+
+POLICIES = {
+    ("ValidatingAdmissionPolicy", "node-maintenance-keys"),
+    ("ValidatingAdmissionPolicy", "node-maintenance-reconciler"),
+}
+ROLE = ("ClusterRole", "node-maintenance-reconciler")
+
+
+@pytest.mark.usefixtures("namespace")
+def test_a_release_is_installed_upgraded_and_removed(helm: Helm, cluster: ControlPlane) -> None:
+    said = helm.upgrade({})
+    assert "runs as a CronJob in the namespace node-maintenance, in mode Observe" in said
+    assert "WARNING" not in said
+    assert ours(cluster) == {("CronJob", "reconciler"), ROLE, *POLICIES}
+
+    said = helm.upgrade(
+        {
+            "runAs": "Deployment",
+            "agent": {"enabled": True},
+            "permissions": {"publish": True},
+            "crd": {"enabled": True},
+            "settings": {"mode": "Enforce", "publish": ["nodemaintenances"]},
+        }
+    )
+    assert "runs as a Deployment in the namespace node-maintenance, in mode Enforce" in said
+    assert "WARNING" not in said
+    assert ours(cluster) == {
+        ("Deployment", "reconciler"),
+        ("DaemonSet", "node-maintenance-agent"),
+        ("ClusterRole", "node-maintenance-agent"),
+        ("ClusterRole", "node-maintenance-reconciler-publish"),
+        ("ValidatingAdmissionPolicy", "node-maintenance-agent"),
+        ("CustomResourceDefinition", "nodemaintenances.node-maintenance.dev"),
+        ROLE,
+        *POLICIES,
+    }
+    settings = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["data"]["maintenance.yaml"]
+    assert yaml.safe_load(settings)["mode"] == "Enforce"
+
+    helm.uninstall()
+    assert ours(cluster) == set()
+    assert cluster.api.find("namespaces", NAMESPACE) is not None
+
+
+@pytest.mark.usefixtures("namespace")
+def test_an_upgrade_with_settings_that_are_wrong_changes_nothing(helm: Helm, cluster: ControlPlane) -> None:
+    helm.upgrade({})
+    with pytest.raises(Refused, match="/settings/mode"):
+        helm.upgrade({"runAs": "Deployment", "settings": {"mode": "enforce"}})
+
+    assert ("CronJob", "reconciler") in ours(cluster)
+
+
+def test_a_release_elsewhere_brings_its_namespaces(helm: Helm, cluster: ControlPlane) -> None:
+    helm.namespace = "kube-system"
+    helm.upgrade({"agent": {"enabled": True}})
+    standards = {
+        name: cluster.api.get("namespaces", name)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
+        for name in (NAMESPACE, "node-maintenance-agent")
+    }
+
+    assert standards == {NAMESPACE: "restricted", "node-maintenance-agent": "privileged"}
+
+
+def test_the_notes_say_what_is_missing(helm: Helm, cluster: ControlPlane) -> None:
+    cluster.api.create_namespace(NAMESPACE)
+    said = helm.upgrade({"settings": {"publish": ["nodemaintenances"]}})
+
+    for what in ("permissions.publish", "crd.enabled", "kubectl label namespace node-maintenance"):
+        assert what in said
+    assert said.count("WARNING") == 3
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
+@pytest.mark.usefixtures("namespace")
+def test_the_api_server_takes_every_value(helm: Helm, cluster: ControlPlane, kind: str) -> None:
+    permissions = ("escalation", "hooks", "hypervisors", "publish", "replacing", "shuffles", "report")
+    values: dict[str, Any] = {
+        **EVERYTHING,
+        "runAs": kind,
+        "crd": {"enabled": True},
+        "permissions": dict.fromkeys(permissions, True),
+    }
+    helm.upgrade(values)
+    first = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["metadata"]["resourceVersion"]
+    helm.upgrade(values)
+
+    again = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["metadata"]["resourceVersion"]
+    assert again == first
+
+
+@pytest.mark.parametrize("way", ["cronjob", "deployment"])
+def test_helm_takes_over_what_kustomize_has_installed_without_a_restart(
+    helm: Helm, cluster: ControlPlane, way: str
+) -> None:
+    kind, resource = {"cronjob": ("CronJob", "cronjobs"), "deployment": ("Deployment", "deployments")}[way]
+    with applied(cluster, way):
+        before = cluster.api.get(resource, "reconciler", NAMESPACE)
+        with pytest.raises(Refused, match="invalid ownership metadata"):
+            helm.upgrade({"runAs": kind})
+        helm.upgrade({"runAs": kind}, "--take-ownership", "--force-conflicts")
+        after = cluster.api.get(resource, "reconciler", NAMESPACE)
+
+        # The same object, and the same Pods: a change of the template would replace them.
+        assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
+        assert after["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "Helm"
+        helm.upgrade({"runAs": kind, "settings": {"mode": "Enforce"}})
+        settings = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["data"]["maintenance.yaml"]
+        assert yaml.safe_load(settings)["mode"] == "Enforce"
