@@ -26,6 +26,7 @@ CONDITIONS = {
     "escalation": ".Values.permissions.escalation",
     "hooks": ".Values.permissions.hooks",
     "hypervisors": ".Values.permissions.hypervisors",
+    "metrics": "and .Values.networkPolicies.enabled .Values.networkPolicies.monitoringByLabel",
     "publish": ".Values.permissions.publish",
     "replacing": ".Values.permissions.replacing",
     "report": ".Values.permissions.report",

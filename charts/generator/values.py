@@ -140,6 +140,11 @@ class NetworkPolicies(Part):
         min_length=1,
         description="The namespaces whose Pods may connect to port 8080 of the Deployment.",
     )
+    monitoring_by_label: bool = Field(
+        default=False,
+        description='Whether namespaces with the label `node-maintenance.dev/metrics: "true"` may, too. '
+        "Whoever may label namespaces can then read the metrics.",
+    )
 
 
 class Crd(Part):

@@ -105,6 +105,9 @@ PAIRS = {
             ]
         },
     ),
+    "metrics for labelled namespaces": Same(
+        ("deployment", "metrics"), {"runAs": "Deployment", "networkPolicies": {"monitoringByLabel": True}}
+    ),
     "objects that are published": Same(
         ("cronjob", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
     ),

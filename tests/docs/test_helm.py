@@ -1,0 +1,55 @@
+"""docs/helm.md and the chart: generated files are current, and the page names each folder and value."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from charts.generator.__main__ import CHART, generated
+from charts.generator.values import Values
+from reconciler.settings.load import parse_settings
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "helm.md").read_text(encoding="utf-8")
+TABLE = PAGE.partition("\n## Values and folders\n")[2].partition("\n\n[")[0]
+(EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+VALUES = Values().model_dump(by_alias=True)
+
+
+def test_each_generated_file_of_the_chart_is_current() -> None:
+    stale = [
+        str(path.relative_to(ROOT))
+        for path, text in generated().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+    assert stale == [], "run `nox -s chart`"
+
+
+def test_the_table_has_each_folder_of_manifests() -> None:
+    folders = {f"k8s/{file.parent.name}" for file in (ROOT / "k8s").glob("*/kustomization.yaml")}
+
+    assert set(re.findall(r"`(k8s/\w+)`", TABLE)) == folders
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([a-z]\w+(?:\.\w+)*)`", TABLE))))
+def test_each_value_of_the_table_is_one(path: str) -> None:
+    found: Any = VALUES
+    for key in path.split("."):
+        found = found[key]
+
+    assert not isinstance(found, dict)
+
+
+def test_the_example_keeps_the_schema_and_its_settings_load() -> None:
+    values = yaml.safe_load(EXAMPLE)
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(values)
+
+    assert parse_settings(yaml.safe_dump(values["settings"]), "helm.md").windows
