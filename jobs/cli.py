@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from importlib import import_module
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
-from jobs.program import called, in_own_words
+from jobs.program import called, in_own_words, is_completer
 from reconciler import __version__
 from reconciler.errors import ReconcilerError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = MappingProxyType(
     {
         "agent": "Publish the scheduled events of this node's VM, for a DaemonSet.",
         "approve": "Approve the drains for the events that are reported now, or withdraw the approval.",
         "check-config": "Print all mistakes in a settings file, or what happens to each kind of event.",
+        "completion": "Print what completes commands in bash, zsh or fish, or in kubectl.",
         "defer": "Put the drain of nodes off until a moment, or until a deadline that comes first.",
         "demo": "Play a day of a simulated AKS cluster in seconds.",
         "drain": "Cordon and drain nodes by hand, with the flags of kubectl drain.",
@@ -72,6 +78,17 @@ class _Commands(click.Group):
         found: click.Command = module.command
         return found
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the commands and options that begin so, without importing a command."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=text)
+            for name, text in sorted(COMMANDS.items())
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
@@ -95,6 +112,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code. Expected errors become a line on stderr."""
     # Each command makes a context of its own, and all of them take the formatter from the class.
     click.Context.formatter_class = _Help
+    arguments = sys.argv[1:] if arguments is None else arguments
+    instruction = os.environ.get("_RECONCILER_COMPLETE")
+    if instruction is not None or arguments[:1] == ["__complete"] or is_completer():
+        return _complete(instruction, arguments)
     try:
         return int(commands.main(arguments, prog_name=called(), standalone_mode=False) or 0)
     except ReconcilerError as error:
@@ -107,6 +128,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except (click.Abort, KeyboardInterrupt):
         return 130
+
+
+def _complete(instruction: str | None, arguments: list[str]) -> int:
+    """Answer a shell, or kubectl if there is no instruction."""
+    from jobs.completion.protocol import answer_kubectl, answer_shell
+
+    if instruction is not None:
+        click.echo(answer_shell(commands, instruction), nl=False)
+    else:
+        words = arguments[1:] if arguments[:1] == ["__complete"] else arguments
+        click.echo(answer_kubectl(commands, words), nl=False)
+    return 0
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from jobs.completion import values
 from jobs.runtime.environment import Target
 from reconciler.calendar.values import parse_duration
 from reconciler.model.config_map import PREFIX, ConfigMapName, parse_config_map
@@ -18,10 +19,16 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.selector import LabelSelector
 from reconciler.model.selector_text import parse_selector_text
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 Command = Callable[..., int]
 Option = Callable[[Command], Command]
 
 SETTINGS_FILE = click.Path(dir_okay=False, path_type=Path)
+
+nodes = click.argument("nodes", nargs=-1, shell_complete=values.nodes)
+"""The names of nodes, none if none are given."""
 
 
 def as_one(name: str, make: Callable[..., object], *options: Option) -> Option:
@@ -82,6 +89,12 @@ class _SettingsSource(click.ParamType[Path | ConfigMapName]):
     """A settings file, or a ConfigMap with the settings."""
 
     name = "settings"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        """Let the shell complete a file."""
+        return values.files(ctx, param, incomplete)
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -239,9 +252,14 @@ prefix = click.option(
 
 _kubeconfig = click.option(
     "--kubeconfig",
+    shell_complete=values.files,
     help="The kubeconfig file.  [default: $KUBECONFIG, in-cluster, ~/.kube/config]",
 )
-_context = click.option("--context", help="The context in the kubeconfig.  [default: the current one]")
+_context = click.option(
+    "--context",
+    shell_complete=values.contexts,
+    help="The context in the kubeconfig.  [default: the current one]",
+)
 
 
 def _for_settings(kubeconfig: str | None, context: str | None) -> Target:
@@ -259,6 +277,7 @@ cluster = as_one(
     click.option(
         "-n",
         "--namespace",
+        shell_complete=values.namespaces,
         default="node-maintenance",
         show_default=True,
         help="The namespace of the lock and the ledger. Use the same one for all instances.",

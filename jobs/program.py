@@ -9,11 +9,22 @@ OWN_NAME = "reconciler"
 PLUGIN = "kubectl-maintenance"
 """The name of the file that kubectl starts for `kubectl maintenance`."""
 
+COMPLETER = "kubectl_complete-maintenance"
+"""The name of the file that kubectl starts to complete what is typed after `kubectl maintenance`."""
+
 
 def called() -> str:
     """Return the name by which this process was started."""
-    file = re.split(r"[/\\]", sys.argv[0])[-1] if sys.argv else ""
-    return "kubectl maintenance" if file.removesuffix(".exe") == PLUGIN else OWN_NAME
+    return "kubectl maintenance" if _file() in (PLUGIN, COMPLETER) else OWN_NAME
+
+
+def is_completer() -> bool:
+    """Whether kubectl started this process to complete a line."""
+    return _file() == COMPLETER
+
+
+def _file() -> str:
+    return re.split(r"[/\\]", sys.argv[0])[-1].removesuffix(".exe") if sys.argv else ""
 
 
 def in_own_words(text: str) -> str:

@@ -137,7 +137,7 @@ def _asked(
 @options.as_one(
     "asked",
     _asked,
-    click.argument("nodes", nargs=-1),
+    options.nodes,
     click.option(
         "-l", "--selector", type=options.SELECTOR, help="Select the nodes by label, instead of by name."
     ),

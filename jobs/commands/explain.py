@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from jobs import options
+from jobs.completion import values
 from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.node_names import check_nodes
@@ -31,7 +32,7 @@ from reconciler.settings.schema import Settings
 
 
 @click.command("explain")
-@click.argument("name", metavar="NODE|NAMESPACE/POD")
+@click.argument("name", metavar="NODE|NAMESPACE/POD", shell_complete=values.nodes_and_pods)
 @options.optional_config
 @options.cluster
 @options.output

@@ -22,7 +22,7 @@ from reconciler.release import release as released
 
 
 @click.command("release")
-@click.argument("nodes", nargs=-1)
+@options.nodes
 @click.option(
     "--all",
     "everything",

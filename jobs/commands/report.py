@@ -34,7 +34,7 @@ HTML = "html"
 
 
 @click.command("report")
-@click.argument("nodes", nargs=-1)
+@options.nodes
 @click.option(
     "--only",
     type=click.Choice([one.value for one in Only]),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from jobs import options
+from jobs.completion import values
 from jobs.runtime.environment import Target
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
@@ -94,7 +95,7 @@ def _asked(
 
 
 @click.command("request")
-@click.argument("nodes", nargs=-1, required=True)
+@click.argument("nodes", nargs=-1, required=True, shell_complete=values.nodes)
 @options.as_one(
     "asked",
     _asked,

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from jobs import options
+from jobs.completion import values
 from jobs.runtime.environment import Target
 from jobs.runtime.events_by_hand import EventsByHand
 from jobs.runtime.forms import echo_for_programs, for_programs
@@ -87,11 +88,11 @@ def _chosen(
 chosen = options.as_one(
     "chosen",
     _chosen,
-    click.argument("nodes", nargs=-1),
+    options.nodes,
     click.option(
         "--selector", "-l", type=options.SELECTOR, help="The nodes with these labels, as in kubectl."
     ),
-    click.option("--pool", help="The nodes of this pool."),
+    click.option("--pool", shell_complete=values.pools, help="The nodes of this pool."),
     click.option("--all", "everything", is_flag=True, help="All nodes that the settings select."),
 )
 """The nodes, as the argument `chosen`."""

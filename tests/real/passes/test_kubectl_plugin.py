@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.real.passes.scene import Scene
+from tests.real.passes.scene import POOL, Scene
 from tests.support.controlplane.server import ControlPlane
-
-ROOT = Path(__file__).parents[3]
+from tests.support.programs import install
 
 
 class Kubectl:
@@ -22,29 +19,24 @@ class Kubectl:
     def __init__(self, controlplane: ControlPlane, folder: Path) -> None:
         self._kubectl = controlplane.kubectl
         self._kubeconfig = controlplane.kubeconfig
-        self._folder = folder
-        self.install("kubectl-maintenance")
-
-    def install(self, name: str) -> None:
-        file = self._folder / name
-        text = f"#!{sys.executable}\nimport sys\nfrom jobs.__main__ import main\nsys.exit(main())\n"
-        file.write_text(text, encoding="utf-8")
-        file.chmod(0o755)
+        self._environment = install(folder, "kubectl-maintenance", "kubectl_complete-maintenance")
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self._kubectl, *arguments],
-            env={
-                "PATH": f"{self._folder}{os.pathsep}{os.defpath}",
-                "HOME": str(self._folder),
-                "KUBECONFIG": str(self._kubeconfig),
-                "PYTHONPATH": str(ROOT),
-            },
+            env={**self._environment, "KUBECONFIG": str(self._kubeconfig)},
             capture_output=True,
             text=True,
             check=False,
             timeout=120,
         )
+
+    def completes(self, *words: str) -> list[str]:
+        """Return what kubectl offers as the last of these words."""
+        done = self("__complete", "maintenance", *words)
+        *lines, directive = done.stdout.splitlines()
+        assert directive == ":4", done.stderr
+        return [line.partition("\t")[0] for line in lines]
 
 
 @pytest.fixture
@@ -75,3 +67,13 @@ def test_help_of_the_plugin_through_kubectl_names_it(kubectl: Kubectl) -> None:
 
     assert done.returncode == 0
     assert done.stdout.startswith("Usage: kubectl maintenance resume ")
+
+
+def test_kubectl_completes_names_of_the_cluster(scene: Scene, kubectl: Kubectl) -> None:
+    node = scene.node()
+    pods = scene.workload("web", node)
+
+    assert kubectl.completes("report", "") == [node]
+    assert kubectl.completes("hold", "--pool", "") == [POOL.name]
+    assert kubectl.completes("explain", "default/web") == [f"default/{pod}" for pod in sorted(pods)]
+    assert kubectl.completes("report", "--namespace=kube-sys") == ["kube-system"]

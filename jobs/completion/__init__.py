@@ -1,0 +1,1 @@
+"""Completion in shells: what can be typed next, also through kubectl."""

@@ -1,0 +1,77 @@
+"""Which values complete an argument: names from the cluster and the kubeconfig.
+
+The options of every command import this file, so it imports what it needs only while a person completes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from jobs.runtime.environment import Target
+
+Items = list["CompletionItem[str]"]
+
+
+def nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Return the names of nodes, without those that are typed already."""
+    from jobs.completion.cluster_names import node_names
+
+    typed = ctx.params.get(param.name or "")
+    already = typed if isinstance(typed, tuple) else ()
+    return _items((name for name in node_names(_target(ctx)) if name not in already), incomplete)
+
+
+def nodes_and_pods(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Return the names of nodes, or of the pods of a namespace as NAMESPACE/POD."""
+    from jobs.completion.cluster_names import pod_names
+
+    namespace, slash, _ = incomplete.partition("/")
+    if not slash:
+        return nodes(ctx, param, incomplete)
+    return _items((f"{namespace}/{name}" for name in pod_names(_target(ctx), namespace)), incomplete)
+
+
+def pools(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Return the names of the node pools."""
+    from jobs.completion.cluster_names import pool_names
+
+    return _items(pool_names(_target(ctx)), incomplete)
+
+
+def namespaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Return the names of the namespaces."""
+    from jobs.completion.cluster_names import namespace_names
+
+    return _items(namespace_names(_target(ctx)), incomplete)
+
+
+def contexts(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Return the names of the contexts in the kubeconfig."""
+    from jobs.completion.cluster_names import context_names
+
+    return _items(context_names(ctx.params.get("kubeconfig")), incomplete)
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Return what makes the shell complete a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _target(ctx: click.Context) -> Target:
+    from jobs.runtime.environment import Target
+
+    return Target(ctx.params.get("kubeconfig"), ctx.params.get("context"))
+
+
+def _items(names: Iterable[str], incomplete: str) -> Items:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(name) for name in sorted(set(names)) if name.startswith(incomplete)]
