@@ -37,7 +37,6 @@ CONDITIONS = {
 ELSEWHERE = {
     "azure": "a component of kustomize: the value `azure.workloadIdentity` takes its place",
     "base/maintenance.yaml": "the value `settings`",
-    "metrics": "the value `networkPolicies.monitoringNamespaces` names the namespaces",
 }
 """What of k8s/ has no template, and why."""
 

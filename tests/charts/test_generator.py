@@ -14,7 +14,7 @@ import yaml
 
 from charts.generator.__main__ import CHART, ROOT, generated
 from charts.generator.edits import NoSuchText
-from charts.generator.templates import ELSEWHERE, NotInTheChart, templates
+from charts.generator.templates import CONDITIONS, ELSEWHERE, NotInTheChart, templates
 from charts.generator.values import Values
 
 BY_HAND = {"templates/_helpers.tpl", "templates/NOTES.txt", "templates/settings.yaml", ".helmignore"}
@@ -41,6 +41,7 @@ def test_every_folder_of_manifests_is_in_the_chart_or_has_a_reason() -> None:
     assert folders == {name.partition("/")[0] for name in templates(ROOT / "k8s")} | {
         one for one in ELSEWHERE if "/" not in one
     }
+    assert set(CONDITIONS) & set(ELSEWHERE) == set()
 
 
 def test_a_new_folder_without_a_value_is_refused(k8s: Path) -> None:
