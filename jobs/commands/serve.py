@@ -40,6 +40,7 @@ from reconciler.observe import wanted
 from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode, Settings
+from reconciler.workflows.shuffles import ShuffleCounts
 
 # Seconds: pauses after the lock was lost, and as a standby or after an error of the API server.
 _SOON = 0.2
@@ -297,8 +298,11 @@ class Serving:
         plan, outcomes = self._enter().run_pass()
         self.page.after(plan, outcomes, self._settings, rehearsed=False)
         self._log.write_pass(plan, outcomes, rehearsed=False)
+        counts = ShuffleCounts()
         if self._settings.profiles.shuffle_counts:
             self.shuffles.after(plan, outcomes)
+            counts = self.shuffles.counts
+        self._counting.shuffled(counts)
         return plan.next_change
 
     def _enter(self) -> Acting:

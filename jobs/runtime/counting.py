@@ -9,6 +9,7 @@ from reconciler.model.drains import DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
 from reconciler.model.ports import CaseHistory
+from reconciler.workflows.shuffles import ShuffleCounts
 
 
 class Counting:
@@ -46,6 +47,9 @@ class Counting:
 
     def waiting(self, messages: int | None) -> None:
         """Note how many messages wait to be sent, None if nobody gets any."""
+
+    def shuffled(self, counts: ShuffleCounts) -> None:
+        """Show these counts of moved pods."""
 
     def unexpected(self) -> None:
         """Count an error in this program."""

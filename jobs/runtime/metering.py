@@ -29,11 +29,13 @@ from reconciler.metrics.samples import (
     open_kinds,
     pass_samples,
     process_samples,
+    shuffle_samples,
 )
 from reconciler.model.case_outcome import ENDS
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
+from reconciler.workflows.shuffles import ShuffleCounts
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
 """The results of a pass."""
@@ -71,6 +73,7 @@ class Meter(Counting):
         self._process = ProcessView(__version__, platform.python_version())
         self._pass: PassView | None = None
         self._holds = holds
+        self._shuffles = ShuffleCounts()
         self._began: dict[str, datetime] = {}
         self._ended: dict[str, _Counted] = {}
         self._open = ExitStack()
@@ -184,6 +187,10 @@ class Meter(Counting):
         """Note how many messages wait to be sent, None if nobody gets any."""
         self._process = replace(self._process, waiting=messages)
 
+    def shuffled(self, counts: ShuffleCounts) -> None:
+        """Show these counts of moved pods."""
+        self._shuffles = counts
+
     def request(self, api: str, method: str, status: int | None, seconds: float) -> None:
         """Count a request; see `Reporter`."""
         self._counters.add(catalogue.API_REQUESTS, api, method, "none" if status is None else str(status))
@@ -195,7 +202,7 @@ class Meter(Counting):
 
     def _samples(self) -> tuple[Sample, ...]:
         shown = self._pass
-        found = process_samples(self._process)
+        found = (*process_samples(self._process), *shuffle_samples(self._shuffles))
         return found if shown is None else (*found, *pass_samples(shown))
 
 

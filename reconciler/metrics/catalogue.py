@@ -183,3 +183,19 @@ FAMILIES = (
     UNEXPECTED_ERRORS,
 )
 """All of them, in the order of docs/metrics.md."""
+
+SHUFFLES = Family(
+    "maintenance_controller_pod_shuffle_count",
+    Type.UNTYPED,
+    "Pods on nodes that a workflow has put into maintenance, by their workload.",
+    ("owner", "profile"),
+)
+SHUFFLES_PER_REPLICA = Family(
+    "maintenance_controller_pod_shuffles_per_replica",
+    Type.UNTYPED,
+    "The same pods, each divided by the replicas of its workload.",
+    ("owner", "profile"),
+)
+
+OF_OTHERS = (SHUFFLES, SHUFFLES_PER_REPLICA)
+"""Families with the names of another program, which do not follow the rules of Prometheus."""

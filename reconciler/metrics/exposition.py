@@ -16,6 +16,9 @@ from reconciler.model import limits
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+# As prometheus-client has it, where the name is another one.
+_TYPES = {Type.UNTYPED: "unknown"}
+
 # Each counter would have a second series with the moment of its creation.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -34,7 +37,7 @@ class Samples(Collector):
             labels = tuple(_label(value) for value in sample.labels)
             found.setdefault(sample.family, {})[labels] = sample.value
         for family, values in found.items():
-            metric = Metric(family.name, family.help, family.type.value)
+            metric = Metric(family.name, family.help, _TYPES.get(family.type, family.type.value))
             for labels, value in values.items():
                 metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
             yield metric

@@ -19,6 +19,7 @@ from reconciler.model.event import MaintenanceEvent
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.model.record import KnownEvent, State
+from reconciler.workflows.shuffles import ShuffleCounts
 
 BUDGETS = 20
 """PodDisruptionBudgets that one node's drain shows, those with the most blocked pods first.
@@ -184,6 +185,14 @@ def _blocked(node: NodePlan, drain: DrainProgress | None) -> Iterator[Sample]:
         yield Sample(catalogue.BLOCKED_PODS, count, (node.node, namespace, budget))
     if rest := sum(count for _, count in most[BUDGETS:]):
         yield Sample(catalogue.BLOCKED_PODS, rest, (node.node, "", ""))
+
+
+def shuffle_samples(counts: ShuffleCounts) -> Iterator[Sample]:
+    """Yield the counts of moved pods under the names of maintenance-controller."""
+    for row in counts.rows:
+        labels = (row.owner, row.profile)
+        yield Sample(catalogue.SHUFFLES, row.pods, labels)
+        yield Sample(catalogue.SHUFFLES_PER_REPLICA, row.per_replica, labels)
 
 
 def count_answers(plan: Plan) -> Iterable[tuple[tuple[str, str], int]]:

@@ -19,12 +19,14 @@ from jobs.runtime import pass_loop
 from jobs.runtime.acting import Listeners
 from jobs.runtime.environment import Target
 from jobs.runtime.metering import Meter
+from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.supervised import Ending
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld, SettingsError, Unreachable
 from reconciler.model.plan import Plan
 from reconciler.settings.load import parse_settings
+from reconciler.workflows.shuffles import ShuffleCounts, ShuffleRow
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, Stub, status
@@ -277,7 +279,12 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
 
 @pytest.mark.parametrize("on", [True, False])
 def test_moved_pods_are_counted_only_where_the_settings_ask_for_it(
-    run: Run, config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, on: bool
+    run: Run,
+    config: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    meter: Meter,
+    on: bool,
 ) -> None:
     workflow = "{name: default, operational: {transitions: [{next: in-maintenance}]}}"
     flag = str(on).lower()
@@ -298,3 +305,9 @@ def test_moved_pods_are_counted_only_where_the_settings_ask_for_it(
 
     # The server forbids the list of pods.
     assert ("node a: its pods are not counted for default" in caplog.text) is on
+    row = ShuffleRow("deployment_web", "default", 2, 0.5)
+    server.shuffles.counts = ShuffleCounts({("deployment_web", "default"): row})
+    server._loop.wake(Cause("test", urgent=True))
+    series = b'maintenance_controller_pod_shuffle_count{owner="deployment_web",profile="default"} 2.0'
+    wait_for("another pass", lambda: b'passes_total{result="succeeded"} 1.0' not in meter.text())
+    assert (series in meter.text()) is on

@@ -10,7 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from reconciler.metrics import catalogue
 from reconciler.metrics.exposition import Counters, Samples, to_text
-from reconciler.metrics.samples import Sample
+from reconciler.metrics.samples import Sample, shuffle_samples
+from reconciler.model.workload import Workload, WorkloadKind
+from reconciler.workflows.shuffles import ShuffleCounts
 
 
 @pytest.fixture
@@ -83,3 +85,18 @@ def test_counters_and_histograms_count_from_zero(registry: CollectorRegistry) ->
     assert found["node_maintenance_pass_duration_seconds_bucket", ("0.5",)] == 1
     assert found["node_maintenance_api_request_duration_seconds_sum", ("arm",)] == 0.3
     assert not any(name.endswith("_created") for name, _ in found)
+
+
+def test_counts_of_moved_pods_have_the_names_of_maintenance_controller(registry: CollectorRegistry) -> None:
+    web = Workload(WorkloadKind.DEPLOYMENT, "web", 4)
+    none = Workload(WorkloadKind.DAEMON_SET, "logs", 0)
+    counts = ShuffleCounts().counted("blue", [web, web, none])
+    registry.register(Samples(lambda: shuffle_samples(counts)))
+
+    assert b"# TYPE maintenance_controller_pod_shuffle_count untyped\n" in to_text(registry)
+    assert lines(registry) == [
+        'maintenance_controller_pod_shuffle_count{owner="daemon_set_logs",profile="blue"} 1.0',
+        'maintenance_controller_pod_shuffle_count{owner="deployment_web",profile="blue"} 2.0',
+        'maintenance_controller_pod_shuffles_per_replica{owner="daemon_set_logs",profile="blue"} +Inf',
+        'maintenance_controller_pod_shuffles_per_replica{owner="deployment_web",profile="blue"} 0.5',
+    ]
