@@ -27,6 +27,8 @@ CONDITIONS = {
     "hooks": ".Values.permissions.hooks",
     "hypervisors": ".Values.permissions.hypervisors",
     "metrics": "and .Values.networkPolicies.enabled .Values.networkPolicies.monitoringByLabel",
+    "monitoring/pod-monitor.yaml": ".Values.monitoring.podMonitor",
+    "monitoring/rules.yaml": ".Values.monitoring.rules",
     "publish": ".Values.permissions.publish",
     "replacing": ".Values.permissions.replacing",
     "report": ".Values.permissions.report",
@@ -182,10 +184,11 @@ def _template(name: str, text: str) -> str:
     condition = CONDITIONS.get(name, CONDITIONS.get(folder))
     if condition is None:
         raise NotInTheChart(f"k8s/{folder} has no line in CONDITIONS of charts/generator/templates.py")
-    if "{{" in text:
-        raise NotInTheChart(f"k8s/{name} has braces that Helm would take for its own")
+    # Such as those of alerts, which Prometheus fills in.
+    text = text.replace("{{", '{{ "{{" }}')
     text = _IMAGE.sub(_FROM_VALUES, text)
-    text = labelled(text, '{{- include "node-maintenance.labels" . | nindent 4 }}')
+    labels = "monitoringLabels" if folder == "monitoring" else "labels"
+    text = labelled(text, f'{{{{- include "node-maintenance.{labels}" . | nindent 4 }}}}')
     for edit in EDITS.get(name, ()):
         text = edit.on(text, name)
     text = f"# Generated from k8s/{name}: run `nox -s chart`, do not edit.\n{text}"

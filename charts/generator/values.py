@@ -156,6 +156,18 @@ class Crd(Part):
     )
 
 
+class Monitoring(Part):
+    """Objects of the Prometheus Operator, for a Deployment. Its kinds must be in the cluster."""
+
+    pod_monitor: bool = Field(
+        default=False, description="A PodMonitor, so that Prometheus reads the metrics."
+    )
+    rules: bool = Field(default=False, description="A PrometheusRule with the alerts.")
+    labels: dict[str, str] = Field(
+        default={}, description="Labels by which your Prometheus selects them, for example `release`."
+    )
+
+
 class Values(Part):
     """All values of the chart."""
 
@@ -189,6 +201,7 @@ class Values(Part):
     network_policies: NetworkPolicies = Field(
         default=NetworkPolicies(), description=str(NetworkPolicies.__doc__)
     )
+    monitoring: Monitoring = Field(default=Monitoring(), description=str(Monitoring.__doc__))
     global_: dict[str, Any] = Field(
         default={}, alias="global", description="Not used. A chart that has this one as a part may set it."
     )

@@ -51,14 +51,6 @@ def test_a_new_folder_without_a_value_is_refused(k8s: Path) -> None:
         templates(k8s)
 
 
-def test_a_manifest_with_braces_that_helm_would_read_is_refused(k8s: Path) -> None:
-    file = k8s / "hooks" / "rbac.yaml"
-    file.write_text(file.read_text(encoding="utf-8") + "# {{ braces }}\n", encoding="utf-8")
-
-    with pytest.raises(NotInTheChart, match=r"k8s/hooks/rbac\.yaml has braces"):
-        templates(k8s)
-
-
 def test_a_value_whose_place_in_the_manifest_has_changed_is_refused(k8s: Path) -> None:
     file = k8s / "deployment" / "deployment.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("128Mi", "64Mi"), encoding="utf-8")

@@ -6,6 +6,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Those of the objects that Prometheus selects. */}}
+{{- define "node-maintenance.monitoringLabels" -}}
+{{- include "node-maintenance.labels" . }}
+{{- with .Values.monitoring.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{/* The image, by its digest if it has one. */}}
 {{- define "node-maintenance.image" -}}
 {{- with .Values.image }}
