@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from jobs.runtime.events_by_hand import EventsByHand
 
 
+_LAST_EVENTS = 2.0
+"""Seconds that the end of the command waits for Events about pods."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Which nodes to drain, and how. `timeout` None: no timeout."""
@@ -330,11 +334,14 @@ def _drain(
     from jobs.runtime.progress import Bars
     from reconciler.clients.kubernetes.eviction import Evictions
     from reconciler.drainer import Drainer
+    from reconciler.notifiers.pod_events import PodEvents
 
+    complaints: list[str] = []
+    about_pods = PodEvents(ledger.connection, lambda: None, warn=complaints.append)
     events = EventsByHand(ledger.connection)
     evictions = Evictions(ledger.connection, guard=lambda: None, prefix=asked.options.prefix)
     with ended_by_signals(stop), Bars() as bars:
-        drainer = Drainer(evictions, clock, on_progress=bars.show)
+        drainer = Drainer(evictions, clock, on_progress=bars.show, on_evicted=about_pods.evicted)
         try:
             for order in orders:
                 drainer.start(order)
@@ -344,7 +351,11 @@ def _drain(
                 drainer.wait(0.5)
         finally:
             drainer.close()
+            about_pods.close(_LAST_EVENTS)
         ended = drainer.progress()
+    # Events about nodes have a warning of their own.
+    for complaint in complaints[:1]:
+        echo(f"warning: {complaint}; everything else goes on", err=True)
     by_name = {node.name: node for node in claimed}
     for order in orders:
         failed |= not _print_end(order, ended[order.node], asked, stopped=stop.is_set())
@@ -454,6 +465,7 @@ def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told:
         timeout=asked.timeout,
         options=options,
         node_ready=node.ready,
+        why=f"drained by {told.who}, by hand",
     )
 
 

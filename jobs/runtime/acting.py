@@ -16,9 +16,10 @@ from jobs.runtime.outside import Wiring
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.lease import Lock
 from reconciler.clients.kubernetes.notice_memory import NoticeMemory
-from reconciler.model.drains import DrainProgress
+from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
+from reconciler.model.pod import Pod
 from reconciler.model.ports import CaseHistory, Clock
 from reconciler.notifiers.escalations import Escalations
 from reconciler.notifiers.own_pod import OwnPodEvents
@@ -27,10 +28,14 @@ from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
     from reconciler.drainer import Drainer
+    from reconciler.notifiers.pod_events import PodEvents
     from reconciler.notifiers.queue import NoticeQueue
 
 LAST_NOTICES = 10.0
 """Seconds that the end of a process waits for messages that are due."""
+
+LAST_EVENTS = 3.0
+"""Seconds that the end of a process waits for Events about pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class Acting:
         self._connection, self._namespace = connection, target.namespace
         self._notices: NoticeQueue | None = None
         self._on_progress = listeners.on_progress
+        self._pod_events: PodEvents | None = None
         self.drainer = DrainerWhenNeeded(self._make_drainer)
 
     def __enter__(self) -> Acting:
@@ -99,6 +105,8 @@ class Acting:
             self.drainer.close()
         finally:
             try:
+                if self._pod_events is not None:
+                    self._pod_events.close(LAST_EVENTS)
                 if self._notices is not None:
                     self._notices.close(LAST_NOTICES)
             finally:
@@ -165,7 +173,9 @@ class Acting:
     def _make_drainer(self) -> Drainer:
         from jobs.runtime.counted_evictions import CountedEvictions
         from reconciler.drainer import Drainer, Limits
+        from reconciler.notifiers.pod_events import PodEvents
 
+        self._pod_events = PodEvents(self._connection, self._guard_eviction, lambda: self.settings.time_zone)
         keys, drain = self.settings.keys, self.settings.drain
         evictions = CountedEvictions(self._connection, guard=self._guard_eviction, prefix=keys.prefix)
         evictions.counting = self._counting
@@ -175,7 +185,12 @@ class Acting:
             limits=Limits(parallel=drain.parallel, per_node=drain.parallel_per_node),
             on_progress=self._on_progress,
             before_own_pod=self._let_go,
+            on_evicted=self._on_evicted,
         )
+
+    def _on_evicted(self, order: DrainOrder, pod: Pod) -> None:
+        if self._pod_events is not None and self.settings.drain.pod_events:
+            self._pod_events.evicted(order, pod)
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""

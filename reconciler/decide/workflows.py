@@ -125,6 +125,8 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
     order = None
     if ran.draining is not None and work.record.drain is not None and work.record.drain.drain.done is None:
         order = _order(one, ran.draining, work.record.drain.drain, context)
+        by = [claim.name for claim in work.record.drain.claims if claim.kind is ClaimKind.WORKFLOW]
+        order = replace(order, why=f"workflow {', '.join(by)}")
     inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
     inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
     return WorkflowStep(

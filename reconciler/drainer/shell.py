@@ -29,10 +29,12 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchEnded,
     WatchPods,
+    WriteDone,
 )
 from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError
 from reconciler.model.drains import DrainOrder, DrainProgress
+from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, Evictor
 
 SHOWN_EVERY = timedelta(seconds=0.1)
@@ -69,11 +71,14 @@ class Drainer:
         limits: Limits | None = None,
         on_progress: Callable[[DrainProgress], None] | None = None,
         before_own_pod: Callable[[], None] | None = None,
+        on_evicted: Callable[[DrainOrder, Pod], None] | None = None,
     ) -> None:
         """Start without drains.
 
         `on_progress` is called from the drainer's thread for each drain that has changed. `before_own_pod` is
         called once before the reconciler's own pod is evicted, to release what others wait for (the lock).
+        `on_evicted` is called after each eviction or deletion, from the thread of the request, so it must not
+        wait.
         """
         self._limits = limits or Limits()
         self._core = DrainCore(self._limits)
@@ -81,6 +86,8 @@ class Drainer:
         self._clock = clock
         self._on_progress = on_progress
         self._before_own_pod = before_own_pod
+        self._on_evicted = on_evicted
+        self._orders: dict[str, DrainOrder] = {}
         self._changed = Condition()
         self._events: deque[Event] = deque()
         self._core_lock = Lock()
@@ -110,6 +117,7 @@ class Drainer:
                 self._thread = Thread(target=self._run, name="drainer", daemon=True)
                 self._thread.start()
             self._events.append(Start(order))
+            self._orders[order.node] = order
             # Counted here, so that `wait` right after this call sees a running drain.
             self._running += 1
             self._changed.notify_all()
@@ -263,6 +271,17 @@ class Drainer:
             _log.exception("a request of the drainer failed", extra={"node": command.node})
             answer = failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
         self._put(answer)
+        if isinstance(command, Evict | Delete) and isinstance(answer, WriteDone) and answer.error is None:
+            self._say_evicted(command)
+
+    def _say_evicted(self, command: Evict | Delete) -> None:
+        order = self._orders.get(command.node)
+        if self._on_evicted is None or order is None:
+            return
+        try:
+            self._on_evicted(order, command.pod)
+        except Exception:  # noqa: BLE001 - the pod is evicted, whatever is said about it
+            _log.exception("an eviction can't be reported", extra={"node": command.node})
 
     def _watch(self, command: Watch, number: int, node: str | None) -> None:
         name = f"watch-{node or 'budgets'}"

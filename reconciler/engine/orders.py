@@ -15,6 +15,7 @@ from reconciler.model.drains import (
     Refusals,
     WaitLimit,
 )
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
@@ -140,7 +141,24 @@ def drain_order(
         own_pod=snapshot.own_pod,
         namespaces=snapshot.for_settings.namespaces,
         may_be_denied=settings.drain.webhooks_may_deny,
+        why=why_drained(events),
     )
+
+
+def why_drained(events: Iterable[KnownEvent]) -> str:
+    """Return for which events a node is drained, with their dates: `Redeploy at 2026-11-23T22:00:00Z`.
+
+    Owners of pods read it, so it has nothing that a source or a person wrote. Empty without events.
+    """
+    words = (
+        f"the condition {one.condition}"
+        if one.condition
+        else f"{one.kind} at {to_text(one.not_before)}"
+        if one.not_before is not None
+        else f"{one.kind} without a date"
+        for one in events
+    )
+    return " and ".join(dict.fromkeys(words))
 
 
 def _lost_from(events: Iterable[KnownEvent], begun: datetime, settings: Settings) -> datetime | None:

@@ -131,7 +131,8 @@ class DrainOrder:
     the `namespace/name` of the pod in which we run, which is evicted last. `namespaces` are the labels of
     each namespace, for rules that select by them. `slots` is how many drains with such a limit may make
     progress at once. A drain without one (None) needs no slot and takes none from others. `may_be_denied` is
-    how long a webhook may deny the eviction of a pod before the pod counts as blocked.
+    how long a webhook may deny the eviction of a pod before the pod counts as blocked. `why` says who drains
+    the node and for what, in words for the owners of its pods; its moments are in RFC 3339 and UTC.
     """
 
     node: str
@@ -146,6 +147,7 @@ class DrainOrder:
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     slots: int | None = None
     may_be_denied: timedelta = MAY_BE_DENIED
+    why: str = ""
 
 
 class Phase(StrEnum):

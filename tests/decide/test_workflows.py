@@ -522,6 +522,7 @@ def test_an_attempt_that_takes_too_long_is_reported_and_the_next_one_may_delete(
     order = plan_of(plan).todo.drain
     assert order is not None
     assert (order.options.use_delete, order.timeout) == (True, timedelta(seconds=20))
+    assert order.why == "workflow draining"
     assert world.cluster.events[-1].notice.reason == "ChangeMaintenanceStateFailed"
     assert "profile draining: Will stay in in-maintenance state" in world.cluster.events[-1].notice.message
 

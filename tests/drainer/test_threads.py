@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.drainer import Drainer, Limits
 from reconciler.errors import ReconcilerError, Unreachable
-from reconciler.model.drains import DrainProgress, Escalation, Phase
+from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange
 from tests.drainer.driving import Scene, order_for
@@ -128,6 +128,45 @@ def test_a_broken_watch_is_opened_again() -> None:
         drainer.close()
 
     assert Phase.DRAINED is progress["a"].phase
+
+
+def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_nothing() -> None:
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 3)
+    order = replace(order_for("a", since=datetime.now(UTC)), why="because")
+    reported: list[tuple[str, str]] = []
+
+    def report(given: DrainOrder, pod: Pod) -> None:
+        reported.append((given.why, pod.name))
+        raise KeyError("bug")
+
+    with alive.running():
+        drainer = Drainer(alive.api, SystemClock(), on_evicted=report)
+        drainer.start(order)
+        progress = _finish(drainer, "a")
+        drainer.close()
+
+    assert Phase.DRAINED is progress["a"].phase
+    assert sorted(reported) == [("because", f"web-{number}") for number in range(3)]
+
+
+def test_an_eviction_that_is_refused_is_not_reported() -> None:
+    alive = _Alive()
+    alive.scene.deployment("web", "a", 1)
+    alive.scene.add_budget("web", max_unavailable=0)
+    blocked, reported = threading.Event(), []
+    with alive.running():
+        drainer = Drainer(
+            alive.api,
+            SystemClock(),
+            on_progress=lambda one: blocked.set() if one.blockers else None,
+            on_evicted=lambda _, pod: reported.append(pod.name),
+        )
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert blocked.wait(_PATIENCE)
+        drainer.close()
+
+    assert reported == []
 
 
 def test_before_our_own_pod_goes_the_lock_is_given_back() -> None:

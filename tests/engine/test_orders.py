@@ -9,6 +9,8 @@ import pytest
 from reconciler.engine.orders import drain_options, drain_order, pod_rules
 from reconciler.model.drains import Behavior, PodRule
 from reconciler.model.event import Kind
+from reconciler.model.moments import to_text
+from reconciler.model.record import KnownEvent
 from reconciler.model.selector import LabelSelector
 from tests.support.builders import NOW, known, minutes, node, settings, snapshot
 
@@ -159,3 +161,26 @@ def test_a_pod_may_not_wait_on_a_node_that_is_lost_at_any_moment(
 
     assert order.options.own_wait is not None
     assert order.options.own_wait.ends(timedelta()) == NOW + ends
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([known(Kind.REDEPLOY, not_before=NOW)], f"Redeploy at {to_text(NOW)}", id="a date"),
+        pytest.param([known(Kind.REBOOT)], "Reboot without a date", id="none"),
+        pytest.param(
+            [known(Kind.UNKNOWN, condition="KernelDeadlock")],
+            "the condition KernelDeadlock",
+            id="a condition",
+        ),
+        pytest.param(
+            [known(Kind.REBOOT), known(Kind.REDEPLOY, ids=("secret",)), known(Kind.REBOOT)],
+            "Reboot without a date and Redeploy without a date",
+            id="several, each once, and no texts of others",
+        ),
+    ],
+)
+def test_the_order_says_for_which_events_the_node_is_drained(events: list[KnownEvent], expected: str) -> None:
+    order = drain_order(node(), tuple(events), NOW, settings(), snapshot())
+
+    assert order.why == expected

@@ -15,6 +15,9 @@ _HTTP_TEST = "tests/notifiers/test_transports.py"
 _TIMES = "reconciler/calendar/notice_times.py"
 _TIMES_TEST = "tests/calendar/test_notice_times.py"
 
+_POD_EVENTS = "reconciler/notifiers/pod_events.py"
+_POD_EVENTS_TEST = "tests/notifiers/test_pod_events.py"
+
 NOTICE_RULES = (
     Mutant(
         0,
@@ -247,5 +250,53 @@ NOTICE_RULES = (
         "            except NotSent as error:\n                # An address",
         "            except ZeroDivisionError as error:\n                # An address",
         _QUEUE_TEST,
+    ),
+    Mutant(
+        18,
+        "the pods of one namespace do not take the room of Events about the pods of others",
+        _POD_EVENTS,
+        " or len(waiting) >= WAITING_IN_ONE",
+        "",
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        18,
+        "namespaces take turns in the queue of Events about pods",
+        _POD_EVENTS,
+        "                self._waiting[namespace] = queue\n",
+        "                self._waiting = {namespace: queue, **self._waiting}\n",
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        18,
+        "a namespace that refuses an Event about a pod is left alone",
+        _POD_EVENTS,
+        "            left = self._waiting.pop(namespace, ())",
+        "            left = ()",
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        0,
+        "one drain has a limited number of Events about pods",
+        _POD_EVENTS,
+        " or len(drain.said) >= PER_DRAIN",
+        "",
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        0,
+        "an owner has one Event for each drain of a node",
+        _POD_EVENTS,
+        "if key not in drain.said and",
+        "if",
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        0,
+        "an eviction that is refused has no Event about the pod",
+        "reconciler/drainer/shell.py",
+        " and isinstance(answer, WriteDone) and answer.error is None:",
+        ":",
+        "tests/drainer/test_threads.py",
     ),
 )

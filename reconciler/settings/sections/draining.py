@@ -132,6 +132,12 @@ class Drain(Section):
         "the eviction of its pod. The new pod then starts on another node before the old one stops. The "
         "restart changes the pod template of the Deployment.",
     )
+    pod_events: Flag = Field(
+        default=True,
+        description="Whether each evicted pod gets an Event with the reason and the date, and its owner one "
+        "for each drain of a node. This needs the permission to create Events in all namespaces, which "
+        "`k8s/base` grants. Without it, the drain goes on without these Events.",
+    )
     parallel_per_node: Count = Field(
         default=20,
         description="The largest number of eviction requests in flight for one node. One watch can follow "

@@ -1,0 +1,263 @@
+"""Writes Events on pods that a drain has evicted, and on their owners, where their people look for a reason.
+
+A thread of its own sends them, so no drain waits. They are limited in number, and lost with the process:
+nothing depends on them. A namespace that refuses an Event, for example because it terminates, delays no other
+one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from reconciler.clients.guard import Guard
+from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.paths import core
+from reconciler.errors import ClusterError, Conflict, LockLost
+from reconciler.model.drains import DrainOrder
+from reconciler.model.plan import Notice
+from reconciler.model.pod import Pod
+from reconciler.notifiers.kubernetes_events import COMPONENT, PATIENCE, event_of
+
+log = logging.getLogger(__name__)
+
+EVICTED = "MaintenanceEvicted"
+"""The reason of an Event on a pod."""
+
+MOVES = "MaintenanceMovesPods"
+"""The reason of an Event on the owner of pods."""
+
+PER_DRAIN = 600
+"""Events of one drain at most. No kubelet takes more than 500 pods, and few have an owner of their own."""
+
+WAITING = 2000
+"""Events that wait at most, in all namespaces."""
+
+WAITING_IN_ONE = 250
+"""Events that wait at most in one namespace: the pods of one tenant take no room from those of others."""
+
+PER_SECOND = 20.0
+"""Events that are sent in one second at most. Others have requests to the API server, too."""
+
+CLOSED_FOR = 600.0
+"""Seconds for which nothing is sent to a namespace that has refused an Event."""
+
+_TRIES = 3
+_PAUSE = 5.0
+_LONGEST_PAUSE = 60.0
+_MOST_DRAINS = 500
+_LONGEST_NAME = 230  # An object's name may have 253 characters.
+_LONGEST_KIND = 63
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """One Event that was not sent yet, and how often it was tried."""
+
+    namespace: str
+    body: dict[str, Any]
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class _Drain:
+    """What was said about one attempt to drain a node: the UIDs of the pods and owners."""
+
+    since: datetime
+    said: set[str] = field(default_factory=set)
+
+
+class PodEvents:
+    """Sends Events about evictions from a thread of its own; safe for threads."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        guard: Guard,
+        zone: Callable[[], tzinfo] = lambda: UTC,
+        *,
+        warn: Callable[[str], None] = log.warning,
+        per_second: float = PER_SECOND,
+    ) -> None:
+        """Use this connection; `guard` raises LockLost if the lock is not ours. Nothing runs until `evicted`.
+
+        The moments of the messages are in the zone that `zone` returns. `warn` gets a sentence when Events
+        can't be written, also from the queue's thread.
+        """
+        self._connection, self._guard = connection, guard
+        self._zone, self._warn, self._apart = zone, warn, 1.0 / per_second
+        self._changed = threading.Condition()
+        self._waiting: dict[str, deque[_Waiting]] = {}
+        self._count = 0
+        self._drains: OrderedDict[str, _Drain] = OrderedDict()
+        self._refused: dict[str, float] = {}
+        self._dropped = 0
+        self._failures = 0
+        self._until = 0.0
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def evicted(self, order: DrainOrder, pod: Pod) -> None:
+        """Put the Events about an evicted pod and about its owner into the queue; it waits for no request.
+
+        A pod has one such Event, and an owner one for each attempt to drain a node. What does not fit is left
+        out.
+        """
+        with self._changed:
+            drain = self._drains.get(order.uid)
+            if drain is None or drain.since != order.since:
+                drain = self._drains[order.uid] = _Drain(order.since)
+            self._drains.move_to_end(order.uid)
+            if len(self._drains) > _MOST_DRAINS:
+                self._drains.popitem(last=False)
+            for key, body in self._about(order, pod):
+                if key not in drain.said and self._add(drain, pod.namespace, body):
+                    drain.said.add(key)
+            if self._thread is None and self._count:
+                self._thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def close(self, patience: float) -> None:
+        """Send what waits, for at most so many seconds; the rest is left out."""
+        ends = time.monotonic() + patience
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(max(0.0, ends - time.monotonic()))
+        with self._changed:
+            self._dropped += self._count
+            self._waiting.clear()
+            self._count = 0
+            if self._dropped:
+                log.info("events about pods were left out: count=%d", self._dropped)
+
+    def _about(self, order: DrainOrder, pod: Pod) -> list[tuple[str, dict[str, Any]]]:
+        why = f": {order.why}" if order.why else ""
+        notice = Notice(EVICTED, f"evicted from node {order.node} by {COMPONENT}{why}")
+        about = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name}
+        events = [(pod.uid, self._event({**about, "uid": pod.uid}, notice, pod.uid))]
+        owner = pod.owner
+        # A tenant writes any owner. One that is a Node has its Events elsewhere.
+        if owner is not None and owner.named and owner.kind != "Node":
+            notice = Notice(MOVES, f"pods are evicted from node {order.node} by {COMPONENT}{why}")
+            about = {
+                "apiVersion": owner.api_version[:_LONGEST_NAME],
+                "kind": owner.kind[:_LONGEST_KIND],
+                "namespace": pod.namespace,
+                "name": owner.name,
+                "uid": owner.uid[:_LONGEST_NAME],
+            }
+            key = "|".join(about.values())
+            identity = f"{key}|{order.uid}|{order.since.isoformat()}"
+            events.append((key, self._event(about, notice, identity)))
+        return events
+
+    def _event(self, about: dict[str, str], notice: Notice, identity: str) -> dict[str, Any]:
+        hashed = hashlib.sha256(f"{notice.reason}|{identity}".encode("utf-8", "replace")).hexdigest()
+        # The same Event has the same name in every process, so it is there once.
+        name = f"{about['name'][:_LONGEST_NAME].rstrip('.-')}.{hashed[:16]}"
+        metadata = {"name": name, "namespace": about["namespace"]}
+        return event_of(metadata, about, notice, self._zone(), time.time())
+
+    def _add(self, drain: _Drain, namespace: str, body: dict[str, Any]) -> bool:
+        waiting = self._waiting.get(namespace, ())
+        refused = self._refused.get(namespace, 0.0) > time.monotonic()
+        full = self._count >= WAITING or len(waiting) >= WAITING_IN_ONE or len(drain.said) >= PER_DRAIN
+        if self._closing or refused or full:
+            self._dropped += 1
+            return False
+        self._waiting.setdefault(namespace, deque()).append(_Waiting(namespace, body))
+        self._count += 1
+        return True
+
+    # The thread.
+
+    def _run(self) -> None:
+        try:
+            while (one := self._next()) is not None:
+                self._send(one)
+        except Exception:
+            # A drain that goes on has no Events from now on.
+            log.exception("the queue of events about pods has ended")
+
+    def _next(self) -> _Waiting | None:
+        """Wait until an Event is due, and take it; None at the end. The namespaces take turns."""
+        with self._changed:
+            while True:
+                left = 0.0 if self._closing else self._until - time.monotonic()
+                if self._count and left <= 0:
+                    break
+                if self._closing:
+                    return None
+                self._changed.wait(left if self._count else None)
+            namespace = next(iter(self._waiting))
+            queue = self._waiting.pop(namespace)
+            one = queue.popleft()
+            self._count -= 1
+            if queue:
+                self._waiting[namespace] = queue
+            self._until = time.monotonic() + self._apart
+            return one
+
+    def _send(self, one: _Waiting) -> None:
+        try:
+            self._guard()
+            path = core(one.namespace) / "events"
+            request = Request("POST", path, body=one.body, read_timeout=PATIENCE, total=PATIENCE)
+            self._connection.send(request)
+        except LockLost:
+            # Another process drains now.
+            self._drop_all()
+        except Conflict as error:
+            if error.reason != "AlreadyExists":
+                self._again(one, error)
+        except ClusterError as error:
+            if error.temporary:
+                self._again(one, error)
+            else:
+                self._refuse(one.namespace, error)
+        else:
+            self._failures = 0
+
+    def _again(self, one: _Waiting, error: ClusterError) -> None:
+        """Send nothing for a while, then this Event again. After three tries, or at the end, leave it out."""
+        with self._changed:
+            one.tries += 1
+            self._failures += 1
+            if self._failures == 1:
+                self._warn(f"events about pods can't be written now: {error}")
+            pause = max(_PAUSE * 2 ** min(self._failures - 1, 4), error.retry_after or 0.0)
+            self._until = time.monotonic() + min(pause, _LONGEST_PAUSE)
+            if one.tries >= _TRIES or self._closing:
+                self._dropped += 1
+                return
+            self._waiting.setdefault(one.namespace, deque()).appendleft(one)
+            self._count += 1
+
+    def _refuse(self, namespace: str, error: ClusterError) -> None:
+        """Send nothing to this namespace for a while."""
+        with self._changed:
+            now = time.monotonic()
+            self._refused = {name: at for name, at in self._refused.items() if at > now}
+            if not self._refused:
+                because = f"needs {error.needs}" if error.needs else str(error)
+                self._warn(f"events about pods are not written in the namespace {namespace}: {because}")
+            self._refused[namespace] = now + CLOSED_FOR
+            left = self._waiting.pop(namespace, ())
+            self._count -= len(left)
+            self._dropped += len(left) + 1
+
+    def _drop_all(self) -> None:
+        with self._changed:
+            self._dropped += self._count + 1
+            self._waiting.clear()
+            self._count = 0

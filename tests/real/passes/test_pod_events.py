@@ -1,0 +1,101 @@
+"""Events on evicted pods and their owners, on the real API server, under the rights of the manifests."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from reconciler.notifiers.pod_events import EVICTED, MOVES
+from tests.real.manifests.applying import applied, kubectl
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import Object, Scene
+from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import deployment
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = "mode: Enforce\nbudget: {spacing: 1s}\n"
+
+
+def about_pods(scene: Scene, namespace: str = "default") -> list[Object]:
+    """The Events that drains wrote about pods and their owners."""
+    return [one for one in scene.api.list("events", namespace) if one["reason"] in (EVICTED, MOVES)]
+
+
+def described(controlplane: ControlPlane, kind: str, name: str) -> str:
+    """What `kubectl describe` shows."""
+    return kubectl(controlplane, "describe", kind, name)
+
+
+def account(controlplane: ControlPlane) -> Path:
+    wait_for(
+        "the account", lambda: controlplane.api.find("serviceaccounts", "reconciler", "node-maintenance")
+    )
+    return controlplane.kubeconfig_for("reconciler", "node-maintenance")
+
+
+def test_a_drain_says_on_each_pod_and_once_on_its_owner_who_evicted_it_and_why(
+    scene: Scene, programs: Programs
+) -> None:
+    programs.configure(f"{SETTINGS}timeZone: Europe/Berlin\n")
+    node = scene.node()
+    names = scene.workload("web", node, replicas=3)
+    scene.condition_tells(node, "Redeploy")
+    (owner,) = scene.api.list("replicasets", "default")
+
+    done = programs.sweep("--for", "30s")
+
+    assert done.code == 0, done.err
+    found = about_pods(scene)
+    evicted = [one for one in found if one["reason"] == EVICTED]
+    (moves,) = [one for one in found if one["reason"] == MOVES]
+    assert sorted(one["involvedObject"]["name"] for one in evicted) == sorted(names)
+    assert moves["involvedObject"]["uid"] == owner["metadata"]["uid"]
+    said = {one["message"].split(" at ")[0] for one in evicted}
+    assert said == {f"evicted from node {node} by node-maintenance-reconciler: Redeploy"}
+    assert all(one["message"].endswith("(Europe/Berlin)") for one in found)
+    assert datetime.fromisoformat(moves["lastTimestamp"]).tzinfo is not None
+    assert MOVES in described(scene.controlplane, "replicaset", owner["metadata"]["name"])
+
+
+def test_the_setting_switches_them_off(scene: Scene, programs: Programs) -> None:
+    programs.configure(f"{SETTINGS}drain: {{podEvents: false}}\n")
+    node = scene.node()
+    scene.workload("web", node)
+    scene.condition_tells(node)
+
+    assert programs.sweep("--for", "30s").code == 0
+    assert scene.pods_on(node) == []
+    assert about_pods(scene) == []
+
+
+def test_a_drain_by_hand_names_the_person(scene: Scene, programs: Programs) -> None:
+    node = scene.node()
+    (name,) = scene.workload("web", node)
+
+    done = programs.run("drain", node)
+
+    assert (done.code, done.err) == (0, "")
+    (one,) = [one for one in about_pods(scene) if one["reason"] == EVICTED]
+    assert one["involvedObject"]["name"] == name
+    assert ", by hand" in one["message"]
+
+
+def test_without_the_permission_the_drain_goes_on(scene: Scene, programs: Programs) -> None:
+    programs.configure(SETTINGS)
+    node = scene.node()
+    scene.api.create_namespace("team")
+    scene.deploy(deployment("web", 1, namespace="team"))
+    with applied(scene.controlplane, "base"):
+        kubectl(scene.controlplane, "delete", "clusterrolebinding", "node-maintenance-reconciler-pod-events")
+        scene.condition_tells(node)
+
+        done = programs.sweep("--for", "30s", kubeconfig=account(scene.controlplane))
+
+    assert done.code == 0, done.err
+    assert "needs create events in team" in done.err
+    assert scene.pods_on(node) == []
+    assert about_pods(scene, "team") == []
