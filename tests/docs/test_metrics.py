@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from reconciler.metrics.catalogue import FAMILIES, PREFIX, Family, Type
+from tests.metrics.cardinality import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ROW = re.compile(rf"^\| `({PREFIX}\w+)` \| (\w+) \|([^|]*)\| \S", re.MULTILINE)
@@ -29,3 +30,7 @@ def test_names_end_as_prometheus_wants_it() -> None:
         assert family.name.endswith("_seconds") == (family.unit == "seconds"), family.name
         assert bool(family.bounds) == (family.type is Type.HISTOGRAM), family.name
         assert family.help.endswith("."), family.name
+
+
+def test_the_number_of_series_is_the_one_that_the_page_has() -> None:
+    assert table() in PAGE.read_text(encoding="utf-8")
