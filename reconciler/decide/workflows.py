@@ -121,7 +121,8 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
         resumed=() if held else tuple(claim.name for claim in waiting),
         starts=context.settings.mode is not Mode.FINISH and not kept,
     )
-    work, gone = ran.work, _gone(one, ran.work.record, context)
+    work = ran.work
+    gone = (*_gone(one, work.record, context), *_left_over(one, work.record, ran.data, context))
     order = None
     if ran.draining is not None and work.record.drain is not None and work.record.drain.drain.done is None:
         order = _order(one, ran.draining, work.record.drain.drain, context)
@@ -219,12 +220,28 @@ def _gone(one: Seen, record: Record | None, context: PassContext) -> Iterator[Ho
     selected = set(context.workflows.selected(one.node.labels.get(context.keys.workflows, "")))
     for name in record.workflows if record is not None else ():
         if name not in selected:
-            undo = f"{context.keys.release(one.node.name)} removes our cordon, label and record"
             reason = (
                 f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
-                f"label {context.keys.workflows} again; or {undo}"
+                f"label {context.keys.workflows} again; or {_undo(one, context)}"
             )
             yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _left_over(one: Seen, record: Record, data: WorkflowData, context: PassContext) -> Iterator[Hold]:
+    """Yield a hold for each profile that claims the node and is operational, so that it ends no claim.
+
+    Its data was removed, or it was not a profile of the node for some time.
+    """
+    for name in record.workflows:
+        kept = data.profiles.get(name)
+        begun = kept is None or kept.is_entering or kept.current is not State.OPERATIONAL
+        if name in context.workflows.by_name and not begun and not _waiting(record, (name,)):
+            reason = f"the node is cordoned for profile {name}, which is operational: {_undo(one, context)}"
+            yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
+
+
+def _undo(one: Seen, context: PassContext) -> str:
+    return f"{context.keys.release(one.node.name)} removes our cordon, label and record"
 
 
 def _transitions(ran: Ran, before: Record, after: Record) -> Iterator[Transition]:

@@ -370,7 +370,9 @@ def test_what_maintenance_controller_has_ended_is_not_waited_for(uncordoned: boo
     plan = passes(world, theirs(), 2)
 
     assert plan_of(plan).todo.drain is None
-    assert [hold.code for hold in plan_of(plan).holds] == []
+    # A cordon that is left says how it ends.
+    left = [] if uncordoned else [HoldCode.WORKFLOW_GONE]
+    assert [hold.code for hold in plan_of(plan).holds] == left
     record = json.loads(world.cluster.nodes["a"].annotations.get("cloud.sap/record", "{}"))
     assert ("cordon" in record, "drain" in record) == (not uncordoned, False)
 
@@ -480,6 +482,29 @@ def test_a_node_that_loses_its_profile_while_it_is_cordoned_says_how_it_comes_ba
     (hold,) = plan_of(plan).holds
     assert hold.code == HoldCode.WORKFLOW_GONE
     assert "profile draining, which it does not have any more" in hold.reason
+
+
+@pytest.mark.parametrize("lost", ["the label for some time", "the data"])
+def test_a_node_that_is_cordoned_for_an_operational_profile_says_how_it_comes_back(lost: str) -> None:
+    world = with_pod("draining")
+    passes(world, theirs(), 4)
+    label(world, "go", "false")
+    if lost == "the data":
+        world.cluster.annotate("a", DATA, None)
+    else:
+        label(world, PROFILE, "plain")
+        passes(world, theirs())
+        label(world, PROFILE, "draining")
+
+    plan = passes(world, theirs(), 2)
+
+    assert world.cluster.nodes["a"].unschedulable
+    (hold,) = plan_of(plan).holds
+    assert hold.code == HoldCode.WORKFLOW_GONE
+    assert hold.reason == (
+        "the node is cordoned for profile draining, which is operational: "
+        "reconciler release a --prefix cloud.sap removes our cordon, label and record"
+    )
 
 
 def test_settings_without_workflows_name_the_nodes_that_one_has_cordoned() -> None:

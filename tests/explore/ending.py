@@ -19,7 +19,7 @@ from reconciler.simulation.aks import no_event
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.watch import at_once
 from tests.explore.laws import KEYS
-from tests.explore.shared import is_readable
+from tests.explore.shared import begun_profiles, is_readable
 from tests.explore.workflow_texts import PLAIN
 
 if TYPE_CHECKING:
@@ -93,9 +93,24 @@ def _end_workflows(play: Play) -> None:
         if text is not None and not is_readable(node):
             play.cluster.annotate(node.name, KEYS.workflow_data, None)
         play.cluster.label(node.name, KEYS.workflows, "first--second")
+        if _is_left_over(node):
+            play.release(node.name)
+        elif _claims(node) and not node.unschedulable:
+            # The drain of a workflow goes on only on a cordoned node.
+            play.laws.cordoned_by_hand(node)
+            play.cluster.cordon(node.name)
     for name in sorted(play.cluster.nodes):
         for key in ("one", "two"):
             play.cluster.label(name, key, None)
+
+
+def _is_left_over(node: Node) -> bool:
+    """Whether a node is cordoned for a profile that is operational, and that no drain keeps waiting."""
+    record = record_of(node, DEFAULT_PREFIX)
+    if not isinstance(record, Record):
+        return False
+    waits = record.drain is not None and record.drain.drain.done is None
+    return not waits and not set(record.workflows) <= begun_profiles(node)
 
 
 def _claims(node: Node) -> bool:

@@ -30,8 +30,7 @@ class Shared:
 
     def works(self, node: Node) -> bool:
         """Whether a workflow of a node has begun, or nobody knows."""
-        states = _states(node)
-        return states is None or any(state != State.OPERATIONAL for state in states.values())
+        return not is_readable(node) or bool(begun_profiles(node))
 
     def wrote(self, write: NodeWrite, node: Node) -> None:
         """Check a write of the program that has taken effect; `node` is as it is then."""
@@ -43,7 +42,7 @@ class Shared:
         self._counts["19"] += bool(states)
         if len(inside) > 1:
             raise Broken("19", f"{node.name} is in maintenance for {inside}")
-        begun = {name for name, state in states.items() if state != State.OPERATIONAL}
+        begun = begun_profiles(node)
         closed = self._closed_for.get(node.uid, set()) & begun
         if write.unschedulable is False:
             self._counts["19"] += bool(closed)
@@ -65,6 +64,11 @@ def is_for_events(write: NodeWrite, uid: str) -> bool:
 def is_readable(node: Node) -> bool:
     """Whether the data of a node's workflows can be read."""
     return _states(node) is not None
+
+
+def begun_profiles(node: Node) -> set[str]:
+    """Return the profiles of a node that are not operational, none if nobody can read their data."""
+    return {name for name, state in (_states(node) or {}).items() if state != State.OPERATIONAL}
 
 
 def _claiming(node: Node) -> tuple[str, ...]:

@@ -199,3 +199,14 @@ def test_a_held_node_whose_request_is_joined_with_a_plan_that_gets_another_date(
         ),
         seed=500057,
     )
+
+
+def test_a_node_that_loses_its_profile_for_a_while_says_that_it_is_cordoned() -> None:
+    # Law calm: n0 stayed cordoned, and no hold said why; the end of a history releases it now.
+    holds(
+        Scene(1, settings=(*ACTING, PLAIN)),
+        (
+            Step("work", value="two", then=5),
+            Step("workflow label", value="first", then=5),
+        ),
+    )

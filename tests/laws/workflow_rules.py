@@ -19,6 +19,14 @@ _SENDING_TEST = "tests/notifiers/test_workflow_transports.py"
 
 WORKFLOW_RULES = (
     Mutant(
+        0,
+        "a node that is cordoned for an operational profile says so",
+        "reconciler/decide/workflows.py",
+        ", *_left_over(one, work.record, ran.data, context))",
+        ")",
+        _PASSES,
+    ),
+    Mutant(
         19,
         "a node is in maintenance for one profile at a time",
         _RUN,
