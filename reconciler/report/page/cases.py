@@ -91,7 +91,8 @@ def _row(node: NodePlan, document: Document, facts: PageFacts) -> CaseRow:
     cell = cell_of(node)
     zone = f"zone {node.zone}" if node.zone else ""
     pool = f"pool {node.pool}" if node.pool else ""
-    held = facts.obstacles.get(node.node, ())
+    # What waits for a person comes first.
+    held = sorted(facts.obstacles.get(node.node, ()), key=lambda one: one.by_itself)
     return CaseRow(
         node=node.node,
         place=", ".join(part for part in (zone, pool) if part),

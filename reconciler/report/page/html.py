@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reconciler import __version__
 from reconciler.calendar.formatting import format_local, in_zone
@@ -32,6 +33,8 @@ _LONGEST = 1_000
 """Characters of one text."""
 
 _MOST_FINDINGS = 100
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def as_html(facts: PageFacts) -> str:
@@ -121,6 +124,7 @@ def _environment() -> Environment:
     )
     made.globals["style"] = _style_element
     made.filters["squares"] = _squares
+    made.filters["coded"] = _coded
     return made
 
 
@@ -131,6 +135,13 @@ def _squares(squares: tuple[Square, ...]) -> Markup:
         named.format(one.cell.value, safe.line(one.about)) if one.about else Markup("<i></i>")
         for one in squares
     )
+
+
+@pass_context
+def _coded(context: Context, text: str) -> Markup:
+    """Return a text of ours in which names stand between backticks, with these names as code."""
+    escaped = str(escape(_shown(context, text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", escaped))
 
 
 def _style_element() -> Markup:

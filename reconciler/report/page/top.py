@@ -81,21 +81,23 @@ def wrong(facts: PageFacts, document: Document) -> Listed:
 
 
 def next_steps(facts: PageFacts) -> Listed:
-    """Return what the plan has next, the earliest first."""
+    """Return what the plan has next, the earliest first. What happens to nodes at once has one entry."""
     plan = facts.plan
     ahead = plan_ahead(plan, plan.labels, facts.calendar, plan.now + AHEAD)
-    steps = [step for case in (*ahead.cases, *ahead.later) for step in _steps(case)]
-    steps.sort(key=lambda step: (step[0], step[1]))
+    found: dict[tuple[datetime, str], list[str]] = {}
+    for case in (*ahead.cases, *ahead.later):
+        for at, text in _steps(case):
+            if plan.now <= at <= plan.now + AHEAD:
+                found.setdefault((at, text), []).append(case.node)
     return _listed(
         [
             NextStep(
                 moment_text(at, plan.now, facts.zone),
                 "now" if at <= plan.now else f"in {_rounded(at - plan.now)}",
-                node,
+                _some(sorted(nodes)),
                 text,
             )
-            for at, node, text in steps
-            if at >= plan.now
+            for (at, text), nodes in sorted(found.items())
         ]
     )
 
@@ -111,18 +113,27 @@ def asks(facts: PageFacts) -> Listed:
     for node in facts.plan.nodes:
         for one in facts.obstacles.get(node.node, ()):
             if not one.by_itself:
-                key = (one.code, re.sub(rf"(?<![\w.-]){re.escape(node.node)}(?![\w.-])", _NODE, one.who))
+                key = (one.code, _for_any(node.node, one.who))
                 found.setdefault(key, []).append((node.node, one.because))
     return _listed([_ask(who, waiting) for (_, who), waiting in found.items()])
 
 
 def _ask(who: str, waiting: list[tuple[str, str]]) -> Ask:
+    """Return the entry of nodes that wait for the same person, each with its reason."""
     names = list(dict.fromkeys(name for name, _ in waiting))
-    if len(names) == 1:
-        who = who.replace(_NODE, names[0])
-    more = len(waiting) - 1
-    because = waiting[0][1] + (f", and {more} more like this" if more else "")
-    return Ask(who, because, _some(names))
+    reasons = list(dict.fromkeys(_for_any(name, because) for name, because in waiting))
+    more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+    return Ask(_for_all(names, who), f"{_for_all(names, reasons[0])}{more}", _some(names))
+
+
+def _for_any(node: str, text: str) -> str:
+    """Return the text without the name of its node, so that nodes have the same one."""
+    return re.sub(rf"(?<![\w.-]){re.escape(node)}(?![\w.-])", _NODE, text)
+
+
+def _for_all(nodes: list[str], text: str) -> str:
+    """Return such a text for these nodes: with the name if there is one node only."""
+    return text.replace(_NODE, nodes[0]) if len(nodes) == 1 else text
 
 
 def _missed(facts: PageFacts) -> Iterator[Entry]:
@@ -133,9 +144,12 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
     for case in facts.recent():
         if not case.outcome.good:
             yield Entry(case.place.node, f"{case.kind}: {case.why}" if case.kind else case.why)
+    found: dict[str, list[str]] = {}
     for node in facts.plan.nodes:
         if node.schedule is not None and node.schedule.missed:
-            yield Entry(node.node, f"will be missed: {node.schedule.because}")
+            found.setdefault(_for_any(node.node, node.schedule.because), []).append(node.node)
+    for because, names in found.items():
+        yield Entry(_some(names), f"will be missed: {_for_all(names, because)}")
 
 
 def _broken(facts: PageFacts) -> Iterator[Entry]:
@@ -153,15 +167,15 @@ def _unread(facts: PageFacts) -> Iterator[Entry]:
         yield Entry(_some(names), f"{reason}: whether it has maintenance is not known")
 
 
-def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str, str]]:
+def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
     schedule = case.schedule
     kinds = ", ".join(case.kinds) or "maintenance"
     if case.status is Status.PLANNED and schedule.planned_start is not None:
-        yield schedule.planned_start, case.node, f"its drain starts, for {kinds}"
+        yield schedule.planned_start, f"the drain starts, for {kinds}"
     if case.status is not Status.REPORTED and case.not_before is not None:
-        yield case.not_before, case.node, f"the platform may start: {kinds}"
+        yield case.not_before, f"the platform may start: {kinds}"
     if schedule.ends is not None and case.status is Status.STARTED:
-        yield schedule.ends, case.node, "it is expected back"
+        yield schedule.ends, "expected back"
 
 
 def _listed(entries: list[Entry] | list[NextStep] | list[Ask]) -> Listed:

@@ -1,15 +1,18 @@
-"""Programs of others that these tests run. Each is built once; without Go, the tests are skipped."""
+"""Programs of others that these tests run. Each is built or installed once, or its tests are skipped."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.tools.alertmanager import RunningAlertmanager
+from tests.support.tools.axe import find_axe
 from tests.support.tools.building import NoTool, find_tool
+from tests.support.tools.chromium import find_chromium
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +35,23 @@ def vcsim_program() -> Path:
     return _program("vcsim")
 
 
+@pytest.fixture(scope="session")
+def chromium_program() -> Path:
+    return _found(find_chromium)
+
+
+@pytest.fixture(scope="session")
+def axe_script() -> Path:
+    return _found(find_axe)
+
+
 def _program(name: str) -> Path:
+    return _found(partial(find_tool, name))
+
+
+def _found(find: Callable[[], Path]) -> Path:
     try:
-        return find_tool(name)
+        return find()
     except NoTool as error:
         if os.environ.get("CONTROLPLANE_REQUIRED"):
             pytest.fail(str(error), pytrace=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,6 +31,9 @@ budget: {maxUnavailable: 5%, perZone: 4}
 events: {Freeze: {drain: true, minDuration: 10s}}
 """
 POOLS = ("system", "web", "web", "batch")
+MISSED = (
+    "missed: the platform started at 2026-11-21T10:20:00Z while 1 pod that had to be evicted was on the node"
+)
 HOLD = '{"by":"ada","at":"2026-11-21T09:10:00Z","reason":"a benchmark runs"}'
 
 
@@ -101,12 +105,13 @@ def facts(nodes: int = 150, cases: int = 16) -> PageFacts:
     settings = builders.settings(SETTINGS).with_version(version)
     plan = builders.planned(seen, settings)
     last = NOW - timedelta(hours=1)
+    struck = ended(
+        "aks-batch-31415926-vmss000017", at=last, pool="batch", outcome=CaseResult.MISSED, kind="Preempt"
+    )
     past = (
         ended("aks-web-31415926-vmss000042", at=last - timedelta(hours=8), pool="web"),
         ended("aks-web-31415926-vmss000043", at=last - timedelta(hours=14), pool="web"),
-        ended(
-            "aks-batch-31415926-vmss000017", at=last, pool="batch", outcome=CaseResult.MISSED, kind="Preempt"
-        ),
+        replace(struck, why=MISSED),
     )
     history = History(NOW - timedelta(days=3), past)
     return page_facts(Passed(plan, settings, rehearsed=False), history)

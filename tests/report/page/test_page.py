@@ -13,9 +13,11 @@ from reconciler.model.event import Kind
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
+from reconciler.model.schedule import CaseSchedule
 from reconciler.model.unseen import Unseen
 from reconciler.report.page.facts import History, PageFacts
 from reconciler.report.page.html import as_html
+from tests.report.ahead.scene import case
 from tests.report.page.reading import Element, parsed, section
 from tests.report.page.scene import facts
 from tests.support import builders
@@ -63,7 +65,9 @@ def test_a_quiet_fleet_says_that_nothing_is_wrong_and_nobody_must_act() -> None:
 def test_the_top_says_what_is_wrong_what_comes_next_and_who_must_act(page: Element) -> None:
     wrong, coming, who = (section(page, name).text for name in ("wrong", "next", "who"))
 
-    assert "aks-batch-31415926-vmss000017 Preempt: missed: as told" in wrong
+    assert (
+        "aks-batch-31415926-vmss000017 Preempt: missed: the platform started at Sat 2026-11-21 11:20" in wrong
+    )
     assert "will be missed: it is held by ada" in wrong
     assert "imds: its agent is not ready" in wrong
     assert "Now, Sat 21 13:00" in coming
@@ -94,7 +98,7 @@ def test_a_case_shows_what_happens_what_holds_it_and_who_can_end_that() -> None:
     assert others == []
     assert row.text.startswith("a zone a, pool web maintenance announced")
     assert "event Reboot scheduled, not before Sat 2026-11-21 12:10 (imds)" in row.text
-    assert "startsAllowed → the owner of the settings: `mode: Enforce` starts drains again" in row.text
+    assert "startsAllowed → the owner of the settings: mode: Enforce starts drains again" in row.text
 
 
 def test_moments_are_in_the_time_zone_of_the_settings() -> None:
@@ -238,3 +242,21 @@ def test_the_name_of_a_node_stands_only_for_itself_in_what_a_person_must_do() ->
     page = shown(page_facts(Passed(builders.planned(seen, chosen), chosen), History()))
 
     assert "whoever holds it: reconciler resume NODE ends the hold" in section(page, "who").text
+
+
+def test_nodes_with_the_same_news_share_an_entry() -> None:
+    schedule = CaseSchedule(missed=True, because="two places are too few", cause="places")
+    found = small(Kind.REBOOT)
+    start = CaseSchedule(NOW + minutes(90), NOW + minutes(90))
+    nodes = [case(f"m{number}", schedule) for number in range(5)]
+    nodes += [case(f"s{number}", start) for number in range(2)]
+    page = shown(replace(found, plan=replace(found.plan, nodes=tuple(nodes))))
+
+    assert (
+        "1 thing is wrong m0, m1, m2 and 2 more will be missed: two places are too few"
+        in section(page, "wrong").text
+    )
+    assert (
+        "In 1h30m, Sat 21 14:30 Sat 21 14:30 s0, s1 the drain starts, for Reboot"
+        in section(page, "next").text
+    )

@@ -1,0 +1,120 @@
+"""The page in a real browser, as `serve` sends it: what it loads and logs, and whether all can read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.runtime.health import HealthServer
+from jobs.runtime.live_page import LivePage
+from tests.report.page.scene import facts
+from tests.report.page.test_page import NASTY
+from tests.support import builders
+from tests.support.builders import NOW
+from tests.support.tools.chromium import Chromium, Tab
+
+pytestmark = pytest.mark.tools
+
+SETTINGS = "windows: [{name: nights, start: '22:00', end: '05:00'}]"
+LOOKS = [
+    pytest.param((width, dark), id=f"{width}px, {'dark' if dark else 'light'}")
+    for width in (400, 1280)
+    for dark in (False, True)
+]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium_program: Path) -> Iterator[Chromium]:
+    with Chromium(chromium_program) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page() -> LivePage:
+    made = facts()
+    live = LivePage(None, lambda: "", lambda: NOW)
+    live.keep(made.history.ended)
+    live.after(made.plan, (), builders.settings(SETTINGS), rehearsed=False)
+    return live
+
+
+@pytest.fixture(scope="module")
+def url(page: LivePage) -> Iterator[str]:
+    with HealthServer(("127.0.0.1", 0), {}, documents={"/": page.document}) as server:
+        yield f"http://127.0.0.1:{server.port}/"
+
+
+@pytest.fixture(params=LOOKS)
+def tab(request: pytest.FixtureRequest, browser: Chromium, url: str) -> Iterator[Tab]:
+    width, dark = request.param
+    with browser.tab(width, dark=dark) as opened:
+        opened.open(url)
+        yield opened
+
+
+def test_the_browser_logs_nothing_requests_nothing_else_and_needs_no_scrolling_aside(
+    tab: Tab, url: str
+) -> None:
+    wide = tab.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+    assert not wide
+    assert tab.said == []
+    assert tab.requested == [url]
+
+
+def test_axe_finds_nothing_that_keeps_people_from_reading_it(tab: Tab, axe_script: Path) -> None:
+    tab.evaluate(axe_script.read_text(encoding="utf-8"))
+    found: dict[str, Any] = tab.evaluate("axe.run(document, {resultTypes: ['violations', 'incomplete']})")
+
+    assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found["violations"]] == []
+    assert "color-contrast" in {one["id"] for one in found["passes"]}
+
+
+def test_the_keyboard_leads_past_the_navigation_first(browser: Chromium, url: str) -> None:
+    with browser.tab(1280) as tab:
+        tab.open(url)
+        tab.press("Tab")
+
+        assert tab.evaluate("document.activeElement.textContent") == "Go to what is wrong now"
+        assert tab.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
+
+
+def test_it_prints_in_black_on_white(browser: Chromium, url: str) -> None:
+    with browser.tab(1280, dark=True) as tab:
+        tab.open(url)
+        tab.send("Emulation.setEmulatedMedia", media="print")
+
+        assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+        assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert tab.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+        assert len(re.findall(rb"/Type\s*/Page\b", tab.pdf())) in range(2, 10)
+
+
+def test_text_from_outside_runs_nothing(browser: Chromium, page: LivePage) -> None:
+    made = facts()
+    hostile = LivePage(None, lambda: NASTY, lambda: NOW)
+    hostile.after(made.plan, (), builders.settings(), rehearsed=False)
+    make = partial(HealthServer, ("127.0.0.1", 0), {}, documents={"/": hostile.document})
+    with make() as server, browser.tab(1280) as tab:
+        url = f"http://127.0.0.1:{server.port}/"
+        tab.open(url)
+
+        assert "<script>alert(1)</script>" in tab.evaluate("document.body.innerText")
+        assert tab.evaluate("document.scripts.length") == 0
+        assert (tab.said, tab.requested) == ([], [url])
+
+
+def test_the_policy_of_the_page_permits_no_script_and_no_other_style(browser: Chromium, url: str) -> None:
+    add = "document.head.appendChild(Object.assign(document.createElement('{0}'), {{textContent: '{1}'}}))"
+    with browser.tab(1280) as tab:
+        tab.open(url)
+        tab.evaluate(f"{add.format('script', 'window.ran = true')}, 1")
+        tab.evaluate(f"{add.format('style', 'body {color: lime !important}')}, 1")
+
+        assert tab.evaluate("window.ran === undefined")
+        assert tab.evaluate("getComputedStyle(document.body).color") != "rgb(0, 255, 0)"
