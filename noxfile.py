@@ -145,4 +145,5 @@ def lock(session: nox.Session) -> None:
     session.run(*compile_, "--extra", "aws", "-o", "requirements-aws.lock", external=True)
     session.run(*compile_, "--extra", "notify", "-o", "requirements-notify.lock", external=True)
     session.run(*compile_, "--extra", "esx", "-o", "requirements-esx.lock", external=True)
+    session.run(*compile_, "--extra", "otel", "-o", "requirements-otel.lock", external=True)
     session.run(*compile_, "--group", "dev", "-o", "requirements-dev.lock", external=True)

@@ -15,6 +15,7 @@ LOCKS = (
     "requirements-aws.lock",
     "requirements-esx.lock",
     "requirements-notify.lock",
+    "requirements-otel.lock",
     "requirements-build.lock",
 )
 # They are not for the image.
