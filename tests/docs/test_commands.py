@@ -17,7 +17,9 @@ from jobs.cli import COMMANDS, commands
 from reconciler.model.keys import DEFAULT_PREFIX
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "runbooks").glob("*.md")]
+)
 AGENT = (ROOT / "docs" / "agent.md").read_text(encoding="utf-8")
 
 OURS = "ours"

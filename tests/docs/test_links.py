@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+RUNBOOKS = sorted((ROOT / "docs" / "runbooks").glob("*.md"))
 LINK = re.compile(r"\]\(([\w./-]*\.md)?#([\w-]+)\)")
 
 
@@ -23,7 +24,14 @@ def test_the_readme_names_the_page(page: Path) -> None:
     assert f"](docs/{page.name})" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", RUNBOOKS, ids=lambda page: page.name)
+def test_each_page_to_which_a_runbook_leads_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([\w./-]+\.md)\b", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).is_file()] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *RUNBOOKS], ids=lambda page: page.name)
 def test_each_link_to_a_heading_leads_to_one(page: Path) -> None:
     links = LINK.findall(page.read_text(encoding="utf-8"))
 

@@ -1,0 +1,93 @@
+"""The alerts: few, with metrics that exist, cases on both sides, and a page each for the person on call."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reconciler.metrics.catalogue import FAMILIES
+from tests.monitoring.rules import (
+    RUNBOOKS,
+    Rule,
+    cases,
+    grouped_labels,
+    matched_labels,
+    metrics_in,
+    rules,
+)
+
+RULES = rules()
+NAMES = sorted({rule["alert"] for rule in RULES})
+LABELS = {family.name: set(family.labels) for family in FAMILIES}
+
+
+def name_of(rule: Rule) -> str:
+    return f"{rule['alert']}-{rule['labels']['severity']}"
+
+
+def test_there_are_at_most_twelve_rules() -> None:
+    assert 0 < len(RULES) <= 12
+    assert len({name_of(rule) for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=name_of)
+def test_an_alert_has_a_severity_and_all_its_texts(rule: Rule) -> None:
+    assert rule["labels"]["severity"] in ("critical", "warning")
+    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
+    assert rule["annotations"]["summary"].endswith(".")
+    assert rule["annotations"]["runbook_url"].endswith(f"/docs/runbooks/{rule['alert']}.md")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=name_of)
+def test_an_expression_has_only_metrics_and_labels_of_the_catalogue(rule: Rule) -> None:
+    metrics = metrics_in(rule["expr"])
+
+    assert metrics
+    assert metrics - set(LABELS) == set()
+    assert {
+        (name, label) for name, label in matched_labels(rule["expr"]) if label not in LABELS[name]
+    } == set()
+    assert grouped_labels(rule["expr"]) - set().union(*(LABELS[name] for name in metrics)) == set()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=name_of)
+def test_the_texts_name_only_labels_that_the_alert_has(rule: Rule) -> None:
+    named = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
+
+    assert named - grouped_labels(rule["expr"]) == set()
+
+
+@pytest.mark.parametrize("alert", NAMES)
+def test_each_alert_has_a_case_where_it_fires_and_one_where_it_does_not(alert: str) -> None:
+    own = [case for case in cases() if case.alert == alert]
+    severities = {rule["labels"]["severity"] for rule in RULES if rule["alert"] == alert}
+
+    fired = [one for case in own for instances in case.fires.values() for one in instances]
+    assert {one["severity"] for one in fired} == severities
+    assert [case for case in own if not any(case.fires.values())]
+
+
+def test_each_alert_has_its_page_and_each_page_an_alert() -> None:
+    assert sorted(page.stem for page in RUNBOOKS.glob("*.md")) == NAMES
+
+
+@pytest.mark.parametrize("alert", NAMES)
+def test_a_page_says_what_it_means_what_to_look_at_and_what_to_do(alert: str) -> None:
+    text = (RUNBOOKS / f"{alert}.md").read_text(encoding="utf-8")
+
+    assert text.startswith(f"# {alert}\n")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
+        "What it means",
+        "What to look at",
+        "What to do",
+    ]
+
+
+def test_the_page_about_monitoring_lists_each_alert_with_its_severities() -> None:
+    text = (RUNBOOKS.parent / "monitoring.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| \[(\w+)\]\(runbooks/\1\.md\) \| ([^|]+) \|", text, re.MULTILINE))
+
+    assert sorted(rows) == NAMES
+    for rule in RULES:
+        assert rule["labels"]["severity"] in rows[rule["alert"]]
