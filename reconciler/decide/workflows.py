@@ -230,12 +230,15 @@ def _gone(one: Seen, record: Record | None, context: PassContext) -> Iterator[Ho
 def _left_over(one: Seen, record: Record, data: WorkflowData, context: PassContext) -> Iterator[Hold]:
     """Yield a hold for each profile that claims the node and is operational, so that it ends no claim.
 
-    Its data was removed, or it was not a profile of the node for some time.
+    Its data was removed, it was not a profile of the node for some time, or its settings have changed.
     """
     for name in record.workflows:
         kept = data.profiles.get(name)
-        begun = kept is None or kept.is_entering or kept.current is not State.OPERATIONAL
-        if name in context.workflows.by_name and not begun and not _waiting(record, (name,)):
+        workflow = context.workflows.by_name.get(name)
+        if workflow is None or kept is None or kept.is_entering or kept.current is not State.OPERATIONAL:
+            continue
+        # The settings may have lost the chain that waited for the drain.
+        if not _waiting(record, (name,)) or waiting_drain(workflow, kept) is None:
             reason = f"the node is cordoned for profile {name}, which is operational: {_undo(one, context)}"
             yield Hold(one.node.name, HoldCode.WORKFLOW_GONE, reason)
 

@@ -507,6 +507,18 @@ def test_a_node_that_is_cordoned_for_an_operational_profile_says_how_it_comes_ba
     )
 
 
+def test_a_node_whose_chain_is_gone_from_the_settings_during_its_drain_says_how_it_comes_back() -> None:
+    world = with_pod("chained")
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    passes(world, theirs(), 2)
+    without = theirs(FILE.replace("remove-approval && drain && seen", "seen", 1))
+
+    plan = passes(world, without)
+
+    assert world.cluster.nodes["a"].unschedulable
+    assert HoldCode.WORKFLOW_GONE in [hold.code for hold in plan_of(plan).holds]
+
+
 def test_settings_without_workflows_name_the_nodes_that_one_has_cordoned() -> None:
     world = with_pod("draining")
     passes(world, theirs(), 4)
