@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from jobs.runtime.live_page import LivePage
+from jobs.runtime.output_file import check_output, write_output
 from reconciler.calendar.values import format_duration
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.outcome import Outcome
@@ -42,15 +45,30 @@ _KUBERNETES = {"node not ready": "is NotReady", "node ready": "is Ready again", 
 
 
 @click.command("demo")
-def command() -> int:
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the page of the day's end to this file, as HTML.",
+)
+def command(page: Path | None) -> int:
     """Play a day of a simulated AKS cluster in seconds."""
-    return run()
+    return run(page=page)
 
 
-def run(console: Console | None = None) -> int:
-    """Run the demo and print it. Return the exit code: 1 if a budget was exceeded."""
+def run(console: Console | None = None, *, page: Path | None = None) -> int:
+    """Run the demo and print it. Return the exit code: 1 if a budget was exceeded.
+
+    `page` is the file for the page; raises OutputError if it can't be written.
+    """
+    if page is not None:
+        check_output(page)
     out = console or Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
-    return _Demo(out).run()
+    demo = _Demo(out)
+    code = demo.run()
+    if page is not None:
+        write_output(page, demo.page.document().body.decode())
+    return code
 
 
 class _Demo:
@@ -68,6 +86,9 @@ class _Demo:
         self._printed: dict[str, tuple[object, ...]] = {}
         self._quiet: dict[str, datetime] = {}
         self._passes = self._drained = self._stopped = 0
+        self.page = LivePage(None, str, lambda: self._world.now)
+        """The page of the last pass."""
+        self._world.history = self.page
 
     def run(self) -> int:
         """Play the day from its first minute to its last."""
@@ -87,6 +108,7 @@ class _Demo:
         self._passes += 1
         world = self._world
         plan, outcomes = run_pass(world.outside, self._settings, world.now)
+        self.page.after(plan, outcomes, self._settings, rehearsed=False)
         for node in plan.nodes:
             self._print_node(node)
         for quiet in set(self._printed) - {node.node for node in plan.nodes}:
