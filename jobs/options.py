@@ -192,6 +192,11 @@ WITHOUT_CONFIG = (
 """The note of a command with `optional_config` when it is called without it."""
 
 
+def selector(meaning: str) -> Option:
+    """Return the option that selects nodes by label, with a line for the help; None if it is not given."""
+    return click.option("-l", "--selector", type=SELECTOR, help=meaning)
+
+
 class _Renamed(click.Option):
     """An option whose last name is an old one: it goes on working, and the help does not show it."""
 

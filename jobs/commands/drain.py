@@ -142,9 +142,7 @@ def _asked(
     "asked",
     _asked,
     options.nodes,
-    click.option(
-        "-l", "--selector", type=options.SELECTOR, help="Select the nodes by label, instead of by name."
-    ),
+    options.selector("Select the nodes by label, instead of by name."),
     _pod_options,
     click.option(
         "--timeout",

@@ -14,7 +14,12 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.screen import echo_lines, screen
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from reconciler.calendar.values import format_duration
+from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.errors import NotFound
+from reconciler.model.node import Wanted
+from reconciler.model.plan import Plan
+from reconciler.model.selector import LabelSelector
 from reconciler.report.ahead.cases import LONGEST, SHORTEST, PlanAhead, plan_ahead
 from reconciler.report.ahead.document import ahead_document
 from reconciler.report.ahead.text import as_lines
@@ -45,12 +50,18 @@ def _covered(ctx: click.Context, param: click.Parameter, value: timedelta) -> ti
 @click.option(
     "--all", "everything", is_flag=True, help="Print every case, also if the screen has fewer lines."
 )
+@options.selector("Print only the cases of the nodes with these labels.")
 @options.output
 def command(
-    config: SettingsSource | None, target: Target, until: timedelta, everything: bool, output: str
+    config: SettingsSource | None,
+    target: Target,
+    until: timedelta,
+    everything: bool,
+    selector: LabelSelector | None,
+    output: str,
 ) -> int:
     """Print what will start when, as a table and a chart. It only reads the cluster."""
-    ahead = look_ahead(config, target, until)
+    ahead = look_ahead(config, target, until, selector)
     if for_programs(output):
         echo_for_programs(as_json(ahead_document(ahead)), output)
     else:
@@ -58,21 +69,35 @@ def command(
     return 0
 
 
-def look_ahead(config: SettingsSource | None, target: Target, until: timedelta) -> PlanAhead:
-    """Return what will start from now until then; the cluster is only read.
+def look_ahead(
+    config: SettingsSource | None, target: Target, until: timedelta, selector: LabelSelector | None = None
+) -> PlanAhead:
+    """Return what will start from now until then, on the nodes with these labels; the cluster is only read.
 
-    Without settings, the defaults apply, and a note says so.
+    Without settings, the defaults apply, and a note says so. Raises NotFound if no node has the labels.
     """
     now = datetime.now(UTC)
     settings = parse_settings("", "") if config is None else settings_from(config, target, now)
     connection = Connection(target.kubeconfig, target.context)
     try:
-        found = examine(Wiring(connection, target).to_read(settings), settings, now)
+        wiring = Wiring(connection, target)
+        found = examine(wiring.to_read(settings), settings, now)
+        plan = found.plan if selector is None else _of_nodes(found.plan, selector, wiring.cluster)
     finally:
         connection.close()
-    plan = found.plan
     if config is None:
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     labels = {node.name: node.labels for node in found.snapshot.nodes}
     calendar = settings.with_calendars(found.snapshot.for_settings.calendars).calendar
     return plan_ahead(plan, labels, calendar, now + until)
+
+
+def _of_nodes(plan: Plan, selector: LabelSelector, cluster: Cluster) -> Plan:
+    """Return the plan with these nodes only, and a note that says so."""
+    # A pass reads only the labels that the settings name.
+    wanted = Wanted(frozenset(), "", labels=frozenset(one.key for one in selector.requirements))
+    names = {node.name for node in cluster.nodes(wanted) if selector.matches(node.labels)}
+    if not names:
+        raise NotFound(f"no node matches {selector}", status=404)
+    nodes = tuple(node for node in plan.nodes if node.node in names)
+    return replace(plan, nodes=nodes, notes=(*plan.notes, f"only nodes with {selector} are shown"))

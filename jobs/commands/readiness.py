@@ -29,7 +29,7 @@ from reconciler.settings.schema import Settings
 @click.command("readiness")
 @options.optional_config
 @options.cluster
-@click.option("-l", "--selector", type=options.SELECTOR, help="Judge only the nodes with these labels.")
+@options.selector("Judge only the nodes with these labels.")
 @options.output_as("markdown")
 @click.option(
     "--strict",

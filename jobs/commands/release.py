@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import click
 
@@ -13,37 +14,62 @@ from jobs.runtime.person import person
 from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, RecordUnreadable
+from reconciler.errors import ClusterError, NotFound, RecordUnreadable
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
+from reconciler.model.selector import LabelSelector
 from reconciler.publishing.registry import ANNOTATIONS, CONDITIONS
 from reconciler.release import publications_off
 from reconciler.release import release as released
 
 
+@dataclass(frozen=True, slots=True)
+class _Which:
+    """Which nodes to release: named ones, those that a selector matches, or all."""
+
+    names: tuple[str, ...] = ()
+    selector: LabelSelector | None = None
+
+    def of(self, nodes: Mapping[str, Node]) -> list[str]:
+        """Return their names; NotFound if no node matches the selector."""
+        if self.selector is None:
+            return list(self.names or nodes)
+        found = [node.name for node in nodes.values() if self.selector.matches(node.labels)]
+        if not found:
+            raise NotFound(f"no node matches {self.selector}", status=404)
+        return found
+
+
+def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: bool) -> _Which:
+    if sum((bool(nodes), selector is not None, everything)) != 1:
+        raise click.UsageError("name the nodes, or give --selector or --all")
+    return _Which(nodes, selector)
+
+
 @click.command("release")
-@options.nodes
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="Release all nodes with labels or annotations of the reconciler, to uninstall it.",
+@options.as_one(
+    "which",
+    _which,
+    options.nodes,
+    options.selector("Select the nodes by label, instead of by name."),
+    click.option(
+        "--all",
+        "everything",
+        is_flag=True,
+        help="Release all nodes with labels or annotations of the reconciler, to uninstall it.",
+    ),
 )
 @click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")
 @click.option("--dry-run", is_flag=True, help="Print what would be released. Write nothing.")
 @options.prefix
 @options.cluster
-def command(
-    nodes: tuple[str, ...], everything: bool, reset: bool, dry_run: bool, prefix: str, target: Target
-) -> int:
+def command(which: _Which, reset: bool, dry_run: bool, prefix: str, target: Target) -> int:
     """Uncordon nodes, and remove the reconciler's labels and annotations."""
-    if bool(nodes) == everything:
-        raise click.UsageError("name the nodes, or give --all")
-    return release(nodes, target, reset=reset, prefix=prefix, dry_run=dry_run)
+    return release(which, target, reset=reset, prefix=prefix, dry_run=dry_run)
 
 
-def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str, dry_run: bool = False) -> int:
-    """Undo what is ours on the named nodes, or on all when none is named; return the exit code.
+def release(which: _Which, target: Target, *, reset: bool, prefix: str, dry_run: bool = False) -> int:
+    """Undo what is ours on these nodes; return the exit code.
 
     A dry run only prints what would be undone.
 
@@ -56,7 +82,7 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str, d
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         wanted = Wanted(CONDITIONS, prefix, annotations=ANNOTATIONS)
         nodes = {node.name: node for node in cluster.nodes(wanted)}
-        chosen = list(names) or list(nodes)
+        chosen = which.of(nodes)
         writer = None if dry_run else cluster
         results = [_release_one(name, nodes.get(name), writer, prefix, reset=reset) for name in chosen]
         events, who = EventsByHand(connection), person()
@@ -64,7 +90,7 @@ def release(names: Iterable[str], target: Target, *, reset: bool, prefix: str, d
             if line and ok and not dry_run:
                 message = f"{line.removeprefix(f'{name}: ')} by {who}, by hand"
                 events.write(nodes[name], Notice("MaintenanceStopped", message))
-        if not list(names) and not any(line for line, _ in results):
+        if not which.names and not any(line for line, _ in results):
             echo("no node has labels or annotations of the reconciler")
         for line, ok in results:
             if line:

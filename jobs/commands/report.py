@@ -21,6 +21,7 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError
 from reconciler.model.plan import Plan
 from reconciler.model.readiness import Readiness
+from reconciler.model.selector import LabelSelector
 from reconciler.report.document import as_json, to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
@@ -35,6 +36,7 @@ HTML = "html"
 
 @click.command("report")
 @options.nodes
+@options.selector("Print only the rows of the nodes with these labels.")
 @click.option(
     "--only",
     type=click.Choice([one.value for one in Only]),
@@ -51,6 +53,7 @@ HTML = "html"
 @options.as_one("metrics", MetricsOutput, options.metrics_file, options.metrics_push)
 def command(
     nodes: tuple[str, ...],
+    selector: LabelSelector | None,
     only: str | None,
     config: SettingsSource | None,
     target: Target,
@@ -62,7 +65,9 @@ def command(
 
     With NODES, print only the rows of these nodes.
     """
-    limit = Limit(nodes, Only(only) if only else None)
+    if nodes and selector is not None:
+        raise click.UsageError("name the nodes, or give --selector")
+    limit = Limit(nodes, Only(only) if only else None, selector)
     return report(config, target, limit, output=output, out=out, metrics=metrics)
 
 
@@ -77,10 +82,11 @@ def report(
 ) -> int:
     """Write the report with the rows of `limit` to `out`, or to stdout; the cluster is only read.
 
-    Without settings, the defaults apply, and the report says so. Raises NotFound for a name that no node has.
+    Without settings, the defaults apply, and the report says so. Raises NotFound for a name that no node has,
+    and for a selector that no node matches.
     """
     if output == HTML and limit != Limit():
-        raise click.UsageError("a page shows the whole fleet; leave out NODES and --only")
+        raise click.UsageError("a page shows the whole fleet; leave out NODES, --selector and --only")
     if out is not None:
         check_output(out)
     settings = parse_settings("", "") if config is None else settings_from(config, target, datetime.now(UTC))
@@ -95,6 +101,7 @@ def report(
         finally:
             connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
+    limit = limit.on(found.snapshot.nodes)
     plan = replace(found.plan, notes=(*found.plan.notes, *notes))
     if config is None:
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))

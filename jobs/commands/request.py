@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from jobs import options
-from jobs.completion import values
 from jobs.runtime.environment import Target
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
@@ -17,11 +16,12 @@ from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.errors import ClusterError, Conflict, SettingsError, Unauthorized, Unreachable
+from reconciler.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import NodeWrite
+from reconciler.model.selector import LabelSelector
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, limited
 from reconciler.report.text import rows_as_text, shown
@@ -95,7 +95,8 @@ def _asked(
 
 
 @click.command("request")
-@click.argument("nodes", nargs=-1, required=True, shell_complete=values.nodes)
+@options.nodes
+@options.selector("Select the nodes by label, instead of by name.")
 @options.as_one(
     "asked",
     _asked,
@@ -118,15 +119,25 @@ def _asked(
 )
 @options.optional_config
 @options.cluster
-def command(nodes: tuple[str, ...], asked: Asked, config: SettingsSource | None, target: Target) -> int:
+def command(
+    nodes: tuple[str, ...],
+    selector: LabelSelector | None,
+    asked: Asked,
+    config: SettingsSource | None,
+    target: Target,
+) -> int:
     """Request maintenance of nodes, or cancel the request.
 
     Nothing is written unless it can be written to all of the nodes.
     """
-    return request(nodes, asked, config, target)
+    if bool(nodes) == (selector is not None):
+        raise click.UsageError("name the nodes, or give --selector")
+    return request(selector or nodes, asked, config, target)
 
 
-def request(names: tuple[str, ...], asked: Asked, config: SettingsSource | None, target: Target) -> int:
+def request(
+    which: tuple[str, ...] | LabelSelector, asked: Asked, config: SettingsSource | None, target: Target
+) -> int:
     """Write the request on the nodes, or remove it; return the exit code.
 
     With settings, print what a pass would do about these nodes afterwards. A person needs no lock: the
@@ -140,7 +151,7 @@ def request(names: tuple[str, ...], asked: Asked, config: SettingsSource | None,
     connection = Connection(target.kubeconfig, target.context)
     try:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        found = _chosen(names, cluster, settings)
+        found = _chosen(which, cluster, settings)
         writes = _writes(found, wish, settings, replace=asked.replace)
         if writes is None:
             return 1
@@ -154,11 +165,15 @@ def request(names: tuple[str, ...], asked: Asked, config: SettingsSource | None,
         connection.close()
 
 
-def _chosen(names: tuple[str, ...], cluster: Cluster, settings: Settings) -> list[Node]:
-    wanted = Wanted(frozenset(), settings.keys.prefix, labels=settings.label_keys())
-    nodes = {node.name: node for node in cluster.nodes(wanted)}
-    check_nodes(names, nodes.keys())
-    return [nodes[name] for name in dict.fromkeys(names)]
+def _chosen(which: tuple[str, ...] | LabelSelector, cluster: Cluster, settings: Settings) -> list[Node]:
+    nodes = {node.name: node for node in cluster.nodes(Wanted(frozenset(), settings.keys.prefix))}
+    if isinstance(which, LabelSelector):
+        found = [node for node in nodes.values() if which.matches(node.labels)]
+        if not found:
+            raise NotFound(f"no node matches {which}", status=404)
+        return found
+    check_nodes(which, nodes.keys())
+    return [nodes[name] for name in dict.fromkeys(which)]
 
 
 def _writes(

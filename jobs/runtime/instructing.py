@@ -89,9 +89,7 @@ chosen = options.as_one(
     "chosen",
     _chosen,
     options.nodes,
-    click.option(
-        "--selector", "-l", type=options.SELECTOR, help="The nodes with these labels, as in kubectl."
-    ),
+    options.selector("The nodes with these labels, as in kubectl."),
     click.option("--pool", shell_complete=values.pools, help="The nodes of this pool."),
     click.option("--all", "everything", is_flag=True, help="All nodes that the settings select."),
 )

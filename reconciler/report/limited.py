@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from reconciler.errors import NotFound
 from reconciler.model.drains import Phase
 from reconciler.model.holds import HoldCode
+from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
+from reconciler.model.selector import LabelSelector
 from reconciler.report.values import Document
 
 
@@ -25,10 +28,24 @@ class Only(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Which rows of a report to show: those of these nodes (none: of all), and only those of this kind."""
+    """Which rows of a report to show: those of these nodes (none: of all), and only those of this kind.
+
+    `selector` chooses nodes by their labels, and `selected` are the names of those that have them.
+    """
 
     names: tuple[str, ...] = ()
     only: Only | None = None
+    selector: LabelSelector | None = None
+    selected: frozenset[str] = frozenset()
+
+    def on(self, nodes: Iterable[Node]) -> Limit:
+        """Return the limit with the names of the nodes that it selects; NotFound if there are none."""
+        if self.selector is None:
+            return self
+        selected = frozenset(node.name for node in nodes if self.selector.matches(node.labels))
+        if not selected:
+            raise NotFound(f"no node matches {self.selector}", status=404)
+        return replace(self, selected=selected)
 
 
 def limited(document: Document, plan: Plan, limit: Limit) -> Document:
@@ -44,6 +61,7 @@ def limited(document: Document, plan: Plan, limit: Limit) -> Document:
     rows = [row for row in document["nodes"] if row["name"] in shown]
     chosen = {
         "nodes": list(names),
+        "selector": str(limit.selector) if limit.selector else None,
         "only": limit.only.value if limit.only else None,
         "shown": len(rows),
         "of": len(document["nodes"]),
@@ -59,6 +77,7 @@ def filter_lines(document: Document) -> list[str]:
         return []
     parts = [f"only {chosen['only']}"] if chosen["only"] else []
     parts += [_some(chosen["nodes"])] if chosen["nodes"] else []
+    parts += [f"nodes with {chosen['selector']}"] if chosen["selector"] else []
     lines = [f"rows: {chosen['shown']} of {chosen['of']} shown ({'; '.join(parts)})"]
     if chosen["quiet"]:
         lines.append(f"nothing to report: {_some(chosen['quiet'])}")
@@ -76,6 +95,8 @@ def _some(names: Sequence[str]) -> str:
 def _is_shown(node: NodePlan, limit: Limit) -> bool:
     names: Collection[str] = limit.names
     if names and node.node not in names:
+        return False
+    if limit.selector is not None and node.node not in limit.selected:
         return False
     match limit.only:
         case Only.HELD:

@@ -152,7 +152,11 @@ def test_an_argument_is_converted_once(kind: click.ParamType[object], text: str,
         (["plan", "--config", "x", "--until", "90d1s"], "90d1s can't be shown; write 1h to 90d"),
         (["drain"], "name the nodes, or give --selector"),
         (["drain", "a", "-l", "b=c"], "name the nodes, or give --selector"),
-        (["release"], "name the nodes, or give --all"),
+        (["release"], "name the nodes, or give --selector or --all"),
+        (["release", "a", "-l", "b=c"], "name the nodes, or give --selector or --all"),
+        (["request", "--cancel"], "name the nodes, or give --selector"),
+        (["request", "a", "-l", "b=c", "--cancel"], "name the nodes, or give --selector"),
+        (["report", "a", "-l", "b=c"], "name the nodes, or give --selector"),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error_that_names_the_option(arguments: list[str], said: str) -> None:

@@ -34,6 +34,7 @@ def test_only_the_named_rows_are_left_and_everything_else_is_that_of_the_fleet()
     assert {key for key in WHOLE if found[key] != WHOLE[key]} == {"filter", "nodes"}
     assert found["filter"] == {
         "nodes": ["over", "late", "fine"],
+        "selector": None,
         "only": None,
         "shown": 2,
         "of": len(WHOLE["nodes"]),
