@@ -100,6 +100,14 @@ def chart(session: nox.Session) -> None:
     session.run(PYTHON, "-m", "charts.generator")
 
 
+@nox.session(default=False, venv_backend="virtualenv", reuse_venv=True)
+def release(session: nox.Session) -> None:
+    """Make the files of a release in dist/; `-- --trial` for a tree that is not ready."""
+    locks = ("-r", "requirements-build.lock", "-r", "requirements-release.lock")
+    session.install("--require-hashes", *locks)
+    session.run("python", "-m", "release", *session.posargs)
+
+
 @nox.session(default=False)
 def cluster(session: nox.Session) -> None:
     """Start a real API server with an AKS-shaped cluster, for a person, until Ctrl-C."""

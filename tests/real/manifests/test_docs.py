@@ -13,6 +13,7 @@ import yaml
 
 from jobs.agent.program import main
 from jobs.runtime.log_words import LogEvent
+from reconciler import __version__
 from tests.real.manifests.applying import K8S
 
 DOCS = K8S.parent / "docs"
@@ -79,7 +80,7 @@ def test_the_kustomization_to_copy_does_what_it_says(tmp_path: Path) -> None:
 
     found = {each["kind"]: each for each in yaml.safe_load_all(made)}
     assert found["ConfigMap"]["data"] == {"maintenance.yaml": "mode: Enforce\n"}
-    assert set(re.findall(r"image: (\S+)", made)) == {"REGISTRY/node-maintenance-reconciler:0.1.0"}
+    assert set(re.findall(r"image: (\S+)", made)) == {f"REGISTRY/node-maintenance-reconciler:{__version__}"}
 
 
 def test_the_agent_alone_comes_from_the_readers_registry(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_the_agent_alone_comes_from_the_readers_registry(tmp_path: Path) -> None
 
     made = kustomized(tmp_path, blocks[0])
 
-    assert set(re.findall(r"image: (\S+)", made)) == {"REGISTRY/node-maintenance-reconciler:0.1.0"}
+    assert set(re.findall(r"image: (\S+)", made)) == {f"REGISTRY/node-maintenance-reconciler:{__version__}"}
 
 
 def test_no_page_applies_a_folder_whose_image_has_no_registry() -> None:

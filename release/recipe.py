@@ -1,0 +1,143 @@
+"""Make the files of a release in a folder: packages, chart, SBOMs, provenance and checksums.
+
+The same commit makes the same bytes: times in the files are that of the commit, or SOURCE_DATE_EPOCH.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from release.provenance import Source, statement
+from release.version import ROOT, places, version
+
+NAME = "node-maintenance-reconciler"
+CHART = ROOT / "charts" / NAME
+# The image is built with one of these, see docs/install.md.
+LOCKS = {"": "requirements.lock"} | {
+    f"-{extra}": f"requirements-{extra}.lock" for extra in ("aws", "esx", "notify")
+}
+
+
+class NotReady(Exception):
+    """The tree is not one to release; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to make: the folder for it, the image that the image is based on, and whether it is a trial.
+
+    A trial may have changes that are not committed, and a version without a date.
+    """
+
+    to: Path
+    base: str = ""
+    trial: bool = False
+
+
+def make(order: Order) -> list[Path]:
+    """Make the files, and return their paths; NotReady, or CalledProcessError if a tool fails."""
+    source = _source(order)
+    order.to.mkdir(parents=True, exist_ok=True)
+    if any(order.to.iterdir()):
+        raise NotReady(f"{order.to} is not empty: remove what is there")
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(source.time)}
+    # The build looks for its program there.
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    # A lock has no graph of its packages, which the tool of the SBOM warns about.
+    environment["PYTHONWARNINGS"] = "ignore:The Component this BOM is describing:UserWarning"
+    # The wheel is built from the source package, so this also shows that the source package is complete.
+    _run(environment, "build", "--no-isolation", "--outdir", str(order.to), str(ROOT))
+    _run(environment, "twine", "check", "--strict", *map(str, sorted(order.to.iterdir())))
+    stem = f"{NAME}-{version()}"
+    for suffix, lock in LOCKS.items():
+        _sbom(environment, lock, order.to / f"{stem}{suffix}.cdx.json")
+    _archive(CHART, order.to / f"{stem}.tgz", source.time)
+    made = sorted(order.to.iterdir())
+    provenance = order.to / f"{stem}.intoto.json"
+    provenance.write_text(statement({file.name: digest(file) for file in made}, source), encoding="utf-8")
+    made.append(provenance)
+    lines = [f"{digest(file)}  {file.name}\n" for file in made]
+    sums = order.to / "SHA256SUMS"
+    sums.write_text("".join(lines), encoding="utf-8")
+    return [*made, sums]
+
+
+def digest(file: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def problems(changelog: str, changed: str, *, trial: bool) -> list[str]:
+    """Return what keeps a tree from a release: its changelog, and `git status --porcelain`."""
+    found = [
+        f"{place.path}, line {place.line}, has version {place.version}: run python -m release.version"
+        for place in places()
+        if place.version != version()
+    ]
+    heading = re.search(rf"^## {re.escape(version())} — (.+)$", changelog, re.MULTILINE)
+    if heading is None:
+        found.append(f"CHANGELOG.md has no heading `## {version()} — DATE`")
+    elif not trial and not re.fullmatch(r"\d{4}-\d\d-\d\d", heading[1]):
+        found.append(f"CHANGELOG.md has no date for {version()}")
+    if not trial and changed:
+        found.append("there are changes that are not committed")
+    return found
+
+
+def _source(order: Order) -> Source:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    if found := problems(changelog, _git("status", "--porcelain"), trial=order.trial):
+        raise NotReady("; ".join(found))
+    if order.base and not re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", order.base):
+        raise NotReady(f"{order.base} is not an image with its digest: NAME@sha256:DIGEST")
+    time = int(os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct"))
+    locks = {name: digest(ROOT / name) for name in (*LOCKS.values(), "requirements-build.lock")}
+    return Source(_git("rev-parse", "HEAD"), time, locks, order.base, order.trial)
+
+
+def _sbom(environment: dict[str, str], lock: str, to: Path) -> None:
+    words = ["requirements", lock, "--pyproject", "pyproject.toml", "--mc-type", "application"]
+    words += ["--output-reproducible", "--output-format", "JSON", "--output-file", str(to)]
+    _run(environment, "cyclonedx_py", *words)
+    document = json.loads(to.read_text(encoding="utf-8"))
+    if not document["components"]:
+        raise NotReady(f"the SBOM of {lock} names no package")
+
+
+def _archive(folder: Path, to: Path, time: int) -> None:
+    """Pack a folder: no owner, no order of the disk, and one time."""
+
+    def plain(one: tarfile.TarInfo) -> tarfile.TarInfo:
+        one.uid = one.gid = 0
+        one.uname = one.gname = ""
+        one.mode = 0o644
+        one.mtime = time
+        return one
+
+    # gzip's own header has a name and a time, too.
+    with (
+        to.open("wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=time) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                archive.add(file, f"{folder.name}/{file.relative_to(folder)}", filter=plain)
+
+
+def _run(environment: dict[str, str], module: str, *words: str) -> None:
+    subprocess.run([sys.executable, "-m", module, *words], cwd=ROOT, env=environment, check=True)
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    return done.stdout.strip()

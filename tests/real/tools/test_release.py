@@ -1,0 +1,122 @@
+"""The files of a release: made twice with the same bytes, complete, and installed without a registry."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from release.recipe import LOCKS, digest
+from release.version import version
+from tests.support.tools.building import NoTool
+from tests.support.tools.environments import find_environment
+
+pytestmark = pytest.mark.tools
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*words: str | Path, **environment: str) -> str:
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    """The interpreter with the tools of a release."""
+    try:
+        return find_environment("requirements-build.lock", "requirements-release.lock") / "python"
+    except NoTool as error:
+        if os.environ.get("CONTROLPLANE_REQUIRED"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def made(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    run(python, "-m", "release", "--trial", "--to", folder)
+    return folder
+
+
+def wheel(made: Path) -> Path:
+    (found,) = made.glob("*.whl")
+    return found
+
+
+def test_the_same_tree_makes_the_same_bytes(made: Path, python: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    run(python, "-m", "release", "--trial", "--to", again, TZ="Asia/Kolkata", LC_ALL="C")
+
+    sums = {file.name: digest(file) for file in made.iterdir()}
+    assert {file.name: digest(file) for file in again.iterdir()} == sums
+    assert len(sums) == 9
+
+
+def test_the_checksums_are_right(made: Path) -> None:
+    lines = (made / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+
+    assert {line[66:]: line[:64] for line in lines} == {
+        file.name: digest(file) for file in made.iterdir() if file.name != "SHA256SUMS"
+    }
+
+
+def test_the_wheel_has_every_file_of_the_program(made: Path) -> None:
+    files = run("git", "ls-files", "--cached", "--others", "--exclude-standard", "reconciler", "jobs")
+    packed = [name for name in zipfile.ZipFile(wheel(made)).namelist() if not name.endswith("/")]
+
+    assert {name for name in packed if ".dist-info/" not in name} == set(files.splitlines())
+
+
+@pytest.mark.parametrize("suffix", LOCKS)
+def test_the_sbom_has_every_package_of_its_lock_and_no_other(made: Path, suffix: str) -> None:
+    lock = (ROOT / LOCKS[suffix]).read_text(encoding="utf-8")
+    sbom = made / f"node-maintenance-reconciler-{version()}{suffix}.cdx.json"
+    document = json.loads(sbom.read_text(encoding="utf-8"))
+
+    assert (document["bomFormat"], document["metadata"]["component"]["version"]) == ("CycloneDX", version())
+    assert sorted((one["name"], one["version"]) for one in document["components"]) == sorted(
+        re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE)
+    )
+
+
+def test_the_wheel_runs_where_it_is_installed(made: Path, python: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    run(sys.executable, "-m", "virtualenv", "-q", "--no-download", "--without-pip", venv)
+    # The packages that it needs are those of the tests: no registry is asked.
+    (packages,) = venv.glob("lib/python*/site-packages")
+    (packages / "tests.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    options = ("-q", "--no-index", "--no-deps", "--disable-pip-version-check")
+    run(python, "-m", "pip", "--python", venv / "bin" / "python", "install", *options, wheel(made))
+
+    program = venv / "bin" / "reconciler"
+    where = run(
+        venv / "bin" / "python", "-c", "import reconciler; print(reconciler.__file__)", PYTHONSAFEPATH="1"
+    )
+
+    assert where.startswith(str(packages))
+    assert run(program, "--version").split()[-1] == version()
+    assert run(venv / "bin" / "kubectl-maintenance", "--version").split()[-1] == version()
+    assert "uncordon" in run(program, "demo")
+
+
+def test_helm_takes_the_chart(made: Path, helm_program: Path) -> None:
+    (chart,) = made.glob("*.tgz")
+
+    assert "0 chart(s) failed" in run(helm_program, "lint", chart)
+    assert f"node-maintenance-reconciler:{version()}" in run(helm_program, "template", "x", chart)
