@@ -125,10 +125,12 @@ def _keys_of(what: str) -> Edit:
 
 _ACCOUNT = "  name: reconciler\n  namespace: node-maintenance\n"
 _MONITORING = f"values: [{', '.join(NetworkPolicies().monitoring_namespaces)}]\n"
+_FROM_MONITORING = Edit(_MONITORING, "values: {{ .Values.networkPolicies.monitoringNamespaces | toJson }}\n")
 
 EDITS: dict[str, tuple[Edit, ...]] = {
     "agent/admission-policy.yaml": (_prefix("imds"),),
     "agent/daemonset.yaml": _agent(6),
+    "agent/network-policy.yaml": (_FROM_MONITORING,),
     "base/admission-nodes.yaml": (_prefix(""),),
     "base/admission-reconciler.yaml": (
         _prefix(""),
@@ -152,9 +154,7 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     ),
     "cronjob/cronjob.yaml": _reconciler(10),
     "deployment/deployment.yaml": _reconciler(6),
-    "deployment/network-policy.yaml": (
-        Edit(_MONITORING, "values: {{ .Values.networkPolicies.monitoringNamespaces | toJson }}\n"),
-    ),
+    "deployment/network-policy.yaml": (_FROM_MONITORING,),
 }
 """What the values change, by file."""
 

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jobs.agent.figures import Figures
 from jobs.runtime.health import HealthServer
 from jobs.runtime.log_line import write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
@@ -26,7 +27,7 @@ from reconciler import USER_AGENT
 from reconciler.clients.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from reconciler.clients.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from reconciler.errors import ClusterError, ReconcilerError
-from reconciler.model.event import Status
+from reconciler.model.event import Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.sources import imds as scheduled_events
 
@@ -92,6 +93,7 @@ class Health:
         self.api_problem = "the Node has not been read yet"
         self.step_problem = ""
         self.stepped_at: float | None = None
+        self.figures = Figures()
 
     def why_stuck(self, now: float) -> str:
         """Return why a restart may help, empty if the loop runs; a service that is silent is no reason."""
@@ -195,11 +197,14 @@ class Agent:
 
     def _awaits(self) -> bool:
         """Return whether an event of this VM is scheduled that may still have to be acknowledged."""
-        if self._document is None or self._vm is None:
-            return False
-        reported = scheduled_events.signals(self._document, self._vm)
-        waiting = {one.id for one in reported if one.status is Status.SCHEDULED and one.id}
+        waiting = {one.id for one in self._reported() if one.status is Status.SCHEDULED and one.id}
         return not waiting <= self._acknowledged
+
+    def _reported(self) -> tuple[Signal, ...]:
+        """Return the events of this VM in the last valid answer of IMDS."""
+        if self._document is None or self._vm is None:
+            return ()
+        return scheduled_events.signals(self._document, self._vm)
 
     def _poll(self, started: float) -> float:
         """Query IMDS, and return when to query it again (monotonic, like the start of the step `started`).
@@ -213,6 +218,7 @@ class Agent:
         except ImdsError as error:
             self.failure = error
             self._imds_failures += 1
+            self._health.figures.failed()
             if str(error) != self._health.imds_says:
                 _log(LogEvent.IMDS_FAILED, Level.ERROR, because=str(error))
             self._health.imds_says = str(error)
@@ -226,6 +232,7 @@ class Agent:
             self._reread_due = min(self._reread_due, self._clock() + LISTEN)
         self._health.imds_says = ""
         self._health.answered_at = self._clock()
+        self._health.figures.answered(time.time(), len(self._reported()))
         return started + interval
 
     def _publish(self) -> None:
@@ -244,8 +251,10 @@ class Agent:
         try:
             self._client.publish(self._node.uid, text)
         except ClusterError as error:
+            self._health.figures.wrote(done=False)
             self._api_failed(LogEvent.CANNOT_PUBLISH, error)
             return
+        self._health.figures.wrote(done=True)
         self._node = replace(self._node, published=text)
         self._api_went_well()
         _log(
@@ -386,7 +395,9 @@ def _arguments(argv: list[str]) -> Arguments:
         "--key-prefix", default=DEFAULT_PREFIX, help="prefix of the annotations (default: %(default)s)"
     )
     parser.add_argument(
-        "--listen", type=_address, help="HOST:PORT that answers GET /readyz and /healthz (default: none)"
+        "--listen",
+        type=_address,
+        help="HOST:PORT that answers GET /readyz, /healthz and /metrics (default: none)",
     )
     parser.add_argument(
         "--reread",
@@ -445,6 +456,7 @@ def _serve_readiness(address: tuple[str, int], health: Health) -> None:
             "/healthz": lambda: health.why_stuck(time.monotonic()),
             "/readyz": lambda: health.why_not(time.monotonic()),
         },
+        documents={"/metrics": health.figures.document},
         ok="ready",
         report=lambda error: _log(
             LogEvent.PROBE_FAILED, Level.ERROR, because=f"{type(error).__name__}: {error}"

@@ -77,10 +77,14 @@ class AgentProcess:
 
     def readiness(self) -> tuple[int, str]:
         """Ask as a kubelet does: the status and the reason."""
+        return self.asked("/readyz")
+
+    def asked(self, path: str) -> tuple[int, str]:
+        """Return the status and the text that a path has."""
         host, _, port = self.wait_for_line("listening")["address"].rpartition(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=5)
         try:
-            connection.request("GET", "/readyz")
+            connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status, answer.read().decode().strip()
         finally:

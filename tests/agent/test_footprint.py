@@ -13,6 +13,7 @@ LIMIT_KIB = 25 * 1024
 OURS = {
     "jobs",
     "jobs.agent",
+    "jobs.agent.figures",
     "jobs.agent.program",
     "jobs.runtime",
     "jobs.runtime.health",

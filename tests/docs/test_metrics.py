@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from jobs.agent import figures
 from reconciler.metrics.catalogue import FAMILIES, PREFIX, Family, Type
 from tests.metrics.cardinality import table
 
@@ -12,15 +13,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ROW = re.compile(rf"^\| `({PREFIX}\w+)` \| (\w+) \|([^|]*)\| \S", re.MULTILINE)
 
 
-def shown(family: Family) -> tuple[str, str, tuple[str, ...]]:
-    return family.name, family.type.value, family.labels
+def shown(family: Family | figures.Family) -> tuple[str, str, tuple[str, ...]]:
+    return family.name, str(family.type), family.labels
 
 
 def test_every_family_has_a_row_with_its_type_and_labels_and_every_row_is_a_family() -> None:
     rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
 
     written = [(name, kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows]
-    assert written == [shown(family) for family in FAMILIES]
+    assert written == [shown(family) for family in (*FAMILIES, *figures.FAMILIES)]
 
 
 def test_names_end_as_prometheus_wants_it() -> None:

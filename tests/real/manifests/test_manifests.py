@@ -182,6 +182,11 @@ def test_pods_reach_what_they_need_and_the_reconciler_not_the_metadata_service()
         ("fd00:ec2::23/128", 80),
     }
     assert agents["deny-all"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    (scraping,) = agents["agent-metrics"]["spec"]["ingress"]
+    (served,) = policies("deployment")["reconciler-http"]["spec"]["ingress"]
+    (agent,) = [pod for one in built("agent") if (pod := pod_of(one))]
+    assert scraping["from"] == served["from"]
+    assert f"--listen=127.0.0.1:{scraping['ports'][0]['port']}" in agent["containers"][0]["args"]
     assert reached(agents["agent-egress"]) == {("169.254.169.254/32", 80), ("*", 443), ("*", 6443)}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.agent.figures import Figures
 from jobs.runtime.metering import Meter
 from tests.metrics.everything import full
 
@@ -24,6 +25,13 @@ def test_prometheus_has_nothing_to_say_about_our_metrics(promtool_program: Path)
     full(meter)
 
     assert check(promtool_program, meter.text()) == (0, "")
+
+
+def test_prometheus_has_nothing_to_say_about_the_agents_metrics(promtool_program: Path) -> None:
+    figures = Figures()
+    figures.answered(1.7e9, 2)
+
+    assert check(promtool_program, figures.document().body) == (0, "")
 
 
 def test_promtool_refuses_what_breaks_its_rules(promtool_program: Path) -> None:
