@@ -25,6 +25,9 @@ IMAGE = {"repository": "registry.example.com/team/node-maintenance-reconciler", 
 SETTINGS = (K8S.parent / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
+FILE = "  # Ours.\nmode: Finish\n\nwindows: []\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Same:
     """The folders of kustomize and the values of the chart that make the same objects."""
@@ -220,11 +223,11 @@ def test_settings_arrive_as_they_are_written(helm: Helm, tmp_path: Path, example
 
 def test_a_settings_file_arrives_as_it_is_with_its_comments(helm: Helm, tmp_path: Path) -> None:
     file = tmp_path / "maintenance.yaml"
-    file.write_text("# Ours.\nmode: Finish\n", encoding="utf-8")
+    file.write_text(FILE, encoding="utf-8")
 
     arrived = policy(helm.template({}, "--set-file", f"settingsFile={file}"))
 
-    assert arrived.strip() == "# Ours.\nmode: Finish"
+    assert arrived == FILE
 
 
 def test_a_settings_file_that_is_no_yaml_is_refused(helm: Helm) -> None:
