@@ -1,4 +1,4 @@
-"""How the text of a manifest becomes a template: each edit replaces text that stands there exactly once."""
+"""How the text of a manifest becomes a template: each edit replaces text that must be there, and once."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ class NoSuchText(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replaces the text `old` by `new`."""
+    """Replaces the text `old` by `new`, where it is there once, or `everywhere`."""
 
     old: str
     new: str
+    everywhere: bool = False
 
     def on(self, text: str, name: str) -> str:
-        """Return the text of the manifest `name` with this edit; NoSuchText unless `old` is there once."""
-        if text.count(self.old) != 1:
+        """Return the text of the manifest `name` with this edit; NoSuchText if `old` is not there so."""
+        count = text.count(self.old)
+        if count == 0 or (count > 1 and not self.everywhere):
             raise NoSuchText(
-                f"k8s/{name} has {text.count(self.old)} times, not once, what an edit of charts/generator "
-                f"replaces:\n{self.old}"
+                f"k8s/{name} has {count} times what an edit in charts/generator replaces:\n{self.old}"
             )
         return text.replace(self.old, self.new)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from charts.generator.edits import Edit, after, extended, labelled, replaced
-from charts.generator.values import Agent, NetworkPolicies, Pods
+from charts.generator.values import Agent, Monitoring, NetworkPolicies, Pods
 
 CONDITIONS = {
     "agent": ".Values.agent.enabled",
@@ -155,6 +155,9 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     "cronjob/cronjob.yaml": _reconciler(10),
     "deployment/deployment.yaml": _reconciler(6),
     "deployment/network-policy.yaml": (_FROM_MONITORING,),
+    "monitoring/rules.yaml": (
+        Edit(f"{Monitoring().runbooks}/", "{{ $.Values.monitoring.runbooks }}/", everywhere=True),
+    ),
 }
 """What the values change, by file."""
 

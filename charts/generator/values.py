@@ -163,6 +163,12 @@ class Monitoring(Part):
         default=False, description="A PodMonitor, so that Prometheus reads the metrics."
     )
     rules: bool = Field(default=False, description="A PrometheusRule with the alerts.")
+    runbooks: str = Field(
+        default="https://node-maintenance.dev/docs/runbooks",
+        min_length=1,
+        description="Where the links in the alerts lead: the address at which your people on call read the "
+        "pages of docs/runbooks, without the slash at the end.",
+    )
     labels: dict[str, str] = Field(
         default={}, description="Labels by which your Prometheus selects them, for example `release`."
     )

@@ -111,6 +111,10 @@ PAIRS = {
     "metrics for labelled namespaces": Same(
         ("deployment", "metrics"), {"runAs": "Deployment", "networkPolicies": {"monitoringByLabel": True}}
     ),
+    "metrics and alerts": Same(
+        ("deployment", "monitoring"),
+        {"runAs": "Deployment", "monitoring": {"podMonitor": True, "rules": True}},
+    ),
     "objects that are published": Same(
         ("cronjob", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
     ),
@@ -180,6 +184,23 @@ def test_the_objects_are_those_of_kustomize(helm: Helm, tmp_path: Path, name: st
     assert rendered.keys() == built.keys()
     for key, one in built.items():
         assert rendered[key] == one
+
+
+def test_what_prometheus_reads_has_the_labels_that_it_selects(helm: Helm) -> None:
+    found = helm.template({"monitoring": {"podMonitor": True, "rules": True, "labels": {"release": "ours"}}})
+
+    labelled = {one["kind"] for one in found if one["metadata"]["labels"].get("release") == "ours"}
+    assert labelled == {"PodMonitor", "PrometheusRule"}
+
+
+def test_the_links_of_alerts_lead_where_the_values_say(helm: Helm) -> None:
+    found = helm.template({"monitoring": {"rules": True, "runbooks": "https://wiki.example.com/nodes"}})
+    (rules,) = [one for one in found if one["kind"] == "PrometheusRule"]
+    alerts = [alert for group in rules["spec"]["groups"] for alert in group["rules"] if "alert" in alert]
+
+    assert alerts
+    for alert in alerts:
+        assert alert["annotations"]["runbook_url"] == f"https://wiki.example.com/nodes/{alert['alert']}.md"
 
 
 def test_in_its_own_namespace_the_release_leaves_the_namespace_to_helm(helm: Helm) -> None:
