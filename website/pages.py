@@ -14,41 +14,56 @@ from typing import Any
 from markdown import Extension, Markdown
 
 ROOT = Path(__file__).parents[1]
-# They are beside docs/, and on the site among its pages.
-OUTSIDE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+# Pages that are not in docs/, and their place on the site.
+OUTSIDE = {name: name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
+OUTSIDE["charts/node-maintenance-reconciler/README.md"] = "chart.md"
 
 _SECTION = re.compile(r"^### (.+)\n((?:(?!#).*\n?)*)", re.MULTILINE)
-_PAGE = re.compile(r"\]\(([\w./-]+\.md)\)")
-_LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?![a-z]+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
+_NAMED = re.compile(r"\]\(([\w./-]+)\)")
+_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\((?![a-z]+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
 
 
-def navigation(readme: str) -> list[dict[str, list[str]]]:
-    """Return the sections below the README's heading Documentation, each with the pages that it links to."""
-    sections: list[dict[str, list[str]]] = []
+def navigation(readme: str, root: Path = ROOT) -> list[dict[str, list[Any]]]:
+    """Return the sections below the README's heading Documentation, each with the pages that it links to.
+
+    A link to a folder of docs/ stands for a section with all pages of the folder.
+    """
+    sections: list[dict[str, list[Any]]] = []
     named: set[str] = set()
     for title, text in _SECTION.findall(readme.partition("\n## Documentation\n")[2]):
-        pages = [page.removeprefix("docs/") for page in dict.fromkeys(_PAGE.findall(text))]
-        sections.append({title: [page for page in pages if page not in named]})
-        named.update(pages)
+        pages: list[Any] = []
+        for path in _NAMED.findall(text):
+            if path in named:
+                continue
+            named.add(path)
+            if (root / path).is_dir():
+                inside = sorted((root / path).glob("*.md"))
+                name = Path(path).name.capitalize()
+                pages.append({name: [str(page.relative_to(root / "docs")) for page in inside]})
+            elif path.endswith(".md"):
+                pages.append(OUTSIDE.get(path) or path.removeprefix("docs/"))
+        sections.append({title: pages})
     return sections
 
 
 def linked(markdown: str, source: str, repository: str = "") -> str:
     """Return a page with its links as they are on the site.
 
-    `source` is the page's path in the repository. A file that is no page of the site is linked to below the
-    URL `repository`; without one, only the text of the link stays.
+    `source` is the page's path in the repository. A file or a folder that is not on the site is linked to
+    below the URL `repository`; without one, only the text of the link stays.
     """
+    here = posixpath.dirname(OUTSIDE.get(source) or source.removeprefix("docs/"))
 
     def link(found: re.Match[str]) -> str:
-        text, path, anchor = found[1], found[2], found[3] or ""
+        image, text, path, anchor = found[1], found[2], found[3], found[4] or ""
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-        if target.startswith("docs/") or target in OUTSIDE:
-            here = posixpath.dirname(source.removeprefix("docs/"))
-            return f"[{text}]({posixpath.relpath(target.removeprefix('docs/'), here or '.')}{anchor})"
+        is_folder = (ROOT / target).is_dir()
+        if target in OUTSIDE or (target.startswith("docs/") and not is_folder):
+            there = OUTSIDE.get(target) or target.removeprefix("docs/")
+            return f"{image}[{text}]({posixpath.relpath(there, here or '.')}{anchor})"
         if not (ROOT / target).exists():
             return found[0]
-        return f"[{text}]({repository.rstrip('/')}/blob/main/{target}{anchor})" if repository else text
+        return f"{image}[{text}]({repository.rstrip('/')}/blob/main/{target}{anchor})" if repository else text
 
     return _LINK.sub(link, markdown)
 
@@ -76,12 +91,13 @@ def on_files(files: Any, config: Any) -> Any:
     # Here, so that the functions above can be used without MkDocs.
     from mkdocs.structure.files import File
 
-    for name in OUTSIDE:
-        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    for path, name in OUTSIDE.items():
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / path)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Change the links of a page."""
     name = page.file.src_uri
-    return linked(markdown, name if name in OUTSIDE else f"docs/{name}", config.repo_url or "")
+    sources = {there: path for path, there in OUTSIDE.items()}
+    return linked(markdown, sources.get(name, f"docs/{name}"), config.repo_url or "")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
 
 from release.provenance import Source, statement
-from release.recipe import problems
-from release.version import version
+from release.recipe import LOCKS, problems
+from release.version import ROOT, version
 
 DATED = f"# Changelog\n\n## {version()} — 2026-11-22\n"
 UNDATED = f"# Changelog\n\n## {version()} — unreleased\n"
@@ -52,3 +53,10 @@ def test_the_provenance_names_each_file_and_what_it_is_made_from() -> None:
         {"sha256": "aa"},
         {"sha256": "b" * 64},
     ]
+
+
+def test_each_image_has_its_sbom() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert set(LOCKS) == {"", *(f"-{extra}" for extra in project["optional-dependencies"])}
+    assert [lock for lock in LOCKS.values() if not (ROOT / lock).is_file()] == []

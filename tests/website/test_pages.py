@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from website.pages import ROOT, linked, navigation
@@ -14,11 +16,20 @@ README = """# Name
 - [docs/a.md](docs/a.md), [docs/runbooks/b.md](docs/runbooks/b.md): two, with [a heading](docs/c.md#x).
 ### Run
 - [CHANGELOG.md](CHANGELOG.md), and again [a](docs/a.md).
+- [alerts](docs/runbooks), [values](charts/node-maintenance-reconciler/README.md).
 """
 
 
-def test_each_section_has_its_pages_and_each_page_comes_once() -> None:
-    assert navigation(README) == [{"Try": ["a.md", "runbooks/b.md"]}, {"Run": ["CHANGELOG.md"]}]
+def test_each_section_has_its_pages_and_each_page_comes_once(tmp_path: Path) -> None:
+    folder = tmp_path / "docs" / "runbooks"
+    folder.mkdir(parents=True)
+    for name in ("Missed.md", "Blocked.md", "image.png"):
+        (folder / name).touch()
+
+    assert navigation(README, tmp_path) == [
+        {"Try": ["a.md", "runbooks/b.md"]},
+        {"Run": ["CHANGELOG.md", {"Runbooks": ["runbooks/Blocked.md", "runbooks/Missed.md"]}, "chart.md"]},
+    ]
 
 
 def test_the_readme_has_a_path_for_each_reader() -> None:
@@ -40,6 +51,10 @@ def test_the_readme_has_a_path_for_each_reader() -> None:
         ("README.md", "[a](docs/install.md#x)", "[a](install.md#x)"),
         ("README.md", "[a](docs/runbooks/b.md)", "[a](runbooks/b.md)"),
         ("README.md", "[a](CHANGELOG.md)", "[a](CHANGELOG.md)"),
+        ("README.md", "![a](docs/images/a.png)", "![a](images/a.png)"),
+        ("README.md", "[a](docs/images)", "a"),
+        ("docs/helm.md", "[a](../charts/node-maintenance-reconciler/README.md#x)", "[a](chart.md#x)"),
+        ("charts/node-maintenance-reconciler/README.md", "[a](../../docs/helm.md)", "[a](helm.md)"),
         ("docs/install.md", "[a](aws.md)", "[a](aws.md)"),
         ("docs/install.md", "[a](../SECURITY.md#x)", "[a](SECURITY.md#x)"),
         ("docs/runbooks/b.md", "[a](../install.md)", "[a](../install.md)"),

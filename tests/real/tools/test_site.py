@@ -19,7 +19,9 @@ pytestmark = pytest.mark.tools
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-PAGES = sorted([*(path.relative_to(DOCS) for path in DOCS.rglob("*.md")), *map(Path, OUTSIDE)])
+# Each page's file, by its place on the site.
+PAGES = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}
+PAGES |= {there: ROOT / path for path, there in OUTSIDE.items()}
 SHAPES = ("li", "ol", "pre", "table", "tr", "h1", "h2", "h3", "h4", "img")
 
 
@@ -45,9 +47,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def article(site: Path, page: Path) -> str:
+def article(site: Path, page: str) -> str:
     """The page's own part of its HTML file."""
-    name = "index.html" if page.name == "README.md" else page.with_suffix(".html")
+    name = "index.html" if page == "README.md" else Path(page).with_suffix(".html")
     return (site / name).read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
 
 
@@ -56,10 +58,10 @@ def shapes(html: str) -> Counter[str]:
     return Counter(name for name in re.findall(r"<([a-z]+[1-4]?)[ >]", html) if name in SHAPES)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=str)
-def test_a_page_has_the_same_shape_as_in_the_repository(site: Path, page: Path) -> None:
-    path = ROOT / page if str(page) in OUTSIDE else DOCS / page
-    as_in_the_repository = MarkdownIt("commonmark").enable("table").render(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_the_same_shape_as_in_the_repository(site: Path, page: str) -> None:
+    text = PAGES[page].read_text(encoding="utf-8")
+    as_in_the_repository = MarkdownIt("commonmark").enable("table").render(text)
 
     # If a list is cut: put an empty line between an indented paragraph and the next item.
     assert shapes(article(site, page)) == shapes(as_in_the_repository)
