@@ -101,8 +101,9 @@ def _agent(space: int) -> tuple[Edit, ...]:
             space,
         ),
         extended(f"{indent}  kubernetes.io/os: linux\n", ".Values.agent.nodeSelector", space + 2),
-        after(
-            f"{indent}  - --listen=127.0.0.1:20270\n",
+        Edit(
+            f"{indent}  - --listen={Agent().address}:20270\n",
+            f"{indent}  - --listen={{{{ .Values.agent.address }}}}:20270\n"
             f'{indent}  {{{{- if ne (include "node-maintenance.prefix" .) "node-maintenance.dev" }}}}\n'
             f'{indent}  - --key-prefix={{{{ include "node-maintenance.prefix" . }}}}\n'
             f"{indent}  {{{{- end }}}}\n",

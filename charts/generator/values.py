@@ -80,6 +80,10 @@ class Agent(Part):
         default=False,
         description="Whether the agent is installed, in its own namespace `node-maintenance-agent`.",
     )
+    address: Literal["127.0.0.1", "0.0.0.0"] = Field(
+        default="127.0.0.1",
+        description="Where the agent shows its metrics, at port 20270: to its node, or to all that reach it.",
+    )
     resources: dict[str, Any] = Field(
         default={"requests": {"cpu": "5m", "memory": "25Mi"}, "limits": {"memory": "48Mi"}},
         description="Requests and limits of the container.",
@@ -138,7 +142,7 @@ class NetworkPolicies(Part):
     monitoring_namespaces: list[str] = Field(
         default=["kube-system", "monitoring"],
         min_length=1,
-        description="The namespaces whose Pods may connect to port 8080 of the Deployment.",
+        description="The namespaces whose Pods may read the metrics of the Deployment and of the agent.",
     )
     monitoring_by_label: bool = Field(
         default=False,

@@ -19,6 +19,7 @@ EVERYTHING: dict[str, Any] = {
     },
     "agent": {
         "enabled": True,
+        "address": "0.0.0.0",
         "resources": {"limits": {"memory": "64Mi"}},
         "nodeSelector": {"azure": "yes"},
         "tolerations": [{"key": "ours", "operator": "Exists"}],
