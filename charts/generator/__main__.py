@@ -22,6 +22,9 @@ def generated() -> dict[Path, str]:
         CHART / "Chart.yaml": _chart(),
         CHART / "values.yaml": values_yaml(settings),
         CHART / "values.schema.json": schema_json(),
+        CHART / "dashboard.json": (ROOT / "k8s" / "monitoring" / "dashboard.json").read_text(
+            encoding="utf-8"
+        ),
         page: readme(page.read_text(encoding="utf-8")),
         **{CHART / "templates" / name: text for name, text in templates(ROOT / "k8s").items()},
     }

@@ -161,7 +161,7 @@ class Crd(Part):
 
 
 class Monitoring(Part):
-    """Objects of the Prometheus Operator, for a Deployment. Its kinds must be in the cluster."""
+    """A dashboard for Grafana, and objects of the Prometheus Operator, whose kinds must be in the cluster."""
 
     pod_monitor: bool = Field(
         default=False, description="A PodMonitor, so that Prometheus reads the metrics."
@@ -175,6 +175,9 @@ class Monitoring(Part):
     )
     labels: dict[str, str] = Field(
         default={}, description="Labels by which your Prometheus selects them, for example `release`."
+    )
+    dashboard: bool = Field(
+        default=False, description="A ConfigMap with the dashboard, for the sidecar of Grafana's chart."
     )
 
 

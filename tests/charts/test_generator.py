@@ -17,7 +17,13 @@ from charts.generator.edits import NoSuchText
 from charts.generator.templates import CONDITIONS, ELSEWHERE, NotInTheChart, templates
 from charts.generator.values import Values
 
-BY_HAND = {"templates/_helpers.tpl", "templates/NOTES.txt", "templates/settings.yaml", ".helmignore"}
+BY_HAND = {
+    "templates/_helpers.tpl",
+    "templates/NOTES.txt",
+    "templates/dashboard.yaml",
+    "templates/settings.yaml",
+    ".helmignore",
+}
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
 

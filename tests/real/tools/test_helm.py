@@ -111,9 +111,9 @@ PAIRS = {
     "metrics for labelled namespaces": Same(
         ("deployment", "metrics"), {"runAs": "Deployment", "networkPolicies": {"monitoringByLabel": True}}
     ),
-    "metrics and alerts": Same(
+    "metrics, alerts and the dashboard": Same(
         ("deployment", "monitoring"),
-        {"runAs": "Deployment", "monitoring": {"podMonitor": True, "rules": True}},
+        {"runAs": "Deployment", "monitoring": {"podMonitor": True, "rules": True, "dashboard": True}},
     ),
     "objects that are published": Same(
         ("cronjob", "publish", "crd"), {"permissions": {"publish": True}, "crd": {"enabled": True}}
