@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 
 from reconciler.engine.budget import pool_of
 from reconciler.model.fleet_node import FleetNode
@@ -13,10 +14,10 @@ from reconciler.settings.schema import Settings
 
 
 def fleet_nodes(snapshot: Snapshot, settings: Settings) -> tuple[FleetNode, ...]:
-    """Return every node of the snapshot in its order; one that breaks the program is not managed."""
+    """Return every node of the snapshot by name; one that breaks the program is not managed."""
     return tuple(
         guarded(f"node {node.name} can't be shown", partial(_shown, node, settings), _broken(node))[0]
-        for node in snapshot.nodes
+        for node in sorted(snapshot.nodes, key=attrgetter("name"))
     )
 
 
