@@ -197,6 +197,30 @@ def selector(meaning: str) -> Option:
     return click.option("-l", "--selector", type=SELECTOR, help=meaning)
 
 
+def _every(watch: bool, every: timedelta) -> timedelta | None:
+    """Return the pause between two looks, None for one look; less than a second is a usage error."""
+    if every < timedelta(seconds=1):
+        raise click.UsageError("--every: write 1s or more")
+    return every if watch else None
+
+
+watch = as_one(
+    "every",
+    _every,
+    click.option(
+        "-w", "--watch", is_flag=True, help="Print again when something changes, in place on a terminal."
+    ),
+    click.option(
+        "--every",
+        type=DURATION,
+        default="10s",
+        show_default=True,
+        help="With --watch: the pause between two looks at the cluster.",
+    ),
+)
+"""The pause between two looks, as the argument `every`, None to look once."""
+
+
 class _Renamed(click.Option):
     """An option whose last name is an old one: it goes on working, and the help does not show it."""
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import click
 
 from jobs import options
 from jobs.completion import values
-from jobs.runtime.documents import echo_document
+from jobs.runtime.documents import echo_form, in_form
 from jobs.runtime.environment import Target
+from jobs.runtime.forms import for_programs
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
+from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo
+from jobs.runtime.terminal import echo, width
 from reconciler.assess import assess
 from reconciler.calendar.values import near
 from reconciler.clients.kubernetes.connection import Connection
@@ -25,6 +27,7 @@ from reconciler.model.names import is_object_name, quoted
 from reconciler.model.pod import Pod
 from reconciler.model.unseen import PODS
 from reconciler.report.explained import as_text, to_document
+from reconciler.report.text import shown, zone_of
 from reconciler.report.values import Document
 from reconciler.run import examine
 from reconciler.settings.load import parse_settings
@@ -36,16 +39,44 @@ from reconciler.settings.schema import Settings
 @options.optional_config
 @options.cluster
 @options.output
-def command(name: str, config: SettingsSource | None, target: Target, output: str) -> int:
+@options.watch
+def command(
+    name: str, config: SettingsSource | None, target: Target, output: str, every: timedelta | None
+) -> int:
     """Print what happens to one node or pod, why, and who can change it.
 
     It only reads the cluster.
     """
-    return explain(name, config, target, output=output)
+    return explain(name, config, target, output=output, every=every)
 
 
-def explain(name: str, config: SettingsSource | None, target: Target, *, output: str) -> int:
-    """Print the explanation; the cluster is only read. Raises NotFound for a name that does not exist."""
+def explain(
+    name: str, config: SettingsSource | None, target: Target, *, output: str, every: timedelta | None
+) -> int:
+    """Print the explanation, again after each pause of `every` (None: once); the cluster is only read.
+
+    Raises NotFound for a name that does not exist.
+    """
+    note = f"note: {options.WITHOUT_CONFIG}" if config is None else ""
+
+    def look() -> Shown:
+        document = _explained(name, config, target)
+        text = in_form(document, output, as_text, width(output))
+        if note and every is not None and not for_programs(output):
+            # A terminal that is written in place keeps nothing above it.
+            text = shown([note], zone_of(document), width(output)) + text
+        return Shown.of(document, text, output)
+
+    if every is not None:
+        return print_again_and_again(look, every)
+    found = look()
+    if note:
+        echo(note, err=True)
+    echo_form(found.text, output)
+    return 0
+
+
+def _explained(name: str, config: SettingsSource | None, target: Target) -> Document:
     now = datetime.now(UTC)
     settings = parse_settings("", "") if config is None else settings_from(config, target, now)
     connection = Connection(target.kubeconfig, target.context)
@@ -54,11 +85,7 @@ def explain(name: str, config: SettingsSource | None, target: Target, *, output:
         found = examine(outside, settings, now, with_preview=True, also_pods=True)
     finally:
         connection.close()
-    document = _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
-    if config is None:
-        echo(f"note: {options.WITHOUT_CONFIG}", err=True)
-    echo_document(document, output, as_text)
-    return 0
+    return _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
 
 
 def _of_node(name: str, found: Examination, settings: Settings) -> Document:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 
 from jobs import options
+from jobs.runtime.documents import echo_form, in_form
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import echo_for_programs, for_programs, machine_text
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
+from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
@@ -22,7 +23,7 @@ from reconciler.errors import ClusterError
 from reconciler.model.plan import Plan
 from reconciler.model.readiness import Readiness
 from reconciler.model.selector import LabelSelector
-from reconciler.report.document import as_json, to_document
+from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text
@@ -32,6 +33,16 @@ from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
 HTML = "html"
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """In which form the report is written, where to (None: stdout), and how often (None: once)."""
+
+    output: str
+    out: Path | None
+    metrics: MetricsOutput
+    every: timedelta | None
 
 
 @click.command("report")
@@ -44,22 +55,25 @@ HTML = "html"
 )
 @options.optional_config
 @options.cluster
-@options.output_as("markdown", HTML, old_name="--format")
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the report to this file.  [default: stdout]",
+@options.as_one(
+    "way",
+    _Way,
+    options.output_as("markdown", HTML, old_name="--format"),
+    click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write the report to this file.  [default: stdout]",
+    ),
+    options.as_one("metrics", MetricsOutput, options.metrics_file, options.metrics_push),
+    options.watch,
 )
-@options.as_one("metrics", MetricsOutput, options.metrics_file, options.metrics_push)
 def command(
     nodes: tuple[str, ...],
     selector: LabelSelector | None,
     only: str | None,
     config: SettingsSource | None,
     target: Target,
-    output: str,
-    out: Path | None,
-    metrics: MetricsOutput,
+    way: _Way,
 ) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
 
@@ -67,37 +81,44 @@ def command(
     """
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")
-    limit = Limit(nodes, Only(only) if only else None, selector)
-    return report(config, target, limit, output=output, out=out, metrics=metrics)
+    return report(config, target, Limit(nodes, Only(only) if only else None, selector), way)
 
 
-def report(
-    config: SettingsSource | None,
-    target: Target,
-    limit: Limit,
-    *,
-    output: str,
-    out: Path | None,
-    metrics: MetricsOutput,
-) -> int:
-    """Write the report with the rows of `limit` to `out`, or to stdout; the cluster is only read.
+def report(config: SettingsSource | None, target: Target, limit: Limit, way: _Way) -> int:
+    """Write the report with the rows of `limit` to a file, or to stdout; the cluster is only read.
 
     Without settings, the defaults apply, and the report says so. Raises NotFound for a name that no node has,
     and for a selector that no node matches.
     """
-    if output == HTML and limit != Limit():
+    if way.output == HTML and limit != Limit():
         raise click.UsageError("a page shows the whole fleet; leave out NODES, --selector and --only")
-    if out is not None:
-        check_output(out)
+    if way.every is not None:
+        if way.output == HTML or way.out is not None or way.metrics.wanted:
+            raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
+        return print_again_and_again(
+            lambda: Shown.of(*_made(config, target, limit, way), way.output), way.every
+        )
+    if way.out is not None:
+        check_output(way.out)
+    _, text = _made(config, target, limit, way)
+    if way.out is not None:
+        write_output(way.out, text)
+    else:
+        echo_form(text, way.output)
+    return 0
+
+
+def _made(config: SettingsSource | None, target: Target, limit: Limit, way: _Way) -> tuple[Document, str]:
+    """Look at the cluster; return the report as a document, and in the form that is asked for."""
     settings = parse_settings("", "") if config is None else settings_from(config, target, datetime.now(UTC))
-    with MetricsOfRun(metrics, lambda message: echo(f"warning: {message}", err=True)) as measured:
+    with MetricsOfRun(way.metrics, lambda message: echo(f"warning: {message}", err=True)) as measured:
         connection = Connection(target.kubeconfig, target.context)
         try:
             outside = Wiring(connection, target).to_read(settings)
             found = measured.timed(lambda: examine(outside, settings, datetime.now(UTC), with_preview=True))
             measured.rehearsed(found.plan)
             notes = _notices(connection, target, settings)
-            readiness = _readiness(connection, target, settings) if output == HTML else None
+            readiness = _readiness(connection, target, settings) if way.output == HTML else None
         finally:
             connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
@@ -106,17 +127,11 @@ def report(
     if config is None:
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     document = limited(to_document(plan, rehearsed=True), plan, limit)
-    if output == HTML:
-        text = _page(plan, settings, readiness)
-    else:
-        text = _in_form(document, output, width(output) if out is None else None)
-    if out is not None:
-        write_output(out, text)
-    elif for_programs(output):
-        echo_for_programs(as_json(document), output)
-    else:
-        echo(text, nl=False)
-    return 0
+    if way.output == HTML:
+        return document, _page(plan, settings, readiness)
+    if way.output == "markdown":
+        return document, as_markdown(document)
+    return document, in_form(document, way.output, as_text, width(way.output) if way.out is None else None)
 
 
 def _page(plan: Plan, settings: Settings, readiness: Readiness | None) -> str:
@@ -139,12 +154,6 @@ def _readiness(connection: Connection, target: Target, settings: Settings) -> Re
         return None
     now = datetime.now(UTC)
     return summed_up(seen, judge_nodes(seen, settings, now), settings, now)
-
-
-def _in_form(document: Document, output: str, columns: int | None) -> str:
-    if for_programs(output):
-        return machine_text(as_json(document), output)
-    return as_markdown(document) if output == "markdown" else as_text(document, columns)
 
 
 def _notices(connection: Connection, target: Target, settings: Settings) -> tuple[str, ...]:

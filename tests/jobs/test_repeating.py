@@ -1,0 +1,228 @@
+"""`-w`: a command prints again what has changed, in place on a terminal, also after errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli import main
+from jobs.commands import report
+from jobs.runtime.repeating import Shown, print_again_and_again
+from reconciler.errors import NotFound, SettingsError, Unreachable
+from tests.support.builders import REQUEST
+from tests.support.programs import ROOT, install
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.terminal import Terminal
+
+EVERY = timedelta(seconds=10)
+CLEARED = "\x1b[H\x1b[2J"
+
+
+class Over(Exception):
+    """All looks are done."""
+
+
+def one_after_another(looks: Iterable[Shown | Exception]) -> Callable[[], Shown]:
+    """A look that returns or raises the next of these each time, and Over at the end."""
+    left = iter(looks)
+
+    def look() -> Shown:
+        found = next(left, Over())
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return look
+
+
+def watched(*looks: Shown | Exception, spent: float = 0.0) -> list[float]:
+    """Watch these looks, each of which takes so many seconds; return the pauses."""
+    pauses: list[float] = []
+    time = iter(range(1000))
+    with pytest.raises(Over):
+        print_again_and_again(
+            one_after_another(looks), EVERY, sleep=pauses.append, clock=lambda: next(time) * spent
+        )
+    return pauses
+
+
+def text(words: str, output: str = "text") -> Shown:
+    return Shown(f"{words}\n", output, words)
+
+
+@pytest.mark.parametrize(
+    ("output", "between"),
+    [("text", "\n"), ("wide", "\n"), ("markdown", "\n"), ("yaml", "---\n"), ("json", "")],
+)
+def test_only_a_change_is_printed_again_where_there_is_no_terminal(
+    output: str, between: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watched(*(text(words, output) for words in ("a", "a", "b", "b", "a")))
+
+    assert capsys.readouterr().out == f"a\n{between}b\n{between}a\n"
+
+
+def test_the_moment_and_the_age_of_the_settings_are_no_change() -> None:
+    def shown(at: str, age: float, node: str) -> str:
+        document = {"at": at, "settings": {"hash": "a", "ageSeconds": age}, "nodes": [node]}
+        return Shown.of(document, "", "text").changes
+
+    assert shown("12:00", 1, "a") == shown("12:01", 2, "a")
+    assert shown("12:00", 1, "a") != shown("12:00", 1, "b")
+    assert Shown.of({"at": "12:00", "settings": None}, "", "text").changes
+
+
+def test_a_terminal_is_written_in_place_each_time_and_cut_where_it_ends(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("LINES", "5")
+
+    watched(text("a"), text("a"), text("1\n2\n3\n4"), text("1\n2\n3\n4\n5"))
+
+    frames = capsys.readouterr().out.split(CLEARED)
+    whole, cut = "1\n2\n3\n4\n", "1\n2\n3\nand 2 more lines; a larger terminal shows them\n"
+    assert frames == ["", "a\n", "a\n", whole, cut]
+
+
+def test_programs_get_each_change_on_a_terminal_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    watched(text("{}", "json"), text("{}", "json"))
+
+    assert capsys.readouterr().out == "{}\n"
+
+
+def test_an_error_of_the_first_look_ends_it() -> None:
+    with pytest.raises(Unreachable):
+        print_again_and_again(one_after_another([Unreachable("no connection")]), EVERY)
+
+
+def test_later_errors_are_printed_and_the_next_look_comes(capsys: pytest.CaptureFixture[str]) -> None:
+    pauses = watched(text("a"), Unreachable("no connection"), SettingsError(("1:1: no",)), text("b"))
+
+    shown = capsys.readouterr()
+    assert shown.out == "a\n\nb\n"
+    assert shown.err == "no connection; the next look is in 10s\n1:1: no; the next look is in 10s\n"
+    assert pauses == [10.0] * 4
+
+
+def test_a_name_that_is_gone_ends_it() -> None:
+    looks = one_after_another([text("a"), NotFound("a: there is no such node", status=404)])
+
+    with pytest.raises(NotFound):
+        print_again_and_again(looks, EVERY, sleep=lambda _: None)
+
+
+def test_a_pause_is_longer_after_a_long_look() -> None:
+    assert watched(text("a"), spent=2.0) == [10.0]
+    assert watched(text("a"), spent=30.0) == [120.0]
+
+
+def test_it_ends_without_a_word_once_nobody_reads_it() -> None:
+    code = (
+        "import sys; from datetime import timedelta; from itertools import count\n"
+        "from jobs.runtime.repeating import Shown, print_again_and_again\n"
+        "number = count()\n"
+        "def look(): one = str(next(number)); return Shown(f'{one}\\n', 'text', one)\n"
+        "sys.exit(print_again_and_again(look, timedelta(milliseconds=1)))\n"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+
+
+class Node:
+    """The only node of a server, for which maintenance may be requested."""
+
+    def __init__(self) -> None:
+        self.annotations: dict[str, str] = {}
+
+    def answer(self, asked: Asked) -> Answer:
+        if asked.path == "/api/v1/nodes":
+            return json_answer(self._list("NodeList", self._node()))
+        if asked.path == "/api/v1/pods":
+            return json_answer(self._list("PodList"))
+        return status(403, "Forbidden", "no")
+
+    def _node(self) -> dict[str, Any]:
+        metadata = {"name": "n", "uid": "n", "resourceVersion": "7", "annotations": self.annotations}
+        ready = {"type": "Ready", "status": "True"}
+        return {"kind": "Node", "metadata": metadata, "spec": {}, "status": {"conditions": [ready]}}
+
+    def _list(self, kind: str, *items: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": kind, "metadata": {"resourceVersion": "1"}, "items": [*items]}
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node()
+
+
+@pytest.fixture
+def kubeconfig(node: Node, tmp_path: Path) -> Iterator[Path]:
+    stub = Stub(node.answer)
+    yield stub.write_kubeconfig(tmp_path / "kubeconfig")
+    stub.close()
+
+
+def test_a_report_changes_with_the_cluster_and_not_with_time(
+    node: Node, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Shown] = []
+
+    def look_three_times(look: Callable[[], Shown], every: timedelta) -> int:
+        assert every == timedelta(seconds=5)
+        looks.extend((look(), look()))
+        node.annotations[REQUEST] = '{"kind":"Reboot"}'
+        looks.append(look())
+        return 0
+
+    monkeypatch.setattr(report, "print_again_and_again", look_three_times)
+
+    assert main(["report", "-w", "--every", "5s", "--kubeconfig", str(kubeconfig)]) == 0
+    assert looks[0].changes == looks[1].changes != looks[2].changes
+    assert "Reboot" in looks[2].text
+
+
+def test_an_explanation_is_written_in_place_on_a_terminal(
+    node: Node, kubeconfig: Path, tmp_path: Path
+) -> None:
+    environment = install(tmp_path, "reconciler")
+    command = [str(tmp_path / "reconciler"), "explain", "n", "-w", "--every", "1s"]
+
+    with Terminal([*command, "--kubeconfig", str(kubeconfig)], environment) as terminal:
+        shown = terminal.wait_for("n: operational")
+        assert CLEARED in shown
+        assert "note: these are the default settings" in shown.partition(CLEARED)[2]
+        node.annotations[REQUEST] = '{"kind":"Reboot"}'
+        assert CLEARED in terminal.wait_for("Reboot").partition("note:")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report", "-w", "--out", "a.txt"], "--watch prints to stdout; leave out --out"),
+        (["report", "-w", "-o", "html"], "--watch prints to stdout; leave out --out"),
+        (["report", "-w", "--metrics-file", "a.prom"], "--watch prints to stdout; leave out --out"),
+        (["explain", "n", "-w", "--every", "0s"], "--every: write 1s or more"),
+    ],
+)
+def test_what_can_not_be_watched_is_a_usage_error(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
