@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model.assessment import Assessment
@@ -13,6 +13,34 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.snapshot import Snapshot
 
 
+@dataclass(slots=True)
+class _Tally:
+    """The answers of one source so far; `polled` is whether its memory says when it was asked."""
+
+    last: datetime | None = None
+    polled: bool = False
+    events: int = 0
+    quiet: int = 0
+    unknown: int = 0
+
+    def add(self, reading: Reading, now: datetime) -> None:
+        if reading.answer is Answer.NO_EVENT:
+            self.quiet += 1
+        elif reading.answer is Answer.EVENT:
+            self.events += 1
+        else:
+            self.unknown += 1
+        if self.polled:
+            return
+        at = reading.as_of
+        if at is None and reading.answer is not Answer.UNKNOWN:
+            # What stands on the node itself was read with the node.
+            at = now
+        if at is not None and (self.last is None or self.last < at):
+            # A node can write any moment.
+            self.last = min(at, now)
+
+
 def source_states(
     snapshot: Snapshot, assessment: Assessment, names: Collection[str], now: datetime
 ) -> tuple[SourceState, ...]:
@@ -20,37 +48,22 @@ def source_states(
 
     What is not installed on a node gives no answer there.
     """
-    asked = {name: _asked(memory) for name, memory in snapshot.memories.items()}
-    counts: Counter[tuple[str, Answer]] = Counter()
-    last: dict[str, datetime] = {}
+    found = {name: _Tally() for name in names}
+    for name, memory in snapshot.memories.items():
+        found[name] = _Tally(_asked(memory), polled=True)
+    # This loop runs for each reading of each node, so it makes no value of its own.
     for one in assessment.nodes.values():
         for reading in one.readings:
             if reading.installed:
-                counts[reading.source, reading.answer] += 1
-                at = asked[reading.source] if reading.source in asked else _moment(reading, now)
-                # A node can write any moment.
-                if at is not None and last.get(reading.source, at) <= at:
-                    last[reading.source] = min(at, now)
+                tally = found.get(reading.source)
+                if tally is None:
+                    tally = found[reading.source] = _Tally()
+                tally.add(reading, now)
     return tuple(
-        SourceState(
-            name,
-            last.get(name),
-            counts[name, Answer.EVENT],
-            counts[name, Answer.NO_EVENT],
-            counts[name, Answer.UNKNOWN],
-        )
-        for name in sorted({*names, *(source for source, _ in counts)})
+        SourceState(name, one.last, one.events, one.quiet, one.unknown) for name, one in sorted(found.items())
     )
 
 
 def _asked(memory: AnyMemory) -> datetime | None:
     """Return when a polled source was last asked with success, None if it never was."""
     return max((one.asked for one in memory.answers if not one.problem), default=None)
-
-
-def _moment(reading: Reading, now: datetime) -> datetime | None:
-    """Return when a node's own reading was answered, None if it has no answer."""
-    if reading.as_of is not None or reading.answer is Answer.UNKNOWN:
-        return reading.as_of
-    # What stands on the node itself was read with the node.
-    return now

@@ -24,6 +24,7 @@ from tests.laws.hint_rules import HINT_RULES
 from tests.laws.history_rules import HISTORY_RULES
 from tests.laws.hook_rules import HOOK_RULES
 from tests.laws.limit_rules import LIMIT_RULES
+from tests.laws.metric_rules import METRIC_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.notice_rules import NOTICE_RULES
 from tests.laws.outcome_rules import OUTCOME_RULES
@@ -1086,6 +1087,7 @@ MUTANTS = (
     *CLIENT_RULES,
     *CLOUD_RULES,
     *SCHEDULE_RULES,
+    *METRIC_RULES,
     *NOTICE_RULES,
     *SERVING_RULES,
     *SLOT_RULES,
