@@ -30,14 +30,15 @@ class NoTool(Exception):
 
 def find_tool(name: str) -> Path:
     """Return the path of a program, built if need be (about two minutes); NoTool if that is impossible."""
-    cache = _cache_folder(name)
+    cache = cache_folder(name)
     program = cache / name
     if not program.is_file():
         _build(name, cache)
     return program
 
 
-def _cache_folder(name: str) -> Path:
+def cache_folder(name: str) -> Path:
+    """Return where this version of a program is kept; the folder may not exist yet."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     digest = hashlib.sha256()
     for file in sorted((MODULES / name).iterdir()):

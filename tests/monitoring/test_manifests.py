@@ -1,0 +1,26 @@
+"""What is scraped is there, and the dashboard is where Grafana looks."""
+
+from __future__ import annotations
+
+from tests.monitoring.rules import MONITORING
+from tests.real.manifests.permissions import built
+from tests.real.manifests.schemas import keeps_its_schema
+
+
+def test_the_pods_that_are_scraped_are_those_of_the_deployment_at_a_port_that_they_have() -> None:
+    (monitor,) = [one for one in built("monitoring") if one["kind"] == "PodMonitor"]
+    (server,) = [one for one in built("deployment") if one["kind"] == "Deployment"]
+    (container,) = server["spec"]["template"]["spec"]["containers"]
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+
+    assert monitor["metadata"]["namespace"] == server["metadata"]["namespace"]
+    assert monitor["spec"]["selector"] == server["spec"]["selector"]
+    assert endpoint["port"] in {port["name"] for port in container["ports"]}
+
+
+def test_the_dashboard_is_a_config_map_that_the_sidecar_finds() -> None:
+    (found,) = [one for one in built("monitoring") if one["kind"] == "ConfigMap"]
+
+    keeps_its_schema(found)
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert found["data"] == {"dashboard.json": (MONITORING / "dashboard.json").read_text(encoding="utf-8")}
