@@ -60,6 +60,12 @@ def tools(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def versions(session: nox.Session) -> None:
+    """Run tests against other minors of Kubernetes, and write docs/versions.md; `-- 1.37 -n 2` for one."""
+    session.run(PYTHON, "-m", "tests.versions", *session.posargs)
+
+
+@nox.session(default=False)
 def quick(session: nox.Session) -> None:
     """Run the tests that need no API server, with a tenth of the examples: about a minute."""
     command = [PYTHON, "-m", "pytest", *QUICK, "-m", "not cluster and not tools"]

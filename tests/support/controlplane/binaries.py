@@ -16,6 +16,10 @@ from pathlib import Path
 
 MODULES = Path(__file__).parent / "build"
 
+# Other versions of Kubernetes, by their minors. `nox -s versions` names one in this variable.
+MINORS = Path(__file__).parent / "minors"
+CHOSEN = "CONTROLPLANE_KUBERNETES"
+
 USUAL_FOLDER = Path("/usr/local/kubebuilder/bin")
 GO = ("go", "/usr/local/go/bin/go")  # the second is where Go's own archive is unpacked
 
@@ -47,9 +51,12 @@ class Binaries:
 
 def kubernetes_version() -> str:
     """The version that we build, such as v1.36.3."""
-    found = re.search(
-        r"k8s\.io/kubernetes (v\S+)", (MODULES / "kubernetes" / "go.mod").read_text(encoding="utf-8")
-    )
+    return version_of(_module_folder("kube-apiserver"))
+
+
+def version_of(module: Path) -> str:
+    """The version of Kubernetes that a folder with a go.mod builds; ValueError if it names none."""
+    found = re.search(r"k8s\.io/kubernetes (v\S+)", (module / "go.mod").read_text(encoding="utf-8"))
     if found is None:
         msg = "go.mod names no version of k8s.io/kubernetes"
         raise ValueError(msg)
@@ -58,16 +65,21 @@ def kubernetes_version() -> str:
 
 def find_binaries() -> Binaries:
     """All programs, built where there is no other way (minutes); NoControlPlane if that is impossible."""
-    given = _given_folder()
+    chosen = os.environ.get(CHOSEN)
+    if chosen and not (MINORS / chosen / "go.mod").is_file():
+        msg = f"no control plane: {CHOSEN} is {chosen}, and {MINORS} has no such folder"
+        raise NoControlPlane(msg)
+    given = None if chosen else _given_folder()
     paths: dict[str, Path] = {}
     if given is not None:
         # envtest's usual folder has etcd, kube-apiserver and kubectl only: the rest is ours.
         paths = {name: given / name for name in PACKAGES if _is_program(given / name)}
-    cache = _cache_folder()
-    wanted = [name for name in PACKAGES if name not in paths]
-    if not all(_is_program(cache / name) for name in wanted):
-        _build(wanted, cache)
-    return Binaries({**{name: cache / name for name in wanted}, **paths}, given)
+    ours = {name: _cache_folder(name) / name for name in PACKAGES if name not in paths}
+    for cache in dict.fromkeys(path.parent for path in ours.values()):
+        wanted = [name for name, path in ours.items() if path.parent == cache]
+        if not all(_is_program(cache / name) for name in wanted):
+            _build(wanted, cache)
+    return Binaries({**ours, **paths}, given)
 
 
 def _given_folder() -> Path | None:
@@ -81,12 +93,21 @@ def _is_program(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def _cache_folder() -> Path:
+def _module_folder(name: str) -> Path:
+    chosen, module = os.environ.get(CHOSEN), PACKAGES[name][0]
+    return MINORS / chosen if chosen and module == "kubernetes" else MODULES / module
+
+
+def _cache_folder(name: str) -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     digest = hashlib.sha256()
-    for source in sorted(MODULES.glob("*/*")):
+    module = _module_folder(name)
+    root, sources = MODULES, MODULES.glob("*/*")
+    if module.parent == MINORS:
+        root, sources = MINORS, module.glob("*")
+    for source in sorted(sources):
         if source.name in ("go.mod", "go.sum", "main.go"):
-            digest.update(f"{source.relative_to(MODULES)}\0".encode() + source.read_bytes())
+            digest.update(f"{source.relative_to(root)}\0".encode() + source.read_bytes())
     return home / "node-maintenance-reconciler" / "controlplane" / digest.hexdigest()[:16]
 
 
@@ -111,14 +132,19 @@ def _build(names: list[str], cache: Path) -> None:
 
 
 def _build_one(go: str, name: str, cache: Path) -> None:
-    module, package = PACKAGES[name]
+    package = PACKAGES[name][1]
     with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
         made = Path(folder) / name
         flags = ["-trimpath", "-buildvcs=false", "-ldflags", _link_flags()]
         command = [go, "build", *flags, "-o", str(made), package]
         environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
         done = subprocess.run(
-            command, cwd=MODULES / module, env=environment, capture_output=True, encoding="utf-8", check=False
+            command,
+            cwd=_module_folder(name),
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
         )
         if done.returncode != 0:
             why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]

@@ -54,3 +54,33 @@ def test_a_given_folder_comes_first_and_the_cache_fills_in_what_it_lacks(
         "kubectl",
     }
     assert set(found.paths) == set(binaries.PACKAGES)
+
+
+def test_another_minor_has_programs_of_its_own_and_the_rest_is_shared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    go.write_text(
+        '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho x > "$2"\nchmod +x "$2"\n', encoding="utf-8"
+    )
+    go.chmod(0o755)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(binaries, "USUAL_FOLDER", tmp_path / "usual")
+    monkeypatch.setattr(binaries, "GO", (str(go),))
+    usual, version = binaries.find_binaries(), binaries.kubernetes_version()
+    other = sorted(folder.name for folder in binaries.MINORS.iterdir())[0]
+    monkeypatch.setenv(binaries.CHOSEN, other)
+
+    found = binaries.find_binaries()
+
+    assert {name for name in binaries.PACKAGES if found[name] == usual[name]} == {"etcd", "kwok"}
+    assert binaries.kubernetes_version().startswith(f"v{other}.")
+    assert version != binaries.kubernetes_version()
+
+
+def test_a_minor_without_a_module_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(binaries.CHOSEN, "1.99")
+
+    with pytest.raises(binaries.NoControlPlane, match=r"is 1\.99, and .* has no such folder"):
+        binaries.find_binaries()
