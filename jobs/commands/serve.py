@@ -120,7 +120,12 @@ def _serve(
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
             documents["/"] = server.page.document
-            health = HealthServer(listen, checks, documents=documents, report=PassLog.probe_failed)
+
+            def report(error: Exception) -> None:
+                listeners.counting.unexpected()
+                PassLog.probe_failed(error)
+
+            health = HealthServer(listen, checks, documents=documents, report=report)
             open_things.enter_context(health)
             PassLog.write(LogEvent.LISTENING, address="{}:{}".format(*health.address))
         open_things.enter_context(server)

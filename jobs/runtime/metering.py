@@ -45,8 +45,8 @@ SENT, NOT_SENT = "sent", "failed"
 
 _DRAINS = {phase: phase.value.replace(" ", "_") for phase in Phase if phase is not Phase.RUNNING}
 
-# The reconciler's own loggers: every error that it logs is one that no code expected.
-_OURS = "reconciler"
+_OURS = ("reconciler", "jobs")
+"""The parents of our own loggers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,9 @@ class Meter(Counting):
         """Count the requests and the unexpected errors of the process from now on."""
         self._open.callback(report_requests(self.request))
         handler = _Errors(self.unexpected)
-        logging.getLogger(_OURS).addHandler(handler)
-        self._open.callback(logging.getLogger(_OURS).removeHandler, handler)
+        for name in _OURS:
+            logging.getLogger(name).addHandler(handler)
+            self._open.callback(logging.getLogger(name).removeHandler, handler)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -207,12 +208,15 @@ class Meter(Counting):
 
 
 class _Errors(logging.Handler):
-    """Calls a function for each error that is logged."""
+    """Calls a function for each error that is logged and that no code expected.
+
+    A job that is repeated also logs errors that the program raises on purpose, without their traceback.
+    """
 
     def __init__(self, count: Callable[[], None]) -> None:
         super().__init__(logging.ERROR)
         self._count = count
 
     def emit(self, record: logging.LogRecord) -> None:
-        del record
-        self._count()
+        if record.name.partition(".")[0] == "reconciler" or record.exc_info:
+            self._count()

@@ -170,12 +170,14 @@ def test_requests_are_counted_while_the_meter_is_open() -> None:
 
 
 def test_errors_that_no_code_expected_are_counted(meter: Meter) -> None:
-    log = logging.getLogger("reconciler.model.problems")
+    log, jobs = logging.getLogger("reconciler.model.problems"), logging.getLogger("jobs.runtime.supervised")
     log.error("internal error: %s", "x")
     log.warning("the memory of notices can't be read")
+    jobs.error("the watch of nodes failed", exc_info=ZeroDivisionError())
+    jobs.error("the watch of nodes failed: no answer", exc_info=False)
     meter.unexpected()
 
-    assert shown(meter)["unexpected_errors_total", ()] == 2
+    assert shown(meter)["unexpected_errors_total", ()] == 3
 
 
 def test_notices_refusals_and_the_state_of_the_process_are_shown(meter: Meter) -> None:
