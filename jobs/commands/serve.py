@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from jobs.runtime.settings_warning import SettingsWarning, warn_of_no_settings
 from jobs.runtime.shuffles import ShuffleCounter
 from jobs.runtime.signals import ended_by_signals, wait_until_set
 from jobs.runtime.supervised import Ending
+from jobs.runtime.tracing import tracing_of
 from jobs.runtime.watching import FileWatcher, NodeWatcher
 from jobs.runtime.yields import Yields
 from reconciler.clients.kubernetes.connection import Connection
@@ -41,6 +43,8 @@ from reconciler.run import rehearse
 from reconciler.settings.load import load_settings
 from reconciler.settings.schema import Mode, Settings
 from reconciler.workflows.shuffles import ShuffleCounts
+
+log = logging.getLogger(__name__)
 
 # Seconds: pauses after the lock was lost, and as a standby or after an error of the API server.
 _SOON = 0.2
@@ -109,7 +113,8 @@ def _serve(
     with ExitStack() as open_things:
         open_things.callback(connection.close)
         open_things.enter_context(ended_by_signals(ending.stop))
-        listeners = Listeners(history=history)
+        tracing = open_things.enter_context(tracing_of(os.environ, log.warning))
+        listeners = Listeners(history=history, tracing=tracing)
         documents: dict[str, Callable[[], Document]] = {}
         if listen is not None:
             from jobs.runtime.metering import Meter
@@ -295,7 +300,9 @@ class Serving:
         if self._settings.mode is Mode.OBSERVE:
             self._leave()
             outside = self._only_looking.to_read(self._settings)
-            plan = rehearse(outside, self._settings, self._clock.now())
+            with self._listeners.tracing.passing() as seen:
+                plan = rehearse(outside, self._settings, self._clock.now())
+                seen(plan, ())
             self._counting.after(plan, {})
             self.page.after(plan, (), self._settings, rehearsed=True)
             self._log.write_pass(plan, (), rehearsed=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
+from jobs.runtime.tracing import tracing_of
 from jobs.runtime.yields import Yields
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import LockHeld
@@ -98,18 +100,20 @@ def sweep(
     """
     history = records.history
     kept = CaseHistory(HistoryFile(history), partial(echo, err=True)) if history is not None else None
-    with MetricsOfRun(records.metrics, _warn) as metrics:
+    with MetricsOfRun(records.metrics, _warn) as metrics, tracing_of(os.environ, _warn) as tracing:
         settings = settings_from(config, target, SystemClock().now())
         connection = Connection(target.kubeconfig, target.context)
         try:
             clock = SystemClock()
             if dry_run or settings.mode is Mode.OBSERVE:
                 outside = Wiring(connection, target).to_read(settings)
-                plan = metrics.timed(lambda: rehearse(outside, settings, clock.now()))
+                with tracing.passing() as seen:
+                    plan = metrics.timed(lambda: rehearse(outside, settings, clock.now()))
+                    seen(plan, ())
                 metrics.rehearsed(plan)
                 echo_document(to_document(plan, rehearsed=True), output, as_text)
                 return _exit_code(failed=_broken(plan), struck=_struck(plan))
-            listeners = Listeners(history=kept, counting=metrics.counting)
+            listeners = Listeners(history=kept, counting=metrics.counting, tracing=tracing)
             acting = Acting(connection, target, settings, clock, listeners)
             return _act(acting, clock, patience, output, metrics)
         except LockHeld as held:

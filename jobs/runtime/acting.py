@@ -13,6 +13,7 @@ from jobs.runtime.environment import Target, identity
 from jobs.runtime.lazy_drainer import DrainerWhenNeeded
 from jobs.runtime.open_cases import OpenCases
 from jobs.runtime.outside import Wiring
+from jobs.runtime.tracing import NOTHING, Tracing
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.lease import Lock
 from reconciler.clients.kubernetes.notice_memory import NoticeMemory
@@ -42,12 +43,14 @@ LAST_EVENTS = 3.0
 class Listeners:
     """Who gets what happens while a process acts.
 
-    `on_progress` gets the progress of drains, `history` the cases that end, `counting` what metrics show.
+    `on_progress` gets the progress of drains, `history` the cases that end, `counting` what metrics show,
+    `tracing` passes and drains.
     """
 
     on_progress: Callable[[DrainProgress], None] | None = None
     history: CaseHistory | None = None
     counting: Counting = Counting()
+    tracing: Tracing = NOTHING
 
 
 NOBODY = Listeners()
@@ -84,7 +87,8 @@ class Acting:
         self._notices: NoticeQueue | None = None
         self._on_progress = listeners.on_progress
         self._pod_events: PodEvents | None = None
-        self.drainer = DrainerWhenNeeded(self._make_drainer)
+        self._tracing = listeners.tracing
+        self.drainer = DrainerWhenNeeded(self._make_drainer, self._tracing.ordered)
 
     def __enter__(self) -> Acting:
         """Acquire the lock; LockHeld if another pass has it."""
@@ -104,6 +108,7 @@ class Acting:
         try:
             self.drainer.close()
         finally:
+            self._tracing.stopped()
             try:
                 if self._pod_events is not None:
                     self._pod_events.close(LAST_EVENTS)
@@ -116,6 +121,12 @@ class Acting:
 
     def run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         """Run one pass now; raises LockLost if the lock is no longer ours."""
+        with self._tracing.passing() as seen:
+            plan, outcomes = self._run_pass()
+            seen(plan, outcomes)
+        return plan, outcomes
+
+    def _run_pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         # A pass that has nothing to write would not notice that the lock is lost.
         self._lock.check()
         outside = replace(
@@ -180,13 +191,18 @@ class Acting:
         evictions = CountedEvictions(self._connection, guard=self._guard_eviction, prefix=keys.prefix)
         evictions.counting = self._counting
         return Drainer(
-            evictions,
+            self._tracing.evictor(evictions),
             self._clock,
             limits=Limits(parallel=drain.parallel, per_node=drain.parallel_per_node),
-            on_progress=self._on_progress,
+            on_progress=self._progressed if self._tracing.active else self._on_progress,
             before_own_pod=self._let_go,
             on_evicted=self._on_evicted,
         )
+
+    def _progressed(self, progress: DrainProgress) -> None:
+        self._tracing.progressed(progress)
+        if self._on_progress is not None:
+            self._on_progress(progress)
 
     def _on_evicted(self, order: DrainOrder, pod: Pod) -> None:
         if self._pod_events is not None and self.settings.drain.pod_events:

@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 class DrainerWhenNeeded:
     """The drainer that `make` returns, created when the first drain starts."""
 
-    def __init__(self, make: Callable[[], Drainer]) -> None:
-        """Use this function to create the drainer."""
-        self._make = make
+    def __init__(
+        self, make: Callable[[], Drainer], on_order: Callable[[DrainOrder], None] | None = None
+    ) -> None:
+        """Use this function to create the drainer; `on_order` gets each order."""
+        self._make, self._on_order = make, on_order
         self._made: Drainer | None = None
 
     def start(self, order: DrainOrder) -> None:
         """Start a node's drain, or continue it."""
         if self._made is None:
             self._made = self._make()
+        if self._on_order is not None:
+            self._on_order(order)
         self._made.start(order)
 
     def stop(self, node: str) -> None:

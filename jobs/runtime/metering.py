@@ -192,7 +192,7 @@ class Meter(Counting):
         """Show these counts of moved pods."""
         self._shuffles = counts
 
-    def request(self, api: str, method: str, status: int | None, seconds: float) -> None:
+    def request(self, api: str, method: str, status: int | None, seconds: float, _: str = "") -> None:
         """Count a request; see `Reporter`."""
         self._counters.add(catalogue.API_REQUESTS, api, method, "none" if status is None else str(status))
         self._counters.observe(catalogue.API_REQUEST_DURATION, seconds, api)

@@ -127,14 +127,14 @@ class _Reported(HTTPConnectionPool):
         super().__init__(*arguments, **named)
         self._api = api
 
-    def urlopen(self, method: str, *arguments: Any, **named: Any) -> Any:
+    def urlopen(self, method: str, url: str, *arguments: Any, **named: Any) -> Any:
         began, status = time.monotonic(), None
         try:
-            response = super().urlopen(method, *arguments, **named)
+            response = super().urlopen(method, url, *arguments, **named)
             status = response.status
             return response
         finally:
-            report(self._api, method, status, time.monotonic() - began)
+            report(self._api, method, status, time.monotonic() - began, url)
 
 
 class _HttpPool(_Reported):

@@ -106,7 +106,7 @@ def test_requests_of_the_clouds_own_libraries_are_reported(
 ) -> None:
     reported: list[tuple[str, str, int | None]] = []
     answers += [Answer(), Answer(b"<x/>", status=503)]
-    end = report_requests(lambda api, method, status, _: reported.append((api, method, status)))
+    end = report_requests(lambda api, method, status, *_: reported.append((api, method, status)))
     try:
         arm(server)
         with pytest.raises(ClientError):

@@ -22,8 +22,9 @@ Reports = list[tuple[str, str, int | None]]
 def reports() -> Iterator[Reports]:
     found: Reports = []
 
-    def add(api: str, method: str, status: int | None, seconds: float) -> None:
+    def add(api: str, method: str, status: int | None, seconds: float, path: str) -> None:
         assert 0 <= seconds < 60
+        assert path.startswith("/")
         found.append((api, method, status))
 
     end = report_requests(add)

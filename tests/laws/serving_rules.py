@@ -27,6 +27,9 @@ _CONFIG_MAPS = "reconciler/clients/kubernetes/config_maps.py"
 _SERVING_TEST = "tests/jobs/test_serving.py"
 _SOURCE_TEST = "tests/jobs/test_settings_source.py"
 
+_OTEL = "jobs/runtime/otel.py"
+_OTEL_TEST = "tests/jobs/test_tracing.py"
+
 SERVING_RULES = (
     Mutant(
         0,
@@ -403,5 +406,37 @@ SERVING_RULES = (
         "return min(float(text), LONGEST_WAIT)",
         "return float(text)",
         "tests/clients/test_retry_after.py",
+    ),
+    Mutant(
+        0,
+        "a request that belongs to no pass and no drain is not traced",
+        _OTEL,
+        "        if not trace.get_current_span().get_span_context().is_valid:",
+        "        if False:",
+        _OTEL_TEST,
+    ),
+    Mutant(
+        0,
+        "the path of a request outside the cluster is not in a span",
+        _OTEL,
+        'if api == "kubernetes" else ""',
+        "or path",
+        _OTEL_TEST,
+    ),
+    Mutant(
+        0,
+        "the text of an error is not in a span",
+        _OTEL,
+        "Status(StatusCode.ERROR, type(error).__name__)",
+        "Status(StatusCode.ERROR, str(error))",
+        _OTEL_TEST,
+    ),
+    Mutant(
+        0,
+        "without an endpoint nothing is traced",
+        "jobs/runtime/tracing.py",
+        "    if not _wanted(environment):",
+        "    if False:",
+        _OTEL_TEST,
     ),
 )
