@@ -11,7 +11,7 @@ from reconciler.report.page.html import as_html
 from tests.report.page.scene import facts
 
 ROUNDS = 5
-FLEETS = ((100, 10), (1000, 100), (5000, 300))
+FLEETS = ((100, 10), (1000, 100), (5000, 345))
 
 
 def main() -> None:

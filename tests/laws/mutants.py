@@ -28,6 +28,7 @@ from tests.laws.metric_rules import METRIC_RULES
 from tests.laws.mutant import Mutant
 from tests.laws.notice_rules import NOTICE_RULES
 from tests.laws.outcome_rules import OUTCOME_RULES
+from tests.laws.page_rules import PAGE_RULES
 from tests.laws.people_rules import PEOPLE_RULES
 from tests.laws.pool_rules import POOL_RULES
 from tests.laws.readiness_rules import READINESS_RULES
@@ -1089,6 +1090,7 @@ MUTANTS = (
     *SCHEDULE_RULES,
     *METRIC_RULES,
     *NOTICE_RULES,
+    *PAGE_RULES,
     *SERVING_RULES,
     *SLOT_RULES,
     *DENIAL_RULES,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from markupsafe import escape
+
 from reconciler.model.explanation import Obstacle
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import State
+from reconciler.report import safe
 from reconciler.report.columns import FOR_PEOPLE, Row, state_line
 from reconciler.report.page.facts import PageFacts
 from reconciler.report.page.fleet import MEANINGS, cell_of
@@ -17,14 +20,17 @@ from reconciler.report.values import Document
 MOST_ROWS = 400
 """Rows of the table, the most urgent ones."""
 
-MOST_CHARACTERS = 450_000
-"""Characters of all rows: long texts from outside must not make the page too large to open."""
+MOST_BYTES = 380_000
+"""Bytes of all rows: long texts from outside must not make the page too large to open."""
 
 _MOST_LINES = 8
 """Lines of one kind in a row."""
 
 _LONGEST = 400
 """Characters of a line."""
+
+_TAGS = 40
+"""Bytes of the tags around a text."""
 
 _LEFT_OUT = ("name", "zone", "pool", "holds", "unknown", "preview")
 
@@ -53,9 +59,9 @@ class CaseRow:
 
     @property
     def size(self) -> int:
-        """About how many characters it takes."""
-        said = sum(len(label) + len(text) for label, text in self.lines)
-        return 400 + said + sum(200 + len(one.because) + len(one.who) for one in self.held)
+        """About how many bytes it takes as HTML."""
+        said = sum(_TAGS + _bytes(text) for _, text in self.lines)
+        return 7 * _TAGS + said + sum(3 * _TAGS + _bytes(one.because) + _bytes(one.who) for one in self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def cases(facts: PageFacts, document: Document) -> Cases:
     for node in found[:MOST_ROWS]:
         row = _row(node, documents[node.node], facts)
         size += row.size
-        if size > MOST_CHARACTERS:
+        if size > MOST_BYTES:
             break
         rows.append(row)
     return Cases(tuple(rows), len(found) - len(rows))
@@ -122,6 +128,11 @@ def _held(one: Obstacle) -> Held:
 
 def _short(label: str, text: str) -> Row:
     return label, _cut(text)
+
+
+def _bytes(text: str) -> int:
+    """Return how many bytes a text takes once it is escaped: a change of direction takes six."""
+    return len(escape(safe.line(text)).encode())
 
 
 def _cut(text: str) -> str:

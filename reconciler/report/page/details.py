@@ -11,7 +11,7 @@ from reconciler.model.drains import Blocker
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.report.page.facts import PageFacts
 
-_MOST = 50
+_MOST = 30
 """Rows of one table."""
 
 _NAMES = 3

@@ -39,9 +39,13 @@ MEANINGS = {
 """What each cell means, in the order in which people read them."""
 
 
+MOST_NAMED = 1_000
+"""Squares with a name. If there are more of them, the grid shows only how many there are of each kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class Square:
-    """One node. `about` is empty for a node in service."""
+    """One node. `about` is empty for a node in service, and for all nodes if too many are not."""
 
     cell: Cell
     about: str = ""
@@ -67,10 +71,13 @@ class Zone:
 def zones(plan: Plan) -> tuple[Zone, ...]:
     """Return the grid of the whole fleet, sorted by zone, pool and name."""
     plans = {node.node: node for node in plan.nodes}
+    cells = {node.node: _cell(node, plans.get(node.node)) for node in plan.fleet}
+    named = sum(cell is not Cell.SERVING for cell in cells.values()) <= MOST_NAMED
     found: dict[str, dict[str, list[Square]]] = {}
     for node in sorted(plan.fleet, key=lambda one: (one.zone, one.pool, one.node)):
         pools = found.setdefault(node.zone, {})
-        pools.setdefault(node.pool, []).append(_square(node, plans.get(node.node)))
+        square = _square(node, cells[node.node]) if named else Square(cells[node.node])
+        pools.setdefault(node.pool, []).append(square)
     return tuple(
         Zone(
             zone,
@@ -103,15 +110,19 @@ def _struck(node: NodePlan) -> bool:
     return node.outcome is not None and node.outcome.result is CaseResult.MISSED
 
 
-def _square(node: FleetNode, plan: NodePlan | None) -> Square:
+def _cell(node: FleetNode, plan: NodePlan | None) -> Cell:
     cell = cell_of(plan) if plan is not None else None
-    if cell is None and not node.managed:
-        cell = Cell.UNMANAGED
-    elif cell is None and node.closed:
-        cell = Cell.CLOSED
-    elif cell is None and plan is not None and plan.unread:
-        cell = Cell.UNKNOWN
-    if cell is None:
-        return Square(Cell.SERVING)
-    why = node.closed if cell in (Cell.CLOSED, Cell.UNMANAGED) else ""
-    return Square(cell, f"{node.node}: {MEANINGS[cell]}{f', {why}' if why else ''}")
+    if cell is not None:
+        return cell
+    if not node.managed:
+        return Cell.UNMANAGED
+    if node.closed:
+        return Cell.CLOSED
+    return Cell.UNKNOWN if plan is not None and plan.unread else Cell.SERVING
+
+
+def _square(node: FleetNode, cell: Cell) -> Square:
+    if cell is Cell.SERVING:
+        return Square(cell)
+    why = f", {node.closed}" if node.closed and cell in (Cell.CLOSED, Cell.UNMANAGED) else ""
+    return Square(cell, f"{node.node}: {MEANINGS[cell]}{why}")

@@ -21,7 +21,7 @@ from reconciler.report.document import to_document
 from reconciler.report.page.cases import cases
 from reconciler.report.page.details import blocking, paragraphs, source_rows
 from reconciler.report.page.facts import BACK, PageFacts
-from reconciler.report.page.fleet import MEANINGS, Square, used, zones
+from reconciler.report.page.fleet import MEANINGS, Cell, Square, used, zones
 from reconciler.report.page.scale import Scale
 from reconciler.report.page.timeline import chart
 from reconciler.report.page.top import asks, next_steps, openness, wrong
@@ -29,10 +29,10 @@ from reconciler.report.readiness import words as readiness_words
 from reconciler.report.readiness.document import to_document as readiness_document
 from reconciler.report.text import headline, settings_lines
 
-_LONGEST = 1_000
+_LONGEST = 600
 """Characters of one text."""
 
-_MOST_FINDINGS = 100
+_MOST_FINDINGS = 50
 
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -130,9 +130,12 @@ def _environment() -> Environment:
 
 def _squares(squares: tuple[Square, ...]) -> Markup:
     """Return the squares of a pool. Most nodes are in service, and take few characters."""
-    named = Markup('<i class="{}" title="{}"></i>')
+    named, plain = Markup('<i class="{}" title="{}"></i>'), Markup('<i class="{}"></i>')
+    serving = Markup("<i></i>")
     return Markup().join(
-        named.format(one.cell.value, safe.line(one.about)) if one.about else Markup("<i></i>")
+        named.format(one.cell.value, safe.line(one.about))
+        if one.about
+        else (serving if one.cell is Cell.SERVING else plain.format(one.cell.value))
         for one in squares
     )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.holds import HoldCode
@@ -128,7 +128,17 @@ def _ask(who: str, waiting: list[tuple[str, str]]) -> Ask:
 
 def _for_any(node: str, text: str) -> str:
     """Return the text without the name of its node, so that nodes have the same one."""
-    return re.sub(rf"(?<![\w.-]){re.escape(node)}(?![\w.-])", _NODE, text)
+    parts = text.split(node)
+    found = parts[0]
+    for before, after in pairwise(parts):
+        alone = not (_in_name(before[-1:]) or _in_name(after[:1]))
+        found += (_NODE if alone else node) + after
+    return found
+
+
+def _in_name(character: str) -> bool:
+    """Whether a name goes on with this character; an empty text is the end of a text."""
+    return character.isalnum() or character in ("-", ".")
 
 
 def _for_all(nodes: list[str], text: str) -> str:

@@ -9,7 +9,7 @@ from reconciler.model.fleet_node import FleetNode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import PlatformStart, State
 from reconciler.model.schedule import CaseSchedule
-from reconciler.report.page.fleet import Cell, Square, used, zones
+from reconciler.report.page.fleet import MOST_NAMED, Cell, Square, used, zones
 from tests.support.builders import NOW, known, record
 
 QUIET = NodePlan("a", "1", "web", State.OPERATIONAL, State.OPERATIONAL)
@@ -62,6 +62,18 @@ def test_zones_and_pools_are_sorted_and_counted() -> None:
     assert found[1].pools[0].squares == (Square(Cell.CLOSED, "a: closed by others, NotReady"),)
     assert found[1].counts == {Cell.CLOSED: 1, Cell.SERVING: 2}
     assert used(found) == (Cell.CLOSED, Cell.SERVING)
+
+
+def test_too_many_nodes_that_are_not_in_service_have_no_names() -> None:
+    fleet = tuple(FleetNode(f"n{number}", closed="NotReady") for number in range(MOST_NAMED + 1))
+
+    def squares(count: int) -> set[bool]:
+        (zone,) = zones(Plan(NOW, "Enforce", fleet=fleet[:count]))
+        assert zone.counts == {Cell.CLOSED: count}
+        return {bool(square.about) for square in zone.pools[0].squares}
+
+    assert squares(MOST_NAMED) == {True}
+    assert squares(MOST_NAMED + 1) == {False}
 
 
 def test_a_node_that_was_struck_is_missed() -> None:

@@ -1,0 +1,96 @@
+"""Rules of the page, each with the test file that fails without it."""
+
+from __future__ import annotations
+
+from tests.laws.mutant import Mutant
+
+_HTML = "reconciler/report/page/html.py"
+_TOP = "reconciler/report/page/top.py"
+_TIMELINE = "reconciler/report/page/timeline.py"
+_LIVE = "jobs/runtime/live_page.py"
+_PAGE_TEST = "tests/report/page/test_page.py"
+_TIMELINE_TEST = "tests/report/page/test_timeline.py"
+_LIVE_TEST = "tests/jobs/test_live_page.py"
+
+PAGE_RULES = (
+    Mutant(
+        0,
+        "text from outside is no markup on the page",
+        _HTML,
+        "        autoescape=True,\n        undefined",
+        "        autoescape=False,\n        undefined",
+        _PAGE_TEST,
+    ),
+    Mutant(
+        0,
+        "text from outside has no control characters on the page",
+        _HTML,
+        "return safe.line(in_zone(text, ",
+        "return str(in_zone(text, ",
+        _PAGE_TEST,
+    ),
+    Mutant(
+        0,
+        "long texts do not make the page larger than 1 MiB",
+        "reconciler/report/page/cases.py",
+        "if size > MOST_BYTES:",
+        "if False:",
+        _PAGE_TEST,
+    ),
+    Mutant(
+        0,
+        "what ends by itself asks nobody to do something",
+        _TOP,
+        "if not one.by_itself:",
+        "if True:",
+        _PAGE_TEST,
+    ),
+    Mutant(
+        0,
+        "what a pass failed to do is on top of the page",
+        _TOP,
+        '            *(Entry("", text) for text in outcome_lines(document)),\n',
+        "",
+        _PAGE_TEST,
+    ),
+    Mutant(
+        0,
+        "a forecast of a miss is not drawn in the past",
+        _TIMELINE,
+        'max(known, now), "will be missed"',
+        'known, "will be missed"',
+        _TIMELINE_TEST,
+    ),
+    Mutant(
+        0,
+        "a node that was missed before is red on the timeline",
+        _TIMELINE,
+        "    if not case.outcome.good:\n        drawing.missed = True\n",
+        "    if not case.outcome.good:\n        pass\n",
+        _TIMELINE_TEST,
+    ),
+    Mutant(
+        0,
+        "a page is made once for each pass",
+        _LIVE,
+        "self._made[0] is not passed",
+        "True",
+        _LIVE_TEST,
+    ),
+    Mutant(
+        0,
+        "a process without the lock shows no page of its own",
+        _LIVE,
+        "self._passed, self._holder = None, holder",
+        "self._holder = holder",
+        _LIVE_TEST,
+    ),
+    Mutant(
+        0,
+        "the page permits no script",
+        _LIVE,
+        "\"default-src 'none'; base-uri",
+        '"default-src *; base-uri',
+        _LIVE_TEST,
+    ),
+)
