@@ -164,7 +164,7 @@ class Monitoring(Part):
     """A dashboard for Grafana, and objects of the Prometheus Operator, whose kinds must be in the cluster."""
 
     pod_monitor: bool = Field(
-        default=False, description="A PodMonitor, so that Prometheus reads the metrics."
+        default=False, description="A PodMonitor, so that Prometheus reads the metrics of the Deployment."
     )
     rules: bool = Field(default=False, description="A PrometheusRule with the alerts.")
     runbooks: str = Field(

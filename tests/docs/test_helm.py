@@ -14,11 +14,12 @@ import yaml
 from charts.generator.__main__ import CHART, generated
 from charts.generator.values import Values
 from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "helm.md").read_text(encoding="utf-8")
 TABLE = PAGE.partition("\n## Values and folders\n")[2].partition("\n\n[")[0]
-(EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 VALUES = Values().model_dump(by_alias=True)
 
 
@@ -47,9 +48,10 @@ def test_each_value_of_the_table_is_one(path: str) -> None:
     assert not isinstance(found, dict)
 
 
-def test_the_example_keeps_the_schema_and_its_settings_load() -> None:
-    values = yaml.safe_load(EXAMPLE)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_each_example_keeps_the_schema_and_its_settings_load(example: str) -> None:
+    values = yaml.safe_load(example)
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(values)
 
-    assert parse_settings(yaml.safe_dump(values["settings"]), "helm.md").windows
+    assert parse_settings(yaml.safe_dump(values["settings"]), "helm.md") != Settings()

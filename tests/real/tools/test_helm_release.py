@@ -12,6 +12,7 @@ import yaml
 from tests.real.manifests.applying import K8S, applied, kubectl
 from tests.real.tools.values import EVERYTHING
 from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
 from tests.support.tools.helm import Helm, Refused
 
 pytestmark = pytest.mark.tools
@@ -66,7 +67,7 @@ def test_a_release_is_installed_upgraded_and_removed(helm: Helm, cluster: Contro
     assert yaml.safe_load(settings)["mode"] == "Enforce"
 
     helm.uninstall()
-    assert ours(cluster) == set()
+    wait_for("the end of what was installed", lambda: ours(cluster) == set())
     assert cluster.api.find("namespaces", NAMESPACE) is not None
 
 
