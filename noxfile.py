@@ -157,8 +157,15 @@ def lock(session: nox.Session) -> None:
         session.run(*compile_, "--group", group, "-o", f"requirements-{group}.lock", external=True)
     compile_ += ["pyproject.toml"]
     session.run(*compile_, "-o", "requirements.lock", external=True)
-    session.run(*compile_, "--extra", "aws", "-o", "requirements-aws.lock", external=True)
-    session.run(*compile_, "--extra", "notify", "-o", "requirements-notify.lock", external=True)
-    session.run(*compile_, "--extra", "esx", "-o", "requirements-esx.lock", external=True)
-    session.run(*compile_, "--extra", "otel", "-o", "requirements-otel.lock", external=True)
     session.run(*compile_, "--group", "dev", "-o", "requirements-dev.lock", external=True)
+    images = ["requirements.lock"]
+    for extra in ("aws", "notify", "esx", "otel"):
+        images.append(f"requirements-{extra}.lock")
+        session.run(*compile_, "--extra", extra, "-o", images[-1], external=True)
+    # The image is built from wheels alone, for two architectures. This installs nothing.
+    wheels = ["uv", "pip", "install", "-q", "--dry-run", "--no-deps", "--only-binary", ":all:"]
+    wheels += ["--python-version", "3.11", "--target", ".nox/wheels"]
+    for name in images:
+        for machine in ("x86_64", "aarch64"):
+            platform = ("--python-platform", f"{machine}-manylinux_2_28")
+            session.run(*wheels, *platform, "--require-hashes", "-r", name, external=True)

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 # Pages that are not in docs/, and their place on the site.
 OUTSIDE = {name: name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
 OUTSIDE["charts/node-maintenance-reconciler/README.md"] = "chart.md"
+# In the navigation, where a page's own title says too little.
+_TITLES = {"README.md": "What it is", "chart.md": "Values of the chart"}
 
 _SECTION = re.compile(r"^### (.+)\n((?:(?!#).*\n?)*)", re.MULTILINE)
 _NAMED = re.compile(r"\]\(([\w./-]+)\)")
@@ -41,9 +43,13 @@ def navigation(readme: str, root: Path = ROOT) -> list[dict[str, list[Any]]]:
                 name = Path(path).name.capitalize()
                 pages.append({name: [str(page.relative_to(root / "docs")) for page in inside]})
             elif path.endswith(".md"):
-                pages.append(OUTSIDE.get(path) or path.removeprefix("docs/"))
+                pages.append(_entry(OUTSIDE.get(path) or path.removeprefix("docs/")))
         sections.append({title: pages})
     return sections
+
+
+def _entry(page: str) -> str | dict[str, str]:
+    return {_TITLES[page]: page} if page in _TITLES else page
 
 
 def linked(markdown: str, source: str, repository: str = "") -> str:
@@ -80,7 +86,7 @@ class TwoSpaces(Extension):  # type: ignore[misc]  # has no types
 def on_config(config: Any) -> Any:
     """Set the navigation, and how lists are read."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    config.nav = [{"Start": ["README.md"]}, *navigation(readme)]
+    config.nav = [{"Start": [_entry("README.md")]}, *navigation(readme)]
     # First, because the others add to the parser that it builds.
     config.markdown_extensions.insert(0, TwoSpaces())
     return config

@@ -28,7 +28,13 @@ def test_each_section_has_its_pages_and_each_page_comes_once(tmp_path: Path) -> 
 
     assert navigation(README, tmp_path) == [
         {"Try": ["a.md", "runbooks/b.md"]},
-        {"Run": ["CHANGELOG.md", {"Runbooks": ["runbooks/Blocked.md", "runbooks/Missed.md"]}, "chart.md"]},
+        {
+            "Run": [
+                "CHANGELOG.md",
+                {"Runbooks": ["runbooks/Blocked.md", "runbooks/Missed.md"]},
+                {"Values of the chart": "chart.md"},
+            ]
+        },
     ]
 
 
