@@ -93,7 +93,8 @@ def lines(title: str, text: str, *queries: Query, unit: str = "short", stacked: 
     custom: Json = {"fillOpacity": 10, "showPoints": "never"}
     if stacked:
         custom |= {"fillOpacity": 60, "stacking": {"mode": "normal", "group": "A"}}
-    options = {"tooltip": {"mode": "multi", "sort": "desc"}, "legend": {"displayMode": "list"}}
+    legend = {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []}
+    options = {"tooltip": {"mode": "multi", "sort": "desc"}, "legend": legend}
     return Panel(
         title, text, "timeseries", queries, 8, 8, unit, field={"custom": custom, "min": 0}, options=options
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from reconciler.metrics.catalogue import FAMILIES, Family, Type
 from reconciler.metrics.dashboard import as_text, dashboard
@@ -26,6 +30,20 @@ LABELS = {name: set(family.labels) for family in FAMILIES for name in series(fam
 
 def title(panel: dict[str, Any]) -> str:
     return str(panel["title"])
+
+
+def lost(before: Any, after: Any, path: str = "") -> list[str]:
+    """What is in the first value and not in the second one."""
+    if isinstance(before, dict):
+        return [
+            one
+            for key, value in before.items()
+            for one in (lost(value, after[key], f"{path}.{key}") if key in after else [f"{path}.{key}"])
+        ]
+    if isinstance(before, list):
+        pairs = zip(before, after, strict=True)
+        return [one for number, pair in enumerate(pairs) for one in lost(*pair, f"{path}[{number}]")]
+    return [] if before == after else [path]
 
 
 def test_the_file_is_current() -> None:
@@ -69,6 +87,15 @@ def test_no_panel_lies_on_another_one() -> None:
     assert len({panel["id"] for panel in PANELS}) == len(PANELS)
     assert len(set(taken)) == len(taken)
     assert max(x for x, _ in taken) < 24
+
+
+def test_every_field_is_one_of_grafanas_own_types() -> None:
+    register_default_plugins()
+
+    read = Dashboard.from_json(dashboard())
+
+    # A field that the types do not have is left out.
+    assert lost(dashboard(), json.loads(JSONEncoder().encode(read))) == []
 
 
 def test_it_fits_into_the_annotation_that_kubectl_apply_makes() -> None:
