@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import platform
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
+from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -71,6 +73,7 @@ class Meter(Counting):
         self._registry.register(Samples(self._samples))
         ProcessCollector(registry=self._registry)
         self._process = ProcessView(__version__, platform.python_version())
+        self._lock = threading.Lock()
         self._pass: PassView | None = None
         self._holds = holds
         self._shuffles = ShuffleCounts()
@@ -116,17 +119,17 @@ class Meter(Counting):
 
     def settings(self, *, good: bool) -> None:
         """Note whether the settings file can be used."""
-        self._process = replace(self._process, settings_good=good)
+        self._note(settings_good=good)
 
     def leads(self, *, leads: bool) -> None:
         """Note whether this process holds the lock."""
-        self._process = replace(self._process, leads=leads)
+        self._note(leads=leads)
 
     def succeeded(self, seconds: float, now: datetime) -> None:
         """Count a pass that ended `now` (aware) without an error."""
         self._counters.add(catalogue.PASSES, SUCCEEDED)
         self._counters.observe(catalogue.PASS_DURATION, seconds)
-        self._process = replace(self._process, last_success=now)
+        self._note(last_success=now)
 
     def failed(self, seconds: float) -> None:
         """Count a pass that ended with an error. What the one before has shown stays."""
@@ -186,7 +189,7 @@ class Meter(Counting):
 
     def waiting(self, messages: int | None) -> None:
         """Note how many messages wait to be sent, None if nobody gets any."""
-        self._process = replace(self._process, waiting=messages)
+        self._note(waiting=messages)
 
     def shuffled(self, counts: ShuffleCounts) -> None:
         """Show these counts of moved pods."""
@@ -200,6 +203,11 @@ class Meter(Counting):
     def unexpected(self) -> None:
         """Count an error in this program."""
         self._counters.add(catalogue.UNEXPECTED_ERRORS)
+
+    def _note(self, **changes: Any) -> None:
+        # The thread of notices and that of passes come here.
+        with self._lock:
+            self._process = replace(self._process, **changes)
 
     def _samples(self) -> tuple[Sample, ...]:
         shown = self._pass

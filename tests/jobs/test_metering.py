@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from jobs.runtime import metering
 from jobs.runtime.counting import CountedHistory
 from jobs.runtime.metering import Meter
 from reconciler.clients.reporting import report
 from reconciler.metrics.catalogue import FAMILIES, PREFIX
+from reconciler.metrics.samples import ProcessView
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
@@ -217,3 +221,19 @@ def test_every_family_of_the_catalogue_can_be_shown(meter: Meter) -> None:
     assert {name for name in names if not name.startswith(("process_", "python_"))} == {
         one.name for one in FAMILIES
     }
+
+
+def test_what_two_threads_note_at_once_is_both_there(meter: Meter, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = threading.Thread(target=meter.waiting, args=(7,))
+
+    def slow(view: ProcessView, **changes: Any) -> ProcessView:
+        if "leads" in changes:
+            other.start()
+            other.join(0.1)
+        return replace(view, **changes)
+
+    monkeypatch.setattr(metering, "replace", slow)
+    meter.leads(leads=True)
+    other.join()
+
+    assert (shown(meter)["lock_held", ()], shown(meter)["notices_waiting", ()]) == (1, 7)

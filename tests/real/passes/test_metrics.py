@@ -51,7 +51,7 @@ def test_a_sweep_and_a_report_leave_a_file(scene: Scene, programs: Programs, tmp
     assert left()["nodes", "maintenance-required"] + left()["nodes", "in-maintenance"] == 1
     assert left()["lock_held",] == 0
 
-    programs.sweep("--for", "3s", "--metrics-file", str(file))
+    programs.sweep("--for", "1s", "--metrics-file", str(file))
     assert left()["blocked_pods", "web", "default", node] == 1
     assert left()["evictions_refused_total", "budget"] >= 1
     assert left()["lock_held",] == 1
