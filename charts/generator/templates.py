@@ -156,6 +156,20 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     "cronjob/cronjob.yaml": _reconciler(10),
     "deployment/deployment.yaml": _reconciler(6),
     "deployment/network-policy.yaml": (_FROM_MONITORING,),
+    "monitoring/pod-monitor.yaml": (
+        Edit(
+            "apiVersion: monitoring.coreos.com/v1\n", "apiVersion: {{ .Values.monitoring.podMonitorApi }}\n"
+        ),
+        after(
+            "spec:\n",
+            '  {{- if eq .Values.monitoring.podMonitorApi "azmonitoring.coreos.com/v1" }}\n'
+            "  # Without these limits, the service may drop series.\n"
+            "  labelLimit: 63\n"
+            "  labelNameLengthLimit: 511\n"
+            "  labelValueLengthLimit: 1023\n"
+            "  {{- end }}\n",
+        ),
+    ),
     "monitoring/rules.yaml": (
         Edit(f"{Monitoring().runbooks}/", "{{ $.Values.monitoring.runbooks }}/", everywhere=True),
     ),

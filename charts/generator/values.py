@@ -166,6 +166,11 @@ class Monitoring(Part):
     pod_monitor: bool = Field(
         default=False, description="A PodMonitor, so that Prometheus reads the metrics of the Deployment."
     )
+    pod_monitor_api: Literal["monitoring.coreos.com/v1", "azmonitoring.coreos.com/v1"] = Field(
+        default="monitoring.coreos.com/v1",
+        description="The API of the PodMonitor: that of the Prometheus Operator, or that of the managed "
+        "service for Prometheus of Azure Monitor.",
+    )
     rules: bool = Field(default=False, description="A PrometheusRule with the alerts.")
     runbooks: str = Field(
         default="https://node-maintenance.dev/docs/runbooks",

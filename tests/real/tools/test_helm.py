@@ -193,6 +193,17 @@ def test_what_prometheus_reads_has_the_labels_that_it_selects(helm: Helm) -> Non
     assert labelled == {"PodMonitor", "PrometheusRule"}
 
 
+def test_the_managed_prometheus_of_azure_gets_a_pod_monitor_of_its_own_kind(helm: Helm) -> None:
+    def spec(api: str) -> Object:
+        found = helm.template({"monitoring": {"podMonitor": True, "podMonitorApi": api}})
+        (monitor,) = [one for one in found if one["kind"] == "PodMonitor"]
+        assert monitor["apiVersion"] == api
+        return dict(monitor["spec"])
+
+    limits = {"labelLimit": 63, "labelNameLengthLimit": 511, "labelValueLengthLimit": 1023}
+    assert spec("azmonitoring.coreos.com/v1") == {**spec("monitoring.coreos.com/v1"), **limits}
+
+
 def test_the_links_of_alerts_lead_where_the_values_say(helm: Helm) -> None:
     found = helm.template({"monitoring": {"rules": True, "runbooks": "https://wiki.example.com/nodes"}})
     (rules,) = [one for one in found if one["kind"] == "PrometheusRule"]
