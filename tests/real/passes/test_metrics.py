@@ -76,6 +76,10 @@ def test_a_scrape_shows_a_blocked_drain_until_its_node_is_back(scene: Scene, pro
     assert found["evictions_refused_total", "budget"] >= 1
     assert found["api_requests_total", "kubernetes", "429", "POST"] >= 1
     assert found["pass_nodes",] == 1
+    # The page is on the same listener.
+    with urllib.request.urlopen(f"http://{line['address']}/", timeout=10) as answer:
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert "the owner of the pod, or of the budget" in answer.read().decode()
 
     scene.api.delete("poddisruptionbudgets", "web", "default")
     drained = ("drains_total", "drained")
