@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,3 +92,22 @@ def test_the_default_values_are_those_of_the_model_and_keep_the_schema() -> None
     del defaults["global"]
 
     assert {**defaults, "settings": settings} == VALUES
+
+
+def leaves(part: dict[str, Any], above: str = "") -> Iterator[str]:
+    """The path of each value that is no group."""
+    for name, field in part["properties"].items():
+        found = SCHEMA["$defs"][field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+        if "properties" in found and name != "settings":
+            yield from leaves(found, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
+def test_no_value_is_without_effect() -> None:
+    texts = [file.read_text(encoding="utf-8") for file in (CHART / "templates").rglob("*") if file.is_file()]
+    used = {word for text in texts for word in re.findall(r"\.Values\.([\w.]+)", text)}
+    # The helper for the image reads its parts.
+    used |= {f"image.{part}" for text in texts for part in re.findall(r"\.(repository|tag|digest)\b", text)}
+
+    assert set(leaves(SCHEMA)) - used == {"global"}
