@@ -275,6 +275,13 @@ metrics_push = click.option(
     help="Send metrics to the Pushgateway at this URL, such as http://pushgateway.monitoring:9091.",
 )
 
+metrics_otlp = click.option(
+    "--metrics-otlp",
+    type=URL,
+    metavar="URL",
+    help="Send metrics by OTLP to the receiver at this URL, such as http://collector.monitoring:4318.",
+)
+
 prefix = click.option(
     "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The keys.prefix of the settings."
 )

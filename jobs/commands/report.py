@@ -64,7 +64,9 @@ class _Way:
         type=click.Path(dir_okay=False, path_type=Path),
         help="Write the report to this file.  [default: stdout]",
     ),
-    options.as_one("metrics", MetricsOutput, options.metrics_file, options.metrics_push),
+    options.as_one(
+        "metrics", MetricsOutput, options.metrics_file, options.metrics_push, options.metrics_otlp
+    ),
     options.watch,
 )
 def command(

@@ -56,11 +56,12 @@ class Records:
     history: Path | None = None
     metrics_file: Path | None = None
     metrics_push: str | None = None
+    metrics_otlp: str | None = None
 
     @property
     def metrics(self) -> MetricsOutput:
         """Where its metrics go."""
-        return MetricsOutput(self.metrics_file, self.metrics_push)
+        return MetricsOutput(self.metrics_file, self.metrics_push, self.metrics_otlp)
 
 
 @click.command("sweep")
@@ -75,7 +76,14 @@ class Records:
     show_default=True,
     help="How long drains may continue before the pass ends. The next pass resumes them.",
 )
-@options.as_one("records", Records, options.history, options.metrics_file, options.metrics_push)
+@options.as_one(
+    "records",
+    Records,
+    options.history,
+    options.metrics_file,
+    options.metrics_push,
+    options.metrics_otlp,
+)
 @options.output
 def command(
     config: SettingsSource, target: Target, dry_run: bool, for_: timedelta, records: Records, output: str

@@ -1,12 +1,13 @@
-"""Where a command that ends leaves its metrics: a file for the textfile collector, or a Pushgateway."""
+"""Where a command that ends leaves its metrics: a file, a Pushgateway, or a receiver of OTLP."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
@@ -30,15 +31,16 @@ LARGEST = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class MetricsOutput:
-    """What the options say: the file, and the URL of the gateway."""
+    """What the options say: the file, and the URLs of the gateway and of the receiver of OTLP."""
 
     metrics_file: Path | None = None
     metrics_push: str | None = None
+    metrics_otlp: str | None = None
 
     @property
     def wanted(self) -> bool:
         """Whether there is any."""
-        return self.metrics_file is not None or self.metrics_push is not None
+        return self != MetricsOutput()
 
 
 class MetricsOfRun:
@@ -49,6 +51,7 @@ class MetricsOfRun:
         self._output, self._warn = output, warn
         self._meter: Meter | None = None
         self._taken: Taken | None = None
+        self._began = datetime.now(UTC)
         self.counting = Counting()
         if output.metrics_file is not None:
             check_output(output.metrics_file)
@@ -76,13 +79,20 @@ class MetricsOfRun:
                 write_output(self._output.metrics_file, self._taken.text().decode())
             except OutputError as failure:
                 self._warn(f"the metrics are not in the file: {failure}")
-        if self._output.metrics_push is not None:
-            from reconciler.clients.push_gateway import push
-
+        for send in self._sends(self._taken):
             try:
-                push(self._output.metrics_push, self._taken)
+                send()
             except GatewayError as failure:
                 self._warn(f"the metrics are not pushed: {failure}")
+            except ImportError:
+                self._warn("the metrics are not pushed: --metrics-otlp needs the extra [otel]")
+
+    def _sends(self, taken: Taken) -> Iterator[Callable[[], None]]:
+        """Yield what sends the metrics, if it is wanted."""
+        if (gateway := self._output.metrics_push) is not None:
+            yield partial(_to_gateway, gateway, taken)
+        if (receiver := self._output.metrics_otlp) is not None:
+            yield partial(_by_otlp, receiver, taken, self._began)
 
     def timed(self, run: Callable[[], Value]) -> Value:
         """Return what a pass returns, and count it."""
@@ -117,3 +127,15 @@ class MetricsOfRun:
                 with self._output.metrics_file.open("rb") as file:
                     return holds_in(file.read(LARGEST).decode())
         return {}
+
+
+def _to_gateway(url: str, taken: Taken) -> None:
+    from reconciler.clients.push_gateway import push
+
+    push(url, taken)
+
+
+def _by_otlp(url: str, taken: Taken, began: datetime) -> None:
+    from reconciler.clients.otlp_metrics import push
+
+    push(url, taken, began, datetime.now(UTC))

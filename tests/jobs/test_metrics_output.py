@@ -160,6 +160,19 @@ def test_metrics_are_pushed_in_place_of_those_of_the_last_run(gateway: Stub) -> 
     assert b"node_hold_since" not in asked.body
 
 
+def test_metrics_go_by_otlp_too_and_without_the_extra_that_is_a_warning(
+    gateway: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = MetricsOutput(metrics_push=gateway.url, metrics_otlp=gateway.url)
+    assert run(both, held()) == []
+    assert [one.path for one in gateway.asked] == ["/metrics/job/node-maintenance", "/v1/metrics"]
+
+    monkeypatch.delitem(sys.modules, "reconciler.clients.otlp_metrics")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.metrics.export", None)
+    (warning,) = run(both, held())
+    assert warning == "the metrics are not pushed: --metrics-otlp needs the extra [otel]"
+
+
 def test_a_gateway_that_does_not_take_them_is_a_warning(gateway: Stub, answers: list[Answer]) -> None:
     answers[0] = Answer(b"text format parsing error\n in line 1", status=400)
     (refused,) = run(MetricsOutput(metrics_push=gateway.url), held())

@@ -192,4 +192,12 @@ METRIC_RULES = (
         'len(self._document["Events"])',
         "tests/agent/test_figures.py",
     ),
+    Mutant(
+        0,
+        "a value is in one bucket of a histogram by OTLP",
+        "reconciler/clients/otlp_metrics.py",
+        "count - before for before",
+        "count for before",
+        "tests/clients/test_otlp_metrics.py",
+    ),
 )
