@@ -83,6 +83,17 @@ def matched_labels(expression: str) -> set[tuple[str, str]]:
     return {(name, label) for name, inside in found for label in re.findall(r"(\w+)\s*[=!]", inside)}
 
 
+def matched_values(expression: str) -> set[tuple[str, str]]:
+    """Return each value that an expression selects, with its label; a choice has several, a pattern none."""
+    found = re.findall(r"[{,]\s*(\w+)(?:=|!=|=~|!~)\"([^\"]*)\"", expression)
+    return {
+        (label, value)
+        for label, values in found
+        for value in values.split("|")
+        if re.fullmatch(r"[\w-]+", value)
+    }
+
+
 def grouped_labels(expression: str) -> set[str]:
     """Return the labels by which an expression groups or joins."""
     found = re.findall(r"\b(?:by|on|group_left|ignoring|without) \(([^)]*)\)", expression)

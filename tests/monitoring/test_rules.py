@@ -6,13 +6,18 @@ import re
 
 import pytest
 
+from jobs.runtime.metering import FAILED, NOT_SENT, SENT, STANDBY, SUCCEEDED
 from reconciler.metrics.catalogue import FAMILIES
+from reconciler.model.case_outcome import ENDS
+from reconciler.model.record import State
+from reconciler.sources import imds
 from tests.monitoring.rules import (
     RUNBOOKS,
     Rule,
     cases,
     grouped_labels,
     matched_labels,
+    matched_values,
     metrics_in,
     rules,
 )
@@ -49,6 +54,21 @@ def test_an_expression_has_only_metrics_and_labels_of_the_catalogue(rule: Rule) 
         (name, label) for name, label in matched_labels(rule["expr"]) if label not in LABELS[name]
     } == set()
     assert grouped_labels(rule["expr"]) - set().union(*(LABELS[name] for name in metrics)) == set()
+
+
+def test_each_value_that_an_expression_selects_is_one_that_the_program_has() -> None:
+    known = {
+        "api": {"notices", "hooks"},
+        "outcome": {result.value for result in ENDS},
+        "result": {SUCCEEDED, STANDBY, FAILED, SENT, NOT_SENT},
+        "source": {imds.SOURCE},
+        "state": {state.value for state in State},
+        "status": {"401", "403", "none"},
+    }
+    selected = set().union(*(matched_values(rule["expr"]) for rule in RULES))
+
+    assert {label for label, _ in selected} == set(known)
+    assert {(label, value) for label, value in selected if value not in known[label]} == set()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=name_of)
