@@ -58,8 +58,8 @@ def _pull_secrets(column: int) -> Edit:
     )
 
 
-def _reconciler(space: int) -> tuple[Edit, ...]:
-    """Return the edits of the reconciler's Pod, whose spec has its keys at this column."""
+def _reconciler(space: int, last: str) -> tuple[Edit, ...]:
+    """Return the edits of the reconciler's Pod: the column of its spec's keys, and its last argument."""
     indent = " " * space
     labels = f"{indent}labels:\n{indent}  {_NAME}\n"
     return (
@@ -84,6 +84,7 @@ def _reconciler(space: int) -> tuple[Edit, ...]:
             ".Values.pods.tolerations",
             space,
         ),
+        extended(f"{indent}  - {last}\n", ".Values.pods.args", space + 2),
         extended(f"{indent}        fieldPath: spec.nodeName\n", ".Values.pods.env", space + 2),
         replaced("resources", Pods().resources, ".Values.pods.resources", space + 2),
         extended(f"{indent}    readOnly: true\n", ".Values.pods.volumeMounts", space + 2),
@@ -153,8 +154,8 @@ EDITS: dict[str, tuple[Edit, ...]] = {
             "  {{- end }}\n",
         ),
     ),
-    "cronjob/cronjob.yaml": _reconciler(10),
-    "deployment/deployment.yaml": _reconciler(6),
+    "cronjob/cronjob.yaml": _reconciler(10, "--for=50s"),
+    "deployment/deployment.yaml": _reconciler(6, "--listen=:8080"),
     "deployment/network-policy.yaml": (_FROM_MONITORING,),
     "monitoring/pod-monitor.yaml": (
         Edit(

@@ -65,6 +65,10 @@ class Pods(Part):
     )
     labels: dict[str, str] = Field(default={}, description="More labels of the Pods.")
     annotations: dict[str, str] = Field(default={}, description="Annotations of the Pods.")
+    args: list[str] = Field(
+        default=[],
+        description="More options of `reconciler sweep` (CronJob) or `reconciler serve` (Deployment).",
+    )
     env: Objects = Field(
         default=[],
         description="More environment variables, for example `HTTPS_PROXY` or secrets of `notify`.",

@@ -311,6 +311,8 @@ def test_each_value_is_where_it_belongs(helm: Helm, kind: str) -> None:
     assert agent["containers"][0]["resources"]["limits"] == EVERYTHING["agent"]["resources"]["limits"]
     assert "--listen=0.0.0.0:20270" in agent["containers"][0]["args"]
     assert agent["nodeSelector"] == {"kubernetes.io/os": "linux", "azure": "yes"}
+    assert container["args"][0] == {"CronJob": "sweep", "Deployment": "serve"}[kind]
+    assert container["args"][-1] == "--namespace=node-maintenance"
     assert pods["env"][0] in container["env"]
     assert pods["volumes"][0] in pod["volumes"]
     assert pods["volumeMounts"][0] in container["volumeMounts"]

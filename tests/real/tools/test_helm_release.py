@@ -80,6 +80,19 @@ def test_an_upgrade_with_settings_that_are_wrong_changes_nothing(helm: Helm, clu
     assert ("CronJob", "reconciler") in ours(cluster)
 
 
+@pytest.mark.usefixtures("namespace")
+def test_a_rollback_brings_back_the_values_and_the_settings_of_before(
+    helm: Helm, cluster: ControlPlane
+) -> None:
+    helm.upgrade({})
+    helm.upgrade({"runAs": "Deployment", "settings": {"mode": "Enforce"}})
+    helm.rollback(1)
+
+    wait_for("the CronJob alone", lambda: ours(cluster) == {("CronJob", "reconciler")})
+    settings = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["data"]["maintenance.yaml"]
+    assert yaml.safe_load(settings)["mode"] == "Observe"
+
+
 def test_a_release_elsewhere_brings_its_namespaces(helm: Helm, cluster: ControlPlane) -> None:
     helm.namespace = "kube-system"
     helm.upgrade({"agent": {"enabled": True}})

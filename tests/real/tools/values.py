@@ -13,6 +13,7 @@ EVERYTHING: dict[str, Any] = {
         "tolerations": [{"key": "ours", "operator": "Exists"}],
         "labels": {"team": "a"},
         "annotations": {"example.com/a": "b"},
+        "args": ["--namespace=node-maintenance"],
         "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
         "volumes": [{"name": "secrets", "secret": {"secretName": "notify"}}],
         "volumeMounts": [{"name": "secrets", "mountPath": "/secrets", "readOnly": True}],

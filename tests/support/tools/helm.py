@@ -44,6 +44,10 @@ class Helm:
         """Install the release or upgrade it, and return what Helm says, with the notes."""
         return self._run("upgrade", "--install", RELEASE, str(CHART), *self._with(values), *options)
 
+    def rollback(self, revision: int) -> None:
+        """Go back to a revision of the release; the first one is 1."""
+        self._run("rollback", RELEASE, str(revision), "--namespace", self.namespace)
+
     def uninstall(self) -> None:
         """Remove the release."""
         self._run("uninstall", RELEASE, "--namespace", self.namespace, "--ignore-not-found")
