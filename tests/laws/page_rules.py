@@ -49,7 +49,7 @@ PAGE_RULES = (
         0,
         "what a pass failed to do is on top of the page",
         _TOP,
-        '            *(Entry("", text) for text in outcome_lines(document)),\n',
+        "            *(Entry(Names(), text) for text in outcome_lines(document)),\n",
         "",
         _PAGE_TEST,
     ),

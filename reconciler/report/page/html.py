@@ -42,6 +42,7 @@ def as_html(facts: PageFacts) -> str:
     document = to_document(facts.plan, facts.outcomes, rehearsed=facts.rehearsed)
     fleet = zones(facts.plan)
     scale = Scale(facts.plan.now, facts.zone)
+    rows = cases(facts, document)
     return (
         _environment()
         .get_template("page.html")
@@ -63,7 +64,8 @@ def as_html(facts: PageFacts) -> str:
             zones=fleet,
             cells=used(fleet),
             meanings=MEANINGS,
-            cases=cases(facts, document),
+            cases=rows,
+            anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
             blocking=blocking(facts.plan),
             paragraphs=paragraphs(facts.words),
             readiness=_readiness(facts),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,11 +39,20 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One sentence, and what it is about; both are from the plan."""
+class Names:
+    """The first nodes that an entry is about, and how many more there are."""
 
-    about: str
+    first: tuple[str, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One sentence, and the nodes or the thing that it is about."""
+
+    nodes: Names
     text: str
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class NextStep:
 
     at: str
     wait: str
-    about: str
+    nodes: Names
     text: str
 
 
@@ -63,18 +71,18 @@ class Ask:
 
     who: str
     because: str
-    nodes: str
+    nodes: Names
 
 
 def wrong(facts: PageFacts, document: Document) -> Listed:
     """Return what is wrong, the worst first; `document` is the report of the plan."""
     return _listed(
         [
-            *(Entry("this process", text) for text in facts.trouble),
+            *(Entry(Names(), text, "this process") for text in facts.trouble),
             *_missed(facts),
-            *(Entry("", text) for text in outcome_lines(document)),
+            *(Entry(Names(), text) for text in outcome_lines(document)),
             *_broken(facts),
-            *(Entry("could not see", unseen_line(unseen_value(one))) for one in facts.plan.unseen),
+            *(Entry(Names(), unseen_line(unseen_value(one)), "could not see") for one in facts.plan.unseen),
             *_unread(facts),
         ]
     )
@@ -150,10 +158,10 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
     """Yield the misses that happened, then those that will."""
     for node in facts.plan.nodes:
         if node.outcome is not None and not node.outcome.result.good:
-            yield Entry(node.node, node.outcome.words)
+            yield Entry(_some([node.node]), node.outcome.words)
     for case in facts.recent():
         if not case.outcome.good:
-            yield Entry(case.place.node, f"{case.kind}: {case.why}" if case.kind else case.why)
+            yield Entry(_some([case.place.node]), f"{case.kind}: {case.why}" if case.kind else case.why)
     found: dict[str, list[str]] = {}
     for node in facts.plan.nodes:
         if node.schedule is not None and node.schedule.missed:
@@ -166,14 +174,16 @@ def _broken(facts: PageFacts) -> Iterator[Entry]:
     for node in facts.plan.nodes:
         for hold in node.holds:
             if hold.code == HoldCode.INTERNAL:
-                yield Entry(node.node, hold.reason)
+                yield Entry(_some([node.node]), hold.reason)
 
 
 def _unread(facts: PageFacts) -> Iterator[Entry]:
     """Yield the sources that can't be read; nodes with the same reason share an entry."""
-    counted = Counter(reason for node in facts.plan.nodes for reason in node.unknowns)
-    for reason, _ in counted.most_common():
-        names = [node.node for node in facts.plan.nodes if reason in node.unknowns]
+    found: dict[str, list[str]] = {}
+    for node in facts.plan.nodes:
+        for reason in node.unknowns:
+            found.setdefault(reason, []).append(node.node)
+    for reason, names in sorted(found.items(), key=lambda pair: -len(pair[1])):
         yield Entry(_some(names), f"{reason}: whether it has maintenance is not known")
 
 
@@ -192,9 +202,8 @@ def _listed(entries: list[Entry] | list[NextStep] | list[Ask]) -> Listed:
     return Listed(tuple(entries[:_MOST]), max(len(entries) - _MOST, 0))
 
 
-def _some(names: list[str]) -> str:
-    more = len(names) - _NAMES
-    return ", ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _some(names: list[str]) -> Names:
+    return Names(tuple(names[:_NAMES]), max(len(names) - _NAMES, 0))
 
 
 def _rounded(length: timedelta) -> str:

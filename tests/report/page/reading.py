@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+_INLINE = frozenset({"a", "b", "code", "i"})
 _VOID = frozenset({"meta", "br", "link", "img", "input", "hr"})
 
 
@@ -32,8 +33,11 @@ class Element:
     @property
     def text(self) -> str:
         """All text inside, on one line."""
-        parts = (one if isinstance(one, str) else one.text for one in self.children)
-        return " ".join(" ".join(parts).split())
+        return " ".join(self._raw().split())
+
+    def _raw(self) -> str:
+        parts = (one if isinstance(one, str) else one._raw() for one in self.children)
+        return "".join(parts) if self.tag in _INLINE else f" {''.join(parts)} "
 
 
 class _Parser(HTMLParser):

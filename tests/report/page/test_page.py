@@ -277,3 +277,19 @@ def test_nodes_with_the_same_news_share_an_entry() -> None:
         "In 1h30m, Sat 21 14:30 Sat 21 14:30 s0, s1 the drain starts, for Reboot"
         in section(page, "next").text
     )
+
+
+def test_the_name_of_a_node_leads_to_its_case(page: Element) -> None:
+    (drawn,) = [
+        row for row in section(page, "timeline").all("th") if row.text == "aks-web-31415926-vmss000032"
+    ]
+    (link,) = drawn.all("a")
+    target = page.by_id(link.attributes["href"].removeprefix("#"))
+
+    assert target.tag == "tr"
+    assert target.text.startswith("aks-web-31415926-vmss000032 zone westeurope-1")
+    assert link.attributes["href"] in {one.attributes["href"] for one in section(page, "who").all("a")}
+    # A case that has ended has no row.
+    assert [one.all("a") for one in section(page, "timeline").all("th") if one.text.endswith("000042")] == [
+        []
+    ]
