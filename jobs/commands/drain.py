@@ -6,6 +6,7 @@ progress display only after the nodes are cordoned.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -38,6 +39,9 @@ from reconciler.model.selector import LabelSelector
 if TYPE_CHECKING:
     from jobs.runtime.events_by_hand import EventsByHand
 
+
+_MOST_COMPLAINTS = 2
+"""Warnings about what the drain does without: one about Events on pods, one about traces."""
 
 _LAST_EVENTS = 2.0
 """Seconds that the end of the command waits for Events about pods."""
@@ -330,6 +334,7 @@ def _drain(
 
     from jobs.runtime.events_by_hand import EventsByHand
     from jobs.runtime.progress import Bars
+    from jobs.runtime.tracing import tracing_of
     from reconciler.clients.kubernetes.eviction import Evictions
     from reconciler.drainer import Drainer
     from reconciler.notifiers.pod_events import PodEvents
@@ -338,10 +343,17 @@ def _drain(
     about_pods = PodEvents(ledger.connection, lambda: None, warn=complaints.append)
     events = EventsByHand(ledger.connection)
     evictions = Evictions(ledger.connection, guard=lambda: None, prefix=asked.options.prefix)
-    with ended_by_signals(stop), Bars() as bars:
-        drainer = Drainer(evictions, clock, on_progress=bars.show, on_evicted=about_pods.evicted)
+    tracing = tracing_of(os.environ, complaints.append)
+    with ended_by_signals(stop), Bars() as bars, tracing as traced:
+
+        def show(progress: DrainProgress) -> None:
+            traced.progressed(progress)
+            bars.show(progress)
+
+        drainer = Drainer(traced.evictor(evictions), clock, on_progress=show, on_evicted=about_pods.evicted)
         try:
             for order in orders:
+                traced.ordered(order)
                 drainer.start(order)
             # Only now, because the drains must not wait for them.
             told.write(events)
@@ -351,8 +363,7 @@ def _drain(
             drainer.close()
             about_pods.close(_LAST_EVENTS)
         ended = drainer.progress()
-    # Events about nodes have a warning of their own.
-    for complaint in complaints[:1]:
+    for complaint in complaints[:_MOST_COMPLAINTS]:
         echo(f"warning: {complaint}; everything else goes on", err=True)
     by_name = {node.name: node for node in claimed}
     for order in orders:

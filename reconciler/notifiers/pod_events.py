@@ -121,8 +121,9 @@ class PodEvents:
                 if key not in drain.said and self._add(drain, pod.namespace, body):
                     drain.said.add(key)
             if self._thread is None and self._count:
-                self._thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
+                thread.start()
+                self._thread = thread
             self._changed.notify_all()
 
     def close(self, patience: float) -> None:

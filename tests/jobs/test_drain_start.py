@@ -9,7 +9,9 @@ from subprocess import run
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from jobs.cli import main
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 KINDS = {
@@ -17,7 +19,15 @@ KINDS = {
     "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
     "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
 }
-UNNEEDED = ("pydantic", "kubernetes", "reconciler.run", "reconciler.settings", "reconciler.decide")
+UNNEEDED = (
+    "pydantic",
+    "kubernetes",
+    "opentelemetry",
+    "prometheus_client",
+    "reconciler.run",
+    "reconciler.settings",
+    "reconciler.decide",
+)
 
 
 @pytest.fixture
@@ -59,3 +69,23 @@ def test_a_whole_drain_imports_neither_a_pass_nor_the_settings_nor_the_official_
     assert [name for name in loaded for part in UNNEEDED if f"{name}.".startswith(f"{part}.")] == []
     patched = [json.loads(asked.body) for asked in api.asked if asked.method == "PATCH"]
     assert [patch["spec"] for patch in patched] == [{"unschedulable": True}]
+
+
+def test_a_drain_is_traced_where_the_environment_has_a_receiver(
+    api: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver = Stub(lambda _: Answer(b"", content_type="application/x-protobuf"))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+    try:
+        assert main(["drain", "n", "--kubeconfig", str(api.write_kubeconfig(tmp_path / "config"))]) == 0
+    finally:
+        receiver.close()
+
+    sent = [ExportTraceServiceRequest.FromString(one.body) for one in receiver.asked]
+    resources = [each for one in sent for each in one.resource_spans]
+    spans = [span for each in resources for scope in each.scope_spans for span in scope.spans]
+    (drain,) = [span for span in spans if span.name == "drain"]
+    values = {one.key: one.value.string_value for one in drain.attributes}
+    assert (values["k8s.node.name"], values["node_maintenance.phase"]) == ("n", "drained")
+    assert "GET nodes" in {span.name for span in spans}
+    assert {span.parent_span_id for span in spans if span is not drain} == {drain.span_id}
