@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from tests.monitoring.rules import MONITORING
+import re
+from pathlib import Path
+
+import yaml
+
+from tests.monitoring.rules import MONITORING, ROOT
 from tests.real.manifests.permissions import built
 from tests.real.manifests.schemas import keeps_its_schema
+from tests.real.manifests.test_docs import kustomized
 
 
 def test_the_pods_that_are_scraped_are_those_of_the_deployment_at_a_port_that_they_have() -> None:
@@ -24,3 +30,13 @@ def test_the_dashboard_is_a_config_map_that_the_sidecar_finds() -> None:
     keeps_its_schema(found)
     assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
     assert found["data"] == {"dashboard.json": (MONITORING / "dashboard.json").read_text(encoding="utf-8")}
+
+
+def test_the_kustomization_of_the_page_labels_what_prometheus_selects(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+
+    found = list(yaml.safe_load_all(kustomized(tmp_path, block)))
+
+    assert {one["kind"] for one in found} == {"ConfigMap", "PodMonitor", "PrometheusRule"}
+    assert {one["metadata"]["labels"]["release"] for one in found} == {"kube-prometheus-stack"}
