@@ -23,6 +23,7 @@ PLACES = (
     ("k8s/**/*.yaml", r"image: node-maintenance-reconciler:"),
     ("charts/*/Chart.yaml", r"^version: "),
     ("charts/*/Chart.yaml", r"^appVersion: "),
+    ("README.md", r"\bnode-maintenance-reconciler:"),
     ("docs/**/*.md", r"newTag: "),
     ("docs/**/*.md", r"\bnode-maintenance-reconciler:"),
 )

@@ -39,6 +39,29 @@ def test_the_table_has_each_folder_of_manifests() -> None:
     assert {name for first, _ in ROWS for name in re.findall(r"`(k8s/\w+)`", first)} == folders
 
 
+def test_four_commands_of_the_readme_lead_to_the_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (install,) = re.findall(r"\n## Install it\n.*?```sh\n(.*?)```", readme, re.DOTALL)
+    build, namespace, helm, forward = install.splitlines()
+
+    assert "--push" in build
+    assert (ROOT / namespace.split()[-1]).is_file()
+    assert (ROOT / helm.split()[4] / "Chart.yaml").is_file()
+    deployment = yaml.safe_load((ROOT / "k8s/deployment/deployment.yaml").read_text(encoding="utf-8"))
+    metadata = deployment["metadata"]
+    assert f"-n {metadata['namespace']} port-forward deployment/{metadata['name']} 8080" in forward
+    given: dict[str, Any] = {}
+    for path, value in re.findall(r"--set (\S+)=(\S+)", helm):
+        section, _, key = path.rpartition(".")
+        given.setdefault(section, {})[key] = value
+    image = given.pop("image")
+    assert f"--tag {image['repository']}:" in build
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    # The schema refuses names and values that the chart does not know.
+    jsonschema.validate({**given.pop(""), "image": image}, schema)
+    assert given == {}
+
+
 def test_each_value_of_the_tables_is_one() -> None:
     paths = {path for _, last in ROWS for path in re.findall(r"`([\w.]+)`", last)}
 
