@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ def page_facts(
     """Return what the page of a pass is made of."""
     from reconciler.explain import obstacles
     from reconciler.model.keys import OwnKeys
+    from reconciler.model.problems import guarded
     from reconciler.report.page.facts import PageFacts
     from reconciler.settings.explain import explain_settings
 
@@ -56,7 +58,10 @@ def page_facts(
         passed.rehearsed,
         settings.calendar,
         passed.outcomes,
-        {node.node: obstacles(node, keys) for node in plan.nodes},
+        {
+            node.node: guarded(f"node {node.node} can't be explained", partial(obstacles, node, keys), ())[0]
+            for node in plan.nodes
+        },
         history,
         explain_settings(settings),
         trouble,

@@ -93,4 +93,12 @@ PAGE_RULES = (
         '"default-src *; base-uri',
         _LIVE_TEST,
     ),
+    Mutant(
+        0,
+        "a part of the page that breaks the program leaves the others",
+        _HTML,
+        'found, problems = guarded(f"{name} can\'t be shown", make, otherwise)',
+        "found, problems = make(), ()",
+        _PAGE_TEST,
+    ),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
@@ -16,15 +17,16 @@ from markupsafe import Markup, escape
 from reconciler import __version__
 from reconciler.calendar.formatting import format_local, in_zone
 from reconciler.model.moments import to_text
+from reconciler.model.problems import guarded
 from reconciler.report import safe
 from reconciler.report.document import to_document
-from reconciler.report.page.cases import cases
+from reconciler.report.page.cases import Cases, cases
 from reconciler.report.page.details import blocking, paragraphs, source_rows
 from reconciler.report.page.facts import BACK, PageFacts
 from reconciler.report.page.fleet import MEANINGS, Cell, Square, used, zones
 from reconciler.report.page.scale import Scale
-from reconciler.report.page.timeline import chart
-from reconciler.report.page.top import asks, next_steps, openness, wrong
+from reconciler.report.page.timeline import Chart, chart
+from reconciler.report.page.top import Listed, asks, next_steps, openness, wrong
 from reconciler.report.readiness import words as readiness_words
 from reconciler.report.readiness.document import to_document as readiness_document
 from reconciler.report.text import headline, settings_lines
@@ -34,45 +36,66 @@ _LONGEST = 600
 
 _MOST_FINDINGS = 50
 
+Part = TypeVar("Part")
+Other = TypeVar("Other")
+
 _CODE = re.compile(r"`([^`]+)`")
 
 
 def as_html(facts: PageFacts) -> str:
-    """Return the page as one HTML document; moments are in the time zone of the settings."""
-    document = to_document(facts.plan, facts.outcomes, rehearsed=facts.rehearsed)
-    fleet = zones(facts.plan)
-    scale = Scale(facts.plan.now, facts.zone)
-    rows = cases(facts, document)
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            zone=facts.zone,
-            program=__version__,
-            now=format_local(facts.plan.now, facts.zone),
-            at=to_text(facts.plan.now),
-            facts=facts,
-            plan=facts.plan,
-            about=[headline(document).partition(" · ")[2], *settings_lines(document)],
-            wrong=wrong(facts, document),
-            next=next_steps(facts),
-            openness=openness(facts),
-            asks=asks(facts),
-            ticks=tuple(scale.ticks()),
-            here=scale.at(facts.plan.now),
-            chart=chart(facts),
-            zones=fleet,
-            cells=used(fleet),
-            meanings=MEANINGS,
-            cases=rows,
-            anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
-            blocking=blocking(facts.plan),
-            paragraphs=paragraphs(facts.words),
-            readiness=_readiness(facts),
-            sources=source_rows(facts),
-            unheard=_unheard(facts),
-        )
+    """Return the page as one HTML document; moments are in the time zone of the settings.
+
+    A part that ends in an error of this program is empty, and the page says so on top.
+    """
+    plan, parts = facts.plan, _Parts()
+    document = to_document(plan, facts.outcomes, rehearsed=facts.rehearsed)
+    scale = Scale(plan.now, facts.zone)
+    fleet = parts.made("the fleet", lambda: zones(plan), ())
+    rows = parts.made("the table of cases", lambda: cases(facts, document), Cases(()))
+    shown = {
+        "wrong": parts.made("what is wrong", lambda: wrong(facts, document), Listed(())),
+        "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
+        "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
+        "openness": parts.made("the windows", lambda: openness(facts), "not known"),
+        "chart": parts.made("the timeline", lambda: chart(facts), Chart((), ())),
+        "blocking": parts.made("the budgets", lambda: blocking(plan), ()),
+        "readiness": parts.made("the readiness", lambda: _readiness(facts), None),
+        "sources": parts.made("the sources", lambda: source_rows(facts), ()),
+    }
+    template = _environment().get_template("page.html")
+    return template.render(
+        **shown,
+        zone=facts.zone,
+        program=__version__,
+        now=format_local(plan.now, facts.zone),
+        at=to_text(plan.now),
+        facts=facts,
+        plan=plan,
+        about=[headline(document).partition(" · ")[2], *settings_lines(document)],
+        faults=parts.faults,
+        ticks=tuple(scale.ticks()),
+        here=scale.at(plan.now),
+        zones=fleet,
+        cells=used(fleet),
+        meanings=MEANINGS,
+        cases=rows,
+        anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
+        paragraphs=paragraphs(facts.words),
+        unheard=_unheard(facts),
     )
+
+
+class _Parts:
+    """Makes the parts of a page, each inside a boundary, and keeps what went wrong."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+
+    def made(self, name: str, make: Callable[[], Part], otherwise: Other) -> Part | Other:
+        """Return a part, or `otherwise` after an exception."""
+        found, problems = guarded(f"{name} can't be shown", make, otherwise)
+        self.faults += problems
+        return found
 
 
 def style_hash() -> str:

@@ -17,6 +17,7 @@ from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.unseen import Unseen
+from reconciler.report.page import html
 from reconciler.report.page.facts import History, PageFacts
 from reconciler.report.page.html import as_html
 from tests.report.ahead.scene import case
@@ -293,3 +294,17 @@ def test_the_name_of_a_node_leads_to_its_case(page: Element) -> None:
     assert [one.all("a") for one in section(page, "timeline").all("th") if one.text.endswith("000042")] == [
         []
     ]
+
+
+def test_a_part_that_breaks_the_program_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OverflowError("a date that no one can show")
+
+    monkeypatch.setattr(html, "chart", broken)
+    page = shown(small(Kind.REBOOT))
+
+    assert (
+        "1 thing is wrong this page internal error: the timeline can't be shown: OverflowError"
+        in section(page, "wrong").text
+    )
+    assert "Reboot scheduled" in section(page, "cases").text
