@@ -140,12 +140,26 @@ def test_helm_takes_over_what_kustomize_has_installed_without_a_restart(
         before = cluster.api.get(resource, "reconciler", NAMESPACE)
         with pytest.raises(Refused, match="invalid ownership metadata"):
             helm.upgrade({"runAs": kind})
-        helm.upgrade({"runAs": kind}, "--take-ownership", "--force-conflicts")
+        as_helm = ("--server-side", "--field-manager=helm", "--force-conflicts")
+        kubectl(cluster, "apply", "-k", str(K8S / way), *as_helm)
+        helm.upgrade({"runAs": kind}, "--take-ownership")
         after = cluster.api.get(resource, "reconciler", NAMESPACE)
 
         # The same object, and the same Pods: a change of the template would replace them.
         assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
         assert after["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "Helm"
-        helm.upgrade({"runAs": kind, "settings": {"mode": "Enforce"}})
+        # Later upgrades change and remove what kubectl has written.
+        helm.upgrade(
+            {
+                "runAs": kind,
+                "image": {"tag": "0.2.0"},
+                "pods": {"resources": {"requests": {"cpu": None}}},
+                "settings": {"mode": "Enforce"},
+            }
+        )
+        spec = cluster.api.get(resource, "reconciler", NAMESPACE)["spec"]
+        (container,) = spec.get("jobTemplate", {}).get("spec", spec)["template"]["spec"]["containers"]
+        assert container["image"].endswith(":0.2.0")
+        assert container["resources"]["requests"] == {"memory": "128Mi"}
         settings = cluster.api.get("configmaps", "maintenance-policy", NAMESPACE)["data"]["maintenance.yaml"]
         assert yaml.safe_load(settings)["mode"] == "Enforce"
