@@ -204,9 +204,9 @@ class Acting:
         if self._on_progress is not None:
             self._on_progress(progress)
 
-    def _on_evicted(self, order: DrainOrder, pod: Pod) -> None:
+    def _on_evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
         if self._pod_events is not None and self.settings.drain.pod_events:
-            self._pod_events.evicted(order, pod)
+            self._pod_events.evicted(order, pod, deleted)
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""

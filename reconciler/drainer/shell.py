@@ -71,14 +71,14 @@ class Drainer:
         limits: Limits | None = None,
         on_progress: Callable[[DrainProgress], None] | None = None,
         before_own_pod: Callable[[], None] | None = None,
-        on_evicted: Callable[[DrainOrder, Pod], None] | None = None,
+        on_evicted: Callable[[DrainOrder, Pod, bool], None] | None = None,
     ) -> None:
         """Start without drains.
 
         `on_progress` is called from the drainer's thread for each drain that has changed. `before_own_pod` is
         called once before the reconciler's own pod is evicted, to release what others wait for (the lock).
-        `on_evicted` is called after each eviction or deletion, from the thread of the request, so it must not
-        wait.
+        `on_evicted` is called after each eviction or deletion (True), from the thread of the request, so it
+        must not wait.
         """
         self._limits = limits or Limits()
         self._core = DrainCore(self._limits)
@@ -279,7 +279,7 @@ class Drainer:
         if self._on_evicted is None or order is None:
             return
         try:
-            self._on_evicted(order, command.pod)
+            self._on_evicted(order, command.pod, isinstance(command, Delete))
         except Exception:  # noqa: BLE001 - the pod is evicted, whatever is said about it
             _log.exception("an eviction can't be reported", extra={"node": command.node})
 

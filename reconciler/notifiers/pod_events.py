@@ -20,7 +20,7 @@ from typing import Any
 from reconciler.clients.guard import Guard
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import core
-from reconciler.errors import ClusterError, Conflict, LockLost
+from reconciler.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound
 from reconciler.model.drains import DrainOrder
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod
@@ -29,7 +29,10 @@ from reconciler.notifiers.kubernetes_events import COMPONENT, PATIENCE, event_of
 log = logging.getLogger(__name__)
 
 EVICTED = "MaintenanceEvicted"
-"""The reason of an Event on a pod."""
+"""The reason of an Event on a pod that was evicted."""
+
+DELETED = "MaintenanceDeleted"
+"""The reason of an Event on a pod that was deleted, without regard to its PodDisruptionBudget."""
 
 MOVES = "MaintenanceMovesPods"
 """The reason of an Event on the owner of pods."""
@@ -104,8 +107,8 @@ class PodEvents:
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def evicted(self, order: DrainOrder, pod: Pod) -> None:
-        """Put the Events about an evicted pod and about its owner into the queue; it waits for no request.
+    def evicted(self, order: DrainOrder, pod: Pod, deleted: bool = False) -> None:
+        """Put the Events about an evicted or deleted pod and its owner into the queue; wait for no request.
 
         A pod has one such Event, and an owner one for each attempt to drain a node. What does not fit is left
         out.
@@ -117,7 +120,7 @@ class PodEvents:
             self._drains.move_to_end(order.uid)
             if len(self._drains) > _MOST_DRAINS:
                 self._drains.popitem(last=False)
-            for key, body in self._about(order, pod):
+            for key, body in self._about(order, pod, deleted):
                 if key not in drain.said and self._add(drain, pod.namespace, body):
                     drain.said.add(key)
             if self._thread is None and self._count:
@@ -141,11 +144,12 @@ class PodEvents:
             if self._dropped:
                 log.info("events about pods were left out: count=%d", self._dropped)
 
-    def _about(self, order: DrainOrder, pod: Pod) -> list[tuple[str, dict[str, Any]]]:
+    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> list[tuple[str, dict[str, Any]]]:
         why = f": {order.why}" if order.why else ""
-        notice = Notice(EVICTED, f"evicted from node {order.node} by {COMPONENT}{why}")
+        reason, left = (DELETED, "deleted") if deleted else (EVICTED, "evicted")
+        notice = Notice(reason, f"{left} from node {order.node} by {COMPONENT}{why}")
         about = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name}
-        events = [(pod.uid, self._event({**about, "uid": pod.uid}, notice, pod.uid))]
+        events = [(f"{reason}|{pod.uid}", self._event({**about, "uid": pod.uid}, notice, pod.uid))]
         owner = pod.owner
         # A tenant writes any owner. One that is a Node has its Events elsewhere.
         if owner is not None and owner.named and owner.kind != "Node":
@@ -245,8 +249,12 @@ class PodEvents:
             self._count += 1
 
     def _refuse(self, namespace: str, error: ClusterError) -> None:
-        """Send nothing to this namespace for a while."""
+        """Send nothing to this namespace for a while, unless only this Event was refused."""
         with self._changed:
+            if not isinstance(error, Forbidden | NotFound):
+                # A tenant writes any owner: the server may not accept an Event about it.
+                self._dropped += 1
+                return
             now = time.monotonic()
             self._refused = {name: at for name, at in self._refused.items() if at > now}
             if not self._refused:

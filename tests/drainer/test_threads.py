@@ -16,7 +16,7 @@ from reconciler.errors import ReconcilerError, Unreachable
 from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, PodChange
-from tests.drainer.driving import Scene, order_for
+from tests.drainer.driving import PLAIN, Scene, order_for
 from tests.support.fakes.clock import SystemClock
 from tests.support.threads import ThreadedApi, running
 
@@ -130,14 +130,18 @@ def test_a_broken_watch_is_opened_again() -> None:
     assert Phase.DRAINED is progress["a"].phase
 
 
-def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_nothing() -> None:
+@pytest.mark.parametrize("deleted", [False, True], ids=["evictions", "deletions"])
+def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_nothing(
+    deleted: bool,
+) -> None:
     alive = _Alive()
     alive.scene.deployment("web", "a", 3)
-    order = replace(order_for("a", since=datetime.now(UTC)), why="because")
-    reported: list[tuple[str, str]] = []
+    options = replace(PLAIN, use_delete=deleted)
+    order = replace(order_for("a", since=datetime.now(UTC), options=options), why="because")
+    reported: list[tuple[str, str, bool]] = []
 
-    def report(given: DrainOrder, pod: Pod) -> None:
-        reported.append((given.why, pod.name))
+    def report(given: DrainOrder, pod: Pod, deleted: bool) -> None:
+        reported.append((given.why, pod.name, deleted))
         raise KeyError("bug")
 
     with alive.running():
@@ -147,7 +151,7 @@ def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_no
         drainer.close()
 
     assert Phase.DRAINED is progress["a"].phase
-    assert sorted(reported) == [("because", f"web-{number}") for number in range(3)]
+    assert sorted(reported) == [("because", f"web-{number}", deleted) for number in range(3)]
 
 
 def test_an_eviction_that_is_refused_is_not_reported() -> None:
@@ -160,7 +164,7 @@ def test_an_eviction_that_is_refused_is_not_reported() -> None:
             alive.api,
             SystemClock(),
             on_progress=lambda one: blocked.set() if one.blockers else None,
-            on_evicted=lambda _, pod: reported.append(pod.name),
+            on_evicted=lambda _order, pod, _deleted: reported.append(pod.name),
         )
         drainer.start(order_for("a", since=datetime.now(UTC)))
         assert blocked.wait(_PATIENCE)

@@ -276,6 +276,22 @@ NOTICE_RULES = (
         _POD_EVENTS_TEST,
     ),
     Mutant(
+        18,
+        "an owner about which no Event is valid does not keep those about other pods away",
+        _POD_EVENTS,
+        "            if not isinstance(error, Forbidden | NotFound):",
+        "            if False:",
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        0,
+        "a pod that is deleted is not called evicted",
+        _POD_EVENTS,
+        '(DELETED, "deleted") if deleted else',
+        '(DELETED, "deleted") if False else',
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
         0,
         "one drain has a limited number of Events about pods",
         _POD_EVENTS,

@@ -18,7 +18,7 @@ from reconciler.errors import LockLost
 from reconciler.model.drains import DrainOrder
 from reconciler.model.pod import Owner, Pod
 from reconciler.notifiers import pod_events
-from reconciler.notifiers.pod_events import EVICTED, MOVES, PodEvents
+from reconciler.notifiers.pod_events import DELETED, EVICTED, MOVES, PodEvents
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, status
@@ -115,6 +115,28 @@ def test_a_new_process_uses_the_same_names_and_a_later_drain_has_an_event_on_the
     assert first == second
     assert third[0] == first[0]
     assert third[1] != first[1]
+
+
+def test_a_deletion_is_said_as_such(server: Server) -> None:
+    queue = server.queue()
+    queue.evicted(ORDER, pod("web-1", owner=""), deleted=True)
+    queue.close(PATIENCE)
+
+    (event,) = server.bodies
+    assert event["reason"] == DELETED
+    assert event["message"].startswith("deleted from node a by node-maintenance-reconciler")
+
+
+def test_an_event_that_is_not_valid_is_left_out_alone(server: Server) -> None:
+    server.answers = lambda asked: (
+        status(422, "Invalid", "no") if b'"kind":"odd"' in asked.body else Answer(status=201)
+    )
+    odd = replace(pod("odd-1"), owner=Owner("odd", "web", "v1", "uid"))
+
+    events = server.sent([odd, pod("web-1")])
+
+    assert [one["involvedObject"]["kind"] for one in events] == ["Pod", "odd", "Pod", "ReplicaSet"]
+    assert server.warned == []
 
 
 def test_a_pod_that_is_evicted_again_has_one_event(server: Server) -> None:

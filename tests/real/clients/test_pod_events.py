@@ -36,15 +36,16 @@ def test_a_namespace_that_terminates_or_is_gone_loses_only_its_own_events(
     cluster.api.delete("namespaces", "ending")
     wait_for("the end to begin", lambda: terminates(cluster.api, "ending"))
     warned: list[str] = []
-    queue = PodEvents(connection, lambda: None, warn=warned.append, per_second=1000)
-
-    for number in range(3):
-        for namespace in ("ending", "never-there", "default"):
-            queue.evicted(ORDER, pod(namespace, number))
-    queue.close(30)
+    # A process that begins again sends the same Events under the same names.
+    for _ in range(2):
+        queue = PodEvents(connection, lambda: None, warn=warned.append, per_second=1000)
+        for number in range(3):
+            for namespace in ("ending", "never-there", "default"):
+                queue.evicted(ORDER, pod(namespace, number))
+        queue.close(30)
 
     found = [one for one in cluster.api.list("events") if one["reason"] == EVICTED]
     assert sorted(one["involvedObject"]["name"] for one in found) == ["web-0", "web-1", "web-2"]
     assert {one["metadata"]["namespace"] for one in found} == {"default"}
-    assert len(warned) == 1
-    assert "in the namespace ending" in warned[0]
+    assert len(warned) == 2
+    assert all("in the namespace ending" in one for one in warned)
