@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from jobs.agent.figures import Figures
 from jobs.runtime.metering import Meter
+from reconciler.metrics.catalogue import FAMILIES, PREFIX
 from tests.metrics.everything import full
 
 pytestmark = pytest.mark.tools
@@ -39,3 +42,20 @@ def test_promtool_refuses_what_breaks_its_rules(promtool_program: Path) -> None:
 
     assert code != 0
     assert "_total" in said
+
+
+def test_the_queries_of_the_docs_can_be_asked_and_name_metrics_that_exist(
+    promtool_program: Path, tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    queries = re.findall(r"^```promql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    rules = [{"record": f"query:{place}", "expr": query} for place, query in enumerate(queries)]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "docs", "rules": rules}]}), encoding="utf-8")
+    command = [str(promtool_program), "check", "rules", str(file)]
+
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False, encoding="utf-8")
+
+    assert (done.returncode, len(queries)) == (0, 5), done.stdout + done.stderr
+    named = set(re.findall(rf"{PREFIX}\w+", " ".join(queries)))
+    assert {one.removesuffix("_bucket") for one in named} <= {family.name for family in FAMILIES}
