@@ -33,7 +33,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment in percent; `kind` is start, latest, platform, back or miss."""
+    """A moment in percent; `kind` is start, latest, platform, back, miss or unknown."""
 
     kind: str
     at: float
@@ -88,6 +88,10 @@ class _Drawing:
         if moment is None:
             return
         self.say(words, moment)
+        self.point(kind, moment)
+
+    def point(self, kind: str, moment: datetime) -> None:
+        """Draw a moment, without words."""
         if self._scale.holds(moment):
             self._marks.append(Mark(kind, self._scale.at(moment)))
 
@@ -150,6 +154,9 @@ def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -
         drawing.bar("span", schedule.plan_from, schedule.plan_until)
         drawing.mark("start", schedule.planned_start, "planned start")
         drawing.mark("latest", schedule.latest_start, "latest start")
+    if case.status is Status.WAITING:
+        drawing.say("its start is not known")
+        drawing.point("unknown", now)
     drawing.mark("platform", case.not_before, "the platform may start")
     if schedule.ends is not None:
         drawing.say("expected back", schedule.ends)

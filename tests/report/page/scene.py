@@ -86,6 +86,11 @@ class _Fleet:
                 return
             case 6:
                 self._reports(name, signal(Kind.LIVE_MIGRATION, not_before=NOW + timedelta(hours=22)))
+            case 7 if number % 3 == 0:
+                held_by = {f"{builders.PREFIX}/hold": HOLD}
+                self.nodes.append(builders.node(name, annotations=held_by, zone=zone, pool=pool))
+                self._reports(name, signal(Kind.REBOOT, source="request"))
+                return
             case 7:
                 self.readings[name] = (reading(source="imds", unknown="its agent is not ready"),)
         self.nodes.append(builders.node(name, unschedulable=number % 41 == 20, zone=zone, pool=pool))

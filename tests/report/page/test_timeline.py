@@ -92,7 +92,14 @@ def test_cases_that_ended_in_the_last_24_hours_are_drawn() -> None:
 def test_what_is_outside_of_the_72_hours_has_no_row() -> None:
     far = NOW + timedelta(days=5)
 
-    assert drawn(case("a", CaseSchedule(far, far)), case("b", CaseSchedule())).pools == ()
+    assert drawn(case("a", CaseSchedule(far, far))).pools == ()
+
+
+def test_a_case_without_a_known_start_has_a_row_with_a_question_mark_beside_now() -> None:
+    row = only(drawn(case("a", CaseSchedule())))
+
+    assert row.marks == (Mark("unknown", percent(NOW)),)
+    assert row.words == "Reboot: waiting; its start is not known"
 
 
 def test_windows_and_freezes_shade_the_nodes_that_they_are_for() -> None:
