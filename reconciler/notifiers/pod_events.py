@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -37,13 +37,16 @@ DELETED = "MaintenanceDeleted"
 MOVES = "MaintenanceMovesPods"
 """The reason of an Event on the owner of pods."""
 
-PER_DRAIN = 600
-"""Events of one drain at most. No kubelet takes more than 500 pods, and few have an owner of their own."""
+PER_DRAIN = 2000
+"""Events of one drain at most."""
 
-WAITING = 2000
+PER_DRAIN_IN_ONE = 600
+"""Events of one drain in one namespace at most. A node has 500 pods at most, and few have their own owner."""
+
+WAITING = 5000
 """Events that wait at most, in all namespaces."""
 
-WAITING_IN_ONE = 250
+WAITING_IN_ONE = 1500
 """Events that wait at most in one namespace: the pods of one tenant take no room from those of others."""
 
 PER_SECOND = 20.0
@@ -71,10 +74,15 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Drain:
-    """What was said about one attempt to drain a node: the UIDs of the pods and owners."""
+    """What was said about one attempt to drain a node: about whom, and how often in each namespace."""
 
     since: datetime
     said: set[str] = field(default_factory=set)
+    namespaces: Counter[str] = field(default_factory=Counter)
+
+    def has_room(self, namespace: str) -> bool:
+        """Whether it may have one more Event there."""
+        return len(self.said) < PER_DRAIN and self.namespaces[namespace] < PER_DRAIN_IN_ONE
 
 
 class PodEvents:
@@ -123,6 +131,7 @@ class PodEvents:
             for key, body in self._about(order, pod, deleted):
                 if key not in drain.said and self._add(drain, pod.namespace, body):
                     drain.said.add(key)
+                    drain.namespaces[pod.namespace] += 1
             if self._thread is None and self._count:
                 thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
                 thread.start()
@@ -176,7 +185,7 @@ class PodEvents:
     def _add(self, drain: _Drain, namespace: str, body: dict[str, Any]) -> bool:
         waiting = self._waiting.get(namespace, ())
         refused = self._refused.get(namespace, 0.0) > time.monotonic()
-        full = self._count >= WAITING or len(waiting) >= WAITING_IN_ONE or len(drain.said) >= PER_DRAIN
+        full = self._count >= WAITING or len(waiting) >= WAITING_IN_ONE or not drain.has_room(namespace)
         if self._closing or refused or full:
             self._dropped += 1
             return False

@@ -261,6 +261,14 @@ NOTICE_RULES = (
     ),
     Mutant(
         18,
+        "the pods of one namespace do not use up the Events of a drain",
+        _POD_EVENTS,
+        " and self.namespaces[namespace] < PER_DRAIN_IN_ONE",
+        "",
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        18,
         "namespaces take turns in the queue of Events about pods",
         _POD_EVENTS,
         "                self._waiting[namespace] = queue\n",
@@ -295,7 +303,7 @@ NOTICE_RULES = (
         0,
         "one drain has a limited number of Events about pods",
         _POD_EVENTS,
-        " or len(drain.said) >= PER_DRAIN",
+        "len(self.said) < PER_DRAIN and ",
         "",
         _POD_EVENTS_TEST,
     ),

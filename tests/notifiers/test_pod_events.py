@@ -206,6 +206,17 @@ def test_a_drain_has_a_limited_number_of_events(server: Server, monkeypatch: pyt
     assert server.namespaces.count("team-b") == 1
 
 
+def test_one_namespace_does_not_use_up_the_events_of_a_drain(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_events, "PER_DRAIN", 20)
+    monkeypatch.setattr(pod_events, "PER_DRAIN_IN_ONE", 10)
+
+    server.sent([*(pod(f"evil-{number}", "evil", "") for number in range(30)), pod("web-1")])
+
+    assert (server.namespaces.count("evil"), server.namespaces.count("shop")) == (10, 2)
+
+
 def test_an_event_that_the_server_cant_take_now_is_sent_again(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
