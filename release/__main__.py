@@ -16,9 +16,13 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=Path("dist"), help="the folder, which must be empty")
     parser.add_argument("--base", default="", help="the base of the image, NAME@sha256:DIGEST")
     parser.add_argument("--trial", action="store_true", help="permit changes, and a version without a date")
+    parser.add_argument("--plugin", default="", help="also make the plugin, for archives below this URI")
+    parser.add_argument("--homepage", default="", help="the project's page, for the manifest of the plugin")
     given = parser.parse_args()
+    if bool(given.plugin) != bool(given.homepage):
+        parser.error("give both --plugin and --homepage")
     try:
-        made = make(Order(given.to.absolute(), given.base, given.trial))
+        made = make(Order(given.to.absolute(), given.base, given.trial, given.plugin, given.homepage))
     except NotReady as error:
         sys.exit(str(error))
     except subprocess.CalledProcessError as error:

@@ -5,17 +5,18 @@ The same commit makes the same bytes: times in the files are that of the commit,
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from release.krew.archive import PLATFORMS, archive
+from release.krew.manifest import archive_name, manifest
+from release.packing import pack
 from release.provenance import Source, statement
 from release.version import ROOT, places, version
 
@@ -35,12 +36,16 @@ class NotReady(Exception):
 class Order:
     """What to make: the folder for it, the image that the image is based on, and whether it is a trial.
 
-    A trial may have changes that are not committed, and a version without a date.
+    A trial may have changes that are not committed, and a version without a date. `plugin` is the URI of the
+    folder in which the archives of the plugin will be published, empty to make none, and `homepage` is that
+    of the project.
     """
 
     to: Path
     base: str = ""
     trial: bool = False
+    plugin: str = ""
+    homepage: str = ""
 
 
 def make(order: Order) -> list[Path]:
@@ -60,7 +65,9 @@ def make(order: Order) -> list[Path]:
     stem = f"{NAME}-{version()}"
     for suffix, lock in LOCKS.items():
         _sbom(environment, lock, order.to / f"{stem}{suffix}.cdx.json")
-    _archive(CHART, order.to / f"{stem}.tgz", source.time)
+    pack(CHART, order.to / f"{stem}.tgz", source.time, CHART.name)
+    if order.plugin:
+        _plugin(order, source.time)
     made = sorted(order.to.iterdir())
     provenance = order.to / f"{stem}.intoto.json"
     provenance.write_text(statement({file.name: digest(file) for file in made}, source), encoding="utf-8")
@@ -113,25 +120,16 @@ def _sbom(environment: dict[str, str], lock: str, to: Path) -> None:
         raise NotReady(f"the SBOM of {lock} names no package")
 
 
-def _archive(folder: Path, to: Path, time: int) -> None:
-    """Pack a folder: no owner, no order of the disk, and one time."""
-
-    def plain(one: tarfile.TarInfo) -> tarfile.TarInfo:
-        one.uid = one.gid = 0
-        one.uname = one.gname = ""
-        one.mode = 0o644
-        one.mtime = time
-        return one
-
-    # gzip's own header has a name and a time, too.
-    with (
-        to.open("wb") as raw,
-        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=time) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
-    ):
-        for file in sorted(folder.rglob("*")):
-            if file.is_file():
-                archive.add(file, f"{folder.name}/{file.relative_to(folder)}", filter=plain)
+def _plugin(order: Order, time: int) -> None:
+    """Make the archives of the plugin for each platform, and the manifest that krew reads."""
+    (wheel,) = order.to.glob("*.whl")
+    digests = {}
+    for platform in PLATFORMS:
+        packed = order.to / archive_name(platform)
+        archive(wheel, platform, packed, time)
+        digests[platform] = digest(packed)
+    filled = manifest(order.plugin, order.homepage, digests)
+    (order.to / "maintenance.yaml").write_text(filled, encoding="utf-8")
 
 
 def _run(environment: dict[str, str], module: str, *words: str) -> None:

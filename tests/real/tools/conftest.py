@@ -26,6 +26,11 @@ def helm_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def krew_program() -> Path:
+    return _program("krew")
+
+
+@pytest.fixture(scope="session")
 def promtool_program() -> Path:
     return _program("promtool")
 

@@ -16,6 +16,7 @@ MODULES = Path(__file__).parent / "build"
 PACKAGES = {
     "alertmanager": "github.com/prometheus/alertmanager/cmd/alertmanager",
     "helm": "helm.sh/helm/v4/cmd/helm",
+    "krew": "sigs.k8s.io/krew/cmd/krew",
     "promtool": "github.com/prometheus/prometheus/cmd/promtool",
     # A program of a few lines, which serves govmomi's simulator.
     "vcsim": ".",
