@@ -56,7 +56,7 @@ class Counting:
 
 
 class CountedHistory:
-    """Counts the cases that end, and hands them on to the history, if there is one."""
+    """Hands the cases that end on to the history, if there is one, and counts them."""
 
     def __init__(self, history: CaseHistory | None, counting: Counting) -> None:
         """Hand them on to this history."""
@@ -64,6 +64,6 @@ class CountedHistory:
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """See the port."""
-        self._counting.cases(cases)
         if self._history is not None:
             self._history.keep(cases)
+        self._counting.cases(cases)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -37,6 +38,7 @@ from reconciler.model.case_outcome import ENDS
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
+from reconciler.model.problems import guarded
 from reconciler.workflows.shuffles import ShuffleCounts
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
@@ -144,6 +146,9 @@ class Meter(Counting):
 
     def after(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
         """Show this plan, and count its answers and the drains that have ended. `drains` are by node."""
+        guarded("the pass has no metrics", partial(self._after, plan, drains), None)
+
+    def _after(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
         if self._holds is not None:
             self._holds = held_since(self._holds, plan)
         self._pass = PassView(plan, drains, self._holds or {})
@@ -156,10 +161,13 @@ class Meter(Counting):
         self._began |= {
             node.node: node.todo.drain.since for node in plan.nodes if node.todo.drain is not None
         }
-        self.drains(drains)
+        self._drains(drains)
 
     def drains(self, drains: Mapping[str, DrainProgress]) -> None:
         """Show these drains, and count those that have ended since the last call."""
+        guarded("drains are not counted", partial(self._drains, drains), None)
+
+    def _drains(self, drains: Mapping[str, DrainProgress]) -> None:
         if self._pass is not None:
             self._pass = replace(self._pass, drains=drains)
         for node, one in drains.items():

@@ -17,6 +17,7 @@ from jobs.runtime.output_file import check_output, write_output
 from reconciler.errors import GatewayError, OutputError, ReconcilerError
 from reconciler.model.drains import DrainProgress
 from reconciler.model.plan import Plan
+from reconciler.model.problems import guarded
 
 if TYPE_CHECKING:
     from jobs.runtime.metering import Meter
@@ -114,7 +115,7 @@ class MetricsOfRun:
         """Take what is shown now, if a pass has succeeded; `drains` are those of this process, by node."""
         self.counting.drains(drains)
         if self._meter is not None and self._meter.has_plan:
-            self._taken = self._meter.take()
+            self._taken, _ = guarded("there are no metrics", self._meter.take, None)
 
     def _holds(self) -> HoldsSince | None:
         """Return since when nodes are held, by the file that the last run has left; None without a file."""

@@ -237,3 +237,16 @@ def test_what_two_threads_note_at_once_is_both_there(meter: Meter, monkeypatch: 
     other.join()
 
     assert (shown(meter)["lock_held", ()], shown(meter)["notices_waiting", ()]) == (1, 7)
+
+
+def test_a_plan_that_can_not_be_counted_is_an_unexpected_error_and_ends_no_pass(
+    meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Plan) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(metering, "count_answers", broken)
+
+    meter.after(with_case(), {})
+
+    assert shown(meter)["unexpected_errors_total", ()] == 1

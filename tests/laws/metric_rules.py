@@ -105,6 +105,14 @@ METRIC_RULES = (
         _METERING_TEST,
     ),
     Mutant(
+        16,
+        "a plan that can't be counted ends no pass",
+        _METERING,
+        'guarded("the pass has no metrics", partial(self._after, plan, drains), None)',
+        "self._after(plan, drains)",
+        _METERING_TEST,
+    ),
+    Mutant(
         0,
         "the end of a drain is counted once",
         _METERING,
