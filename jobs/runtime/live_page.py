@@ -131,7 +131,11 @@ class LivePage:
 
 def _nothing(holder: str, trouble: str) -> bytes:
     if holder:
-        text = f"There is no page here: {holder} has the lock, and shows the page.\n"
+        # A Pod's name is the first part of the identity of its process.
+        open_it = f"kubectl -n NAMESPACE port-forward pod/{holder.partition('/')[0]} 8080"
+        text = (
+            f"There is no page here: {holder} has the lock, and shows the page.\nIf it is a Pod: {open_it}\n"
+        )
     else:
         text = f"There is no page yet: {trouble or 'no pass has ended'}.\n"
     return safe.lines(text).encode("utf-8", "replace")

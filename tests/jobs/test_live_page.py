@@ -99,9 +99,11 @@ def test_a_process_without_the_lock_shows_who_has_it(page: LivePage, process: Pr
     process.wrong = "no pass has succeeded yet"
     assert page.document().body == b"There is no page yet: no pass has succeeded yet.\n"
     page.after(PLAN, (), SETTINGS, rehearsed=False)
-    page.stands_by("pod-b\x1b")
+    page.stands_by("pod-b\x1b/1/ab12")
 
-    assert page.document().body == b"There is no page here: pod-b\\x1b has the lock, and shows the page.\n"
+    here, forward = page.document().body.decode().splitlines()
+    assert here == "There is no page here: pod-b\\x1b/1/ab12 has the lock, and shows the page."
+    assert forward == "If it is a Pod: kubectl -n NAMESPACE port-forward pod/pod-b\\x1b 8080"
     assert page.document().content_type.startswith("text/plain")
 
 
