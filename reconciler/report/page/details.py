@@ -39,6 +39,14 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources that answered about a node, and the names of those that did not."""
+
+    answered: tuple[SourceRow, ...] = ()
+    silent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Paragraph:
     """Some lines of the settings in words; the heading of the first one is empty."""
 
@@ -65,13 +73,16 @@ def blocking(plan: Plan) -> tuple[Blocking, ...]:
     )
 
 
-def source_rows(facts: PageFacts) -> tuple[SourceRow, ...]:
+def sources(facts: PageFacts) -> Sources:
     """Return what the sources answered, in the order of the plan."""
     now = facts.plan.now
-    return tuple(
-        SourceRow(one.name, _age(one.last, now), one.events, one.quiet, one.unknown)
-        for one in facts.plan.sources
-    )
+    answered, silent = [], []
+    for one in facts.plan.sources:
+        if one.events or one.quiet or one.unknown:
+            answered.append(SourceRow(one.name, _age(one.last, now), one.events, one.quiet, one.unknown))
+        else:
+            silent.append(one.name)
+    return Sources(tuple(answered), tuple(silent))
 
 
 def _age(last: datetime | None, now: datetime) -> str:

@@ -21,7 +21,7 @@ from reconciler.model.problems import guarded
 from reconciler.report import safe
 from reconciler.report.document import to_document
 from reconciler.report.page.cases import Cases, cases
-from reconciler.report.page.details import blocking, paragraphs, source_rows
+from reconciler.report.page.details import Sources, blocking, paragraphs, sources
 from reconciler.report.page.facts import BACK, PageFacts
 from reconciler.report.page.fleet import MEANINGS, Cell, Square, used, zones
 from reconciler.report.page.scale import Scale
@@ -60,7 +60,7 @@ def as_html(facts: PageFacts) -> str:
         "chart": parts.made("the timeline", lambda: chart(facts), Chart((), ())),
         "blocking": parts.made("the budgets", lambda: blocking(plan), ()),
         "readiness": parts.made("the readiness", lambda: _readiness(facts), None),
-        "sources": parts.made("the sources", lambda: source_rows(facts), ()),
+        "sources": parts.made("the sources", lambda: sources(facts), Sources()),
     }
     template = _environment().get_template("page.html")
     return template.render(

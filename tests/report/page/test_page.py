@@ -117,6 +117,7 @@ def test_budgets_sources_and_settings_are_shown(page: Element) -> None:
     assert "shop/ledger shop/ledger-0" in section(page, "budgets").text
     rows = {row.all("th")[0].text: row.text for row in section(page, "sources").all("tbody")[0].all("tr")}
     assert rows["imds"] == "imds in this pass 14 135 1"
+    assert "No answer about any node: condition:FreezeScheduled, " in section(page, "sources").text
     words = section(page, "settings")
     assert "out of service at once, for any reason." in words.text
     assert "Windows" in [one.text for one in words.all("h3")]
