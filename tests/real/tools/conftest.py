@@ -31,6 +31,11 @@ def krew_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def prometheus_program() -> Path:
+    return _program("prometheus")
+
+
+@pytest.fixture(scope="session")
 def promtool_program() -> Path:
     return _program("promtool")
 

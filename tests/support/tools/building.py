@@ -17,12 +17,13 @@ PACKAGES = {
     "alertmanager": "github.com/prometheus/alertmanager/cmd/alertmanager",
     "helm": "helm.sh/helm/v4/cmd/helm",
     "krew": "sigs.k8s.io/krew/cmd/krew",
+    "prometheus": "github.com/prometheus/prometheus/cmd/prometheus",
     "promtool": "github.com/prometheus/prometheus/cmd/promtool",
     # A program of a few lines, which serves govmomi's simulator.
     "vcsim": ".",
 }
-# Without the clients of all clouds, which promtool needs for the discovery of targets only.
-_TAGS = {"promtool": "remove_all_sd"}
+# Without the clients of all clouds, which both need for the discovery of targets only.
+_TAGS = {"prometheus": "remove_all_sd", "promtool": "remove_all_sd"}
 
 
 class NoTool(Exception):
