@@ -152,7 +152,7 @@ def _next() -> tuple[Panel, ...]:
         table(
             "Nodes with a case or a hold",
             "Their state, pool and zone.",
-            Query(f"max by (node, pool, zone, state) ({m.NODE_STATE.name}{_NODE})", "nodes"),
+            Query(f"max by (node, pool, zone, state) ({m.NODE_STATE.name}{_NODE})"),
         ),
     )
 

@@ -103,13 +103,14 @@ def lines(title: str, text: str, *queries: Query, unit: str = "short", stacked: 
 def table(
     title: str, text: str, *queries: Query, unit: str = "short", units: Mapping[str, str] | None = None
 ) -> Panel:
-    """Return a row for each set of labels, and a column for each query under its name.
+    """Return a row for each set of labels, and a column for each query under its name, if it has one.
 
     `units` are those of columns with another unit than `unit`.
     """
     values = {f"Value #{chr(ord('A') + index)}": query.name for index, query in enumerate(queries)}
     # A table of one query has no letter.
     values |= {"Value": queries[0].name} if len(queries) == 1 else {}
+    hidden = {"Time": True} | {column: True for column, name in values.items() if not name}
     overrides = [
         {
             "matcher": {"id": "byName", "options": name},
@@ -119,7 +120,7 @@ def table(
     ]
     transformations = [
         {"id": "merge", "options": {}},
-        {"id": "organize", "options": {"excludeByName": {"Time": True}, "renameByName": values}},
+        {"id": "organize", "options": {"excludeByName": hidden, "renameByName": values}},
     ]
     return Panel(
         title,
