@@ -247,7 +247,7 @@ def output_as(*forms: str, old_name: str = "") -> Option:
         type=click.Choice(["text", "wide", "json", "yaml", *forms]),
         default="text",
         show_default=True,
-        help="The format of the output. wide: text with long lines.",
+        help="The format of the output. wide: text with long lines and more rows.",
     )
 
 

@@ -26,7 +26,7 @@ from reconciler.model.selector import LabelSelector
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, Only, limited
 from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
+from reconciler.report.text import as_text, as_wide_text
 from reconciler.report.values import Document
 from reconciler.run import examine
 from reconciler.settings.load import parse_settings
@@ -133,7 +133,9 @@ def _made(config: SettingsSource | None, target: Target, limit: Limit, way: _Way
         return document, _page(plan, settings, readiness)
     if way.output == "markdown":
         return document, as_markdown(document)
-    return document, in_form(document, way.output, as_text, width(way.output) if way.out is None else None)
+    columns = width(way.output) if way.out is None else None
+    form = as_wide_text if way.output == "wide" else as_text
+    return document, in_form(document, way.output, form, columns)
 
 
 def _page(plan: Plan, settings: Settings, readiness: Readiness | None) -> str:

@@ -15,9 +15,9 @@ from reconciler.report.values import Document
 AsText = Callable[[Document, int | None], str]
 
 
-def in_form(document: Document, output: str, as_text: AsText, columns: int | None) -> str:
+def in_form(document: Document, output: str, text: AsText, columns: int | None) -> str:
     """Return the document as JSON or YAML, or as text with so many columns (None: any number)."""
-    return machine_text(as_json(document), output) if for_programs(output) else as_text(document, columns)
+    return machine_text(as_json(document), output) if for_programs(output) else text(document, columns)
 
 
 def echo_form(text: str, output: str) -> None:
@@ -28,6 +28,6 @@ def echo_form(text: str, output: str) -> None:
         echo(text, nl=False)
 
 
-def echo_document(document: Document, output: str, as_text: AsText) -> None:
+def echo_document(document: Document, output: str, text: AsText) -> None:
     """Print the document to stdout as JSON or YAML, or as text with the columns of the terminal."""
-    echo_form(in_form(document, output, as_text, width(output)), output)
+    echo_form(in_form(document, output, text, width(output)), output)

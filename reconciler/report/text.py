@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from textwrap import wrap
 from zoneinfo import ZoneInfo
@@ -29,11 +29,20 @@ def as_text(document: Document, width: int | None = None) -> str:
 
     A line that is longer than `width` columns goes on below its own text; None: lines have no limit.
     """
+    return _as_text(document, width, wide=False)
+
+
+def as_wide_text(document: Document, width: int | None = None) -> str:
+    """Return the document as text, also with what a drain would do to each pod."""
+    return _as_text(document, width, wide=True)
+
+
+def _as_text(document: Document, width: int | None, *, wide: bool) -> str:
     lines = [headline(document), *settings_lines(document), budget_line(document)]
     lines += [f"note: {note}" for note in document["notes"]]
     lines += [f"could not see: {unseen_line(one)}" for one in document["unseen"]]
     lines += filter_lines(document)
-    lines += _rows(document)
+    lines += _rows(document, wide=wide)
     if is_quiet(document):
         lines += ["", "no node has an event; none cordoned or draining by us"]
     failed = outcome_lines(document)
@@ -44,14 +53,15 @@ def as_text(document: Document, width: int | None = None) -> str:
 
 def rows_as_text(document: Document, width: int | None = None) -> str:
     """Return the rows of the nodes as text, without what is above them."""
-    return shown(_rows(document), zone_of(document), width)
+    return shown(_rows(document, wide=False), zone_of(document), width)
 
 
-def _rows(document: Document) -> list[str]:
+def _rows(document: Document, *, wide: bool) -> list[str]:
     lines = []
     for node in document["nodes"]:
         if not _only_unknown(node):
             lines += ["", *_node(node, _undone(document, node), would=document["dryRun"])]
+            lines += [row(label, text) for label, text in _details(node)] if wide else []
     return lines + _unknowns([node for node in document["nodes"] if _only_unknown(node)])
 
 
@@ -170,6 +180,15 @@ def _node(node: Document, undone: list[str], *, would: bool) -> list[str]:
     ]
     rows += [row(label, text) for label, text in action_row("not done", undone)]
     return [node_heading(node, would=would or bool(undone)), *rows]
+
+
+def _details(node: Document) -> Iterator[tuple[str, str]]:
+    """Yield the rows that are for `wide` only."""
+    for pod in (node["preview"] or {"pods": []})["pods"]:
+        # A pod that is waited for has its row in each form.
+        if pod["action"] != "wait":
+            because = f": {'; '.join(pod['reasons'])}" if pod["reasons"] else ""
+            yield "pod", f"{pod['pod']}: {pod['action']}{because}"
 
 
 def node_heading(node: Document, *, would: bool) -> str:

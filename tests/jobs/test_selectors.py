@@ -1,4 +1,4 @@
-"""`-l` of kubectl: what a command shows or does is about the nodes with these labels."""
+"""`-l` of kubectl: a command is about the nodes with these labels. `-o wide` has a row for each pod."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ from tests.support.stub import Answer, Asked, Stub, json_answer, status
 NODES = "/api/v1/nodes"
 SHELVES = {"a": "left", "b": "right", "c": "left"}
 """Each node's label `shelf`, which no settings name."""
+
+
+POD = {
+    "metadata": {"name": "web", "namespace": "shop", "uid": "web"},
+    "spec": {"nodeName": "a"},
+    "status": {"phase": "Running"},
+}
 
 
 def node(name: str, annotations: dict[str, str]) -> dict[str, Any]:
@@ -41,7 +48,7 @@ def stub(given: dict[str, str]) -> Iterator[Stub]:
 
     def answer(asked: Asked) -> Answer:
         if asked.path in (NODES, "/api/v1/pods"):
-            items = [node(name, given) for name in SHELVES] if asked.path == NODES else []
+            items = [node(name, given) for name in SHELVES] if asked.path == NODES else [POD]
             kind = "NodeList" if asked.path == NODES else "PodList"
             return json_answer({"kind": kind, "metadata": {"resourceVersion": "1"}, "items": items})
         if asked.method == "PATCH":
@@ -71,6 +78,15 @@ def test_report_has_the_rows_of_these_nodes(cluster: list[str], capsys: pytest.C
 
     assert main(["report", "-l", "shelf=right", *cluster]) == 0
     assert "rows: 1 of 3 shown (nodes with shelf=right)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("output", "rows"), [("text", 0), ("wide", 1)])
+def test_a_wide_report_has_a_row_for_each_pod(
+    output: str, rows: int, cluster: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "-o", output, *cluster]) == 0
+
+    assert capsys.readouterr().out.count("  pod       shop/web: ") == rows
 
 
 def test_plan_has_the_cases_of_these_nodes_and_says_so(

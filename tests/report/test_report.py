@@ -10,7 +10,7 @@ from reconciler.calendar.formatting import in_zone
 from reconciler.model.plan import BudgetUse, Plan
 from reconciler.report.document import as_json, to_document
 from reconciler.report.markdown import as_markdown
-from reconciler.report.text import as_text
+from reconciler.report.text import as_text, as_wide_text
 from tests.report.scene import document
 from tests.support import builders
 from tests.support.builders import NOW
@@ -57,6 +57,26 @@ def test_a_rehearsal_says_would_and_a_pass_says_does() -> None:
     assert "would     cordon, drain" in as_text(document(rehearsed=True))
     assert "nothing is written" in as_text(document(rehearsed=True))
     assert "does      cordon, drain" in as_text(document())
+
+
+def test_a_wide_report_also_has_a_row_for_each_pod() -> None:
+    reported = document(rehearsed=True)
+
+    more = set(as_wide_text(reported).splitlines()) - set(as_text(reported).splitlines())
+
+    assert more == {
+        "  pod       shop/web-1: evict",
+        "  pod       shop/cache: keep: Pods with local storage",
+    }
+
+
+def test_a_pod_that_is_waited_for_has_its_row_once() -> None:
+    reported = document(rehearsed=True)
+    for node in reported["nodes"]:
+        if node["preview"] is not None:
+            node["preview"]["pods"] = [{"pod": "shop/job", "action": "wait", "reasons": ["its label"]}]
+
+    assert as_wide_text(reported) == as_text(reported)
 
 
 def test_a_quiet_cluster_is_said_in_a_line() -> None:
