@@ -95,10 +95,24 @@ class _Commands(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the version. click's own option keeps the first name by which a process calls it."""
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"{called()}, version {__version__}")
+        ctx.exit()
+
+
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@click.version_option(__version__)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
 def commands() -> None:
     """Drain Kubernetes nodes before the platform's maintenance, and uncordon them after it.
 
