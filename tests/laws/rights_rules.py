@@ -7,7 +7,7 @@ from tests.laws.mutant import Mutant
 _NODES = "k8s/base/admission-nodes.yaml"
 _OURS = "k8s/base/admission-reconciler.yaml"
 _POLICIES = "tests/real/manifests/test_node_policies.py"
-_IMAGE = "tests/image/test_root.py"
+_IMAGE = "tests/real/tools/test_image.py"
 
 RIGHTS_RULES = (
     Mutant(

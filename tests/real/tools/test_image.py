@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.tools
+
+ROOT = Path(__file__).parents[3]
 LOADED = "import ctypes, hashlib, lzma, socket, sqlite3, ssl, threading, uuid, zlib, zoneinfo"
 
 
