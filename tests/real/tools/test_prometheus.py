@@ -29,7 +29,7 @@ def honors_labels() -> bool:
 def test_a_blocked_drain_and_then_the_end_of_the_process_are_seen(
     prometheus_program: Path, cluster: ControlPlane, forks: Forks, tmp_path: Path
 ) -> None:
-    scene = Scene(cluster)
+    scene, not_seen = Scene(cluster), "NodeMaintenanceNoPass"
     folder = tmp_path / "prometheus"
     folder.mkdir()
     prometheus = RunningPrometheus(prometheus_program, folder)
@@ -53,10 +53,11 @@ def test_a_blocked_drain_and_then_the_end_of_the_process_are_seen(
                     lambda: {rule["health"] for rule in prometheus.rules()} == {"ok"},
                     seconds=60,
                 )
-                assert "NodeMaintenanceNoPass" not in prometheus.raised()
+                # Rules that are evaluated before the first scrape see no process yet.
+                wait_for("the end of that alert", lambda: not_seen not in prometheus.raised(), seconds=60)
 
                 process.kill()
-                wait_for("the alert", lambda: "NodeMaintenanceNoPass" in prometheus.raised(), seconds=60)
+                wait_for("the alert", lambda: not_seen in prometheus.raised(), seconds=60)
     finally:
         scene.close()
 
