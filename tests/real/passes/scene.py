@@ -165,8 +165,9 @@ class Scene:
         """Make a Deployment as it is given; its pods' names once they are ready."""
         self.api.create("deployments", made)
         name, replicas = made["metadata"]["name"], made["spec"]["replicas"]
+        mark = made["spec"]["template"]["metadata"].get("annotations", {}).get("made", "")
         # Where the API server was away a moment ago its controllers take their time to come back.
-        return wait_for(f"ready pods of {name}", lambda: self.ready(name, replicas), seconds=60)
+        return wait_for(f"ready pods of {name}", lambda: self.ready(name, replicas, mark), seconds=60)
 
     def workload_on(self, node: str) -> None:
         """Run a workload on a node that is cordoned already."""
@@ -174,11 +175,18 @@ class Scene:
         self.workload("web", node)
         self.api.patch("nodes", node, {"spec": {"unschedulable": True}})
 
-    def ready(self, app: str, count: int) -> list[str] | None:
-        """The names of an app's pods once so many are ready."""
+    def ready(self, app: str, count: int, mark: str = "") -> list[str] | None:
+        """The names of an app's pods once so many are ready.
+
+        With a mark, pods without it are those of a test before, which a controller has made at its end: as
+        long as there is one, no pod counts.
+        """
+        pods = self.api.list("pods", labels=f"app={app}")
+        if mark and any(each["metadata"].get("annotations", {}).get("made") != mark for each in pods):
+            return None
         found = [
             each["metadata"]["name"]
-            for each in self.api.list("pods", labels=f"app={app}")
+            for each in pods
             if "deletionTimestamp" not in each["metadata"]
             and any(
                 one["type"] == "Ready" and one["status"] == "True"

@@ -78,7 +78,7 @@ def test_a_drain_by_hand_names_the_person(scene: Scene, programs: Programs) -> N
 
     done = programs.run("drain", node)
 
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0, done.err
     (one,) = [one for one in about_pods(scene) if one["reason"] == EVICTED]
     assert one["involvedObject"]["name"] == name
     assert ", by hand" in one["message"]
