@@ -56,13 +56,11 @@ class Bench:
         mark = made["spec"]["template"]["metadata"]["annotations"]["made"]
 
         def here() -> bool:
-            # A pod of a test before may still be there: a controller replaces it while all is deleted.
             pods = self.pods(name, namespace)
+            if self.api.delete_strays(pods, mark):
+                return False
             return len(pods) == replicas and all(
-                _ready(one)
-                and one["spec"]["nodeName"] == self.node
-                and one["metadata"].get("annotations", {}).get("made") == mark
-                for one in pods
+                _ready(one) and one["spec"]["nodeName"] == self.node for one in pods
             )
 
         wait_for(f"{replicas} ready pods of {name}, and no others", here, seconds=_PATIENCE)

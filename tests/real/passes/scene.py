@@ -178,11 +178,10 @@ class Scene:
     def ready(self, app: str, count: int, mark: str = "") -> list[str] | None:
         """The names of an app's pods once so many are ready.
 
-        With a mark, pods without it are those of a test before, which a controller has made at its end: as
-        long as there is one, no pod counts.
+        With a mark, pods without it are deleted, and no pod counts as long as there is one.
         """
         pods = self.api.list("pods", labels=f"app={app}")
-        if mark and any(each["metadata"].get("annotations", {}).get("made") != mark for each in pods):
+        if mark and self.api.delete_strays(pods, mark):
             return None
         found = [
             each["metadata"]["name"]

@@ -1,7 +1,7 @@
 """A tiny client of the Kubernetes API for tests: plain dicts in, plain dicts out, safe in threads."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -166,6 +166,22 @@ class Api:
         """`grace` in seconds; None is the object's own."""
         body = None if grace is None else {"gracePeriodSeconds": grace, "propagationPolicy": "Background"}
         return self.request("DELETE", path_of(resource, name, namespace), body)
+
+    def delete_strays(self, pods: Iterable[Object], mark: str) -> bool:
+        """Delete the pods of a test before, which have another `made`; return whether there was any.
+
+        A controller that is late makes one after the cleaning, and the garbage collector may be late, too.
+        """
+        strays = [
+            one["metadata"] for one in pods if one["metadata"].get("annotations", {}).get("made") != mark
+        ]
+        for stray in strays:
+            try:
+                self.delete("pods", stray["name"], stray["namespace"], grace=0)
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+        return bool(strays)
 
     def evict(self, pod: str, namespace: str | None = None) -> Object:
         """ApiError 429 if a budget does not allow it now."""
