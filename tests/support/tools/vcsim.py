@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tests.support.controlplane.waiting import wait_for
+from tests.support.tools.running import Running
 
 
-class RunningVCenter:
+class RunningVCenter(Running):
     """Runs inside the context. It accepts every name and password that is not empty."""
+
+    name = "vcsim"
 
     def __init__(self, program: Path, folder: Path) -> None:
         """Use this program, and this folder for its log."""
-        self._program, self._log = program, folder / "vcsim.log"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port: int = free.getsockname()[1]
+        super().__init__(program, folder / "vcsim.log")
         self._alarms = ["alarm-11", "alarm-12"]
-        self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self._port}"
+    def arguments(self) -> list[str]:
+        """Return its arguments."""
+        return ["-listen", self.address]
 
-    def __enter__(self) -> Self:
-        """Start it, and wait until it serves."""
-        arguments = ["-listen", f"127.0.0.1:{self._port}"]
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen([str(self._program), *arguments], stdout=log, stderr=log)
-        wait_for("vcsim", self._is_ready)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait(10)
+    def serves(self) -> bool:
+        """Whether it has printed its address."""
+        return "GOVC_URL=" in self._log.read_text(encoding="utf-8")
 
     def maintenance(self, host: str, *, on: bool = True) -> None:
         """Put a host into maintenance mode, or take it out."""
@@ -97,18 +80,12 @@ class RunningVCenter:
     def _content(self) -> Iterator[Any]:
         from pyVim.connect import Disconnect, SmartConnect
 
-        instance = SmartConnect(protocol="http", host="127.0.0.1", port=self._port, user="a", pwd="b")
+        host, _, port = self.address.partition(":")
+        instance = SmartConnect(protocol="http", host=host, port=int(port), user="a", pwd="b")
         try:
             yield instance.RetrieveContent()
         finally:
             Disconnect(instance)
-
-    def _is_ready(self) -> bool:
-        assert self._process is not None
-        said = self._log.read_text(encoding="utf-8")
-        if self._process.poll() is not None:
-            raise AssertionError(said)
-        return "GOVC_URL=" in said
 
 
 def _hosts(content: Any) -> dict[str, tuple[Any, bool]]:
