@@ -1,4 +1,4 @@
-"""Who is told of each request of this process: nobody, until a process shows metrics."""
+"""Reports each request of this process to those who asked for it, such as metrics and traces."""
 
 from __future__ import annotations
 
