@@ -12,8 +12,9 @@ import threading
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
+
+from tests.support.fakes.loopback import Served
 
 
 @dataclass
@@ -113,32 +114,13 @@ class _Server(socketserver.ThreadingTCPServer):
     implicit: bool
 
 
-class FakeSmtp:
+class FakeSmtp(Served):
     """Serves inside the context."""
 
     def __init__(self, tls: ssl.SSLContext | None = None, *, implicit: bool = False) -> None:
         """Bind a free port. With `tls` it offers STARTTLS, or encrypts from the start (`implicit`)."""
         self.box = Mailbox()
-        self._server = _Server(("127.0.0.1", 0), _Session)
-        self._server.tls, self._server.implicit = tls, implicit
-        self._server.box, self._server.stopping = self.box, threading.Event()
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def port(self) -> int:
-        """The port."""
-        return int(self._server.server_address[1])
-
-    def __enter__(self) -> Self:
-        """Begin to serve."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        self._server.stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        server = _Server(("127.0.0.1", 0), _Session)
+        super().__init__(server)
+        server.tls, server.implicit = tls, implicit
+        server.box, server.stopping = self.box, self.stopping

@@ -6,8 +6,9 @@ import contextlib
 import socket
 import socketserver
 import threading
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
+
+from tests.support.fakes.loopback import Served
 
 
 class _Session(socketserver.StreamRequestHandler):
@@ -48,30 +49,17 @@ class _Server(socketserver.ThreadingTCPServer):
     headers: list[dict[str, str]]
 
 
-class Tunnel:
+class Tunnel(Served):
     """Serves inside the context; `targets` are the requests as (method, target)."""
 
     def __init__(self) -> None:
         """Bind a free port."""
-        self._server = _Server(("127.0.0.1", 0), _Session)
-        self.targets = self._server.targets = []
-        self.headers = self._server.headers = []
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        server = _Server(("127.0.0.1", 0), _Session)
+        self.targets = server.targets = []
+        self.headers = server.headers = []
+        super().__init__(server)
 
     @property
     def place(self) -> str:
         """Its address and port."""
-        return f"127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        """Begin to serve."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        return f"127.0.0.1:{self.port}"
