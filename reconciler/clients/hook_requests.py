@@ -6,13 +6,11 @@ What was answered is known to this process only. Another process asks again, wit
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,10 +18,13 @@ import urllib3
 
 from reconciler import USER_AGENT
 from reconciler.clients.bounded import Bounds, bound, within_bounds
+from reconciler.clients.failures import in_words
 from reconciler.clients.guard import Guard
 from reconciler.clients.retry_after import retry_after
+from reconciler.clients.secrets import SecretMissing, from_environment, from_file
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.moments import to_text
+from reconciler.model.secret import Secret
 from reconciler.settings.sections.hooks import WebhookHook
 from reconciler.settings.sections.notify import check_url
 
@@ -121,13 +122,13 @@ class HookRequests:
             self._changed.notify_all()
 
     def _post(self, run: HookRun, hook: WebhookHook) -> tuple[int, float | None]:
-        url = hook.url.resolved(_variable, _file).strip()
+        url = _resolved(hook.url)
         try:
             check_url(url)
         except ValueError as error:
             raise _NotAsked(f"its URL {error}") from None
         seconds = hook.timeout.total_seconds()
-        headers = {name: text.resolved(_variable, _file).strip() for name, text in hook.headers.items()}
+        headers = {name: _resolved(text) for name, text in hook.headers.items()}
         try:
             with within_bounds(Bounds(seconds, _LARGEST)):
                 answer = self._pool.request(
@@ -146,8 +147,7 @@ class HookRequests:
                     redirect=False,
                 )
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            # The library's own message has the URL, which may be a secret.
-            raise _NotAsked(_plain(error)) from None
+            raise _NotAsked(in_words(error)) from None
         return answer.status, retry_after(answer.headers.get("Retry-After"))
 
 
@@ -175,27 +175,12 @@ def _read(status: int, host: str) -> HookAnswer:
     return HookAnswer(HookState.DONE if 200 <= status < 300 else HookState.FAILED, said)
 
 
-def _plain(error: Exception) -> str:
-    if isinstance(error, urllib3.exceptions.SSLError):
-        return "no TLS connection"
-    if isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.NameResolutionError):
-        return "no connection"
-    if isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError):
-        return "no answer in time"
-    return "the connection was cut"
-
-
-def _variable(name: str) -> str:
-    found = os.environ.get(name)
-    if not found:
-        raise _NotAsked(f"the environment has no {name}")
-    return found
+def _resolved(secret: Secret) -> str:
+    try:
+        return secret.resolved(from_environment, _file).strip()
+    except SecretMissing as error:
+        raise _NotAsked(str(error)) from None
 
 
 def _file(path: str) -> str:
-    # Read for each request: Kubernetes renews the files of a Secret.
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(_LARGEST_SECRET).decode("utf-8", "replace")
-    except OSError as error:
-        raise _NotAsked(f"{path} can't be read: {error.strerror or type(error).__name__}") from None
+    return from_file(path, _LARGEST_SECRET).decode("utf-8", "replace")

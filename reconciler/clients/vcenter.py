@@ -7,7 +7,6 @@ that failed.
 from __future__ import annotations
 
 import logging
-import os
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reconciler.clients.guard import Guard
+from reconciler.clients.secrets import SecretMissing, from_environment
 from reconciler.errors import CloudError
 from reconciler.model import limits
 from reconciler.model.esx import HostState
@@ -221,14 +221,10 @@ def _name(value: object) -> str:
 
 
 def _resolved(secret: Secret) -> str:
-    return secret.resolved(_variable, _file)
-
-
-def _variable(name: str) -> str:
-    found = os.environ.get(name)
-    if not found:
-        raise CloudError(f"the environment has no {name}")
-    return found
+    try:
+        return secret.resolved(from_environment, _file)
+    except SecretMissing as error:
+        raise CloudError(str(error)) from None
 
 
 def _file(path: str) -> str:

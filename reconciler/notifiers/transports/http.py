@@ -15,6 +15,7 @@ import urllib3
 
 from reconciler import USER_AGENT
 from reconciler.clients.bounded import Bounds, bound, within_bounds
+from reconciler.clients.failures import in_words
 from reconciler.clients.retry_after import retry_after
 from reconciler.notifiers.transports.transport import NotSent, masked, tls_failure
 from reconciler.settings.sections.notify import MOST, check_url
@@ -131,7 +132,6 @@ class Http:
                     redirect=False,
                 )
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            # The library's own message has the URL, which may be a secret.
             raise NotSent(f"{host}: {_plain(error)}") from None
         if answer.status < 300:
             return Reply(answer.status, answer.data)
@@ -166,8 +166,4 @@ def _plain(error: Exception) -> str:
         return tls_failure(error)
     if isinstance(error, urllib3.exceptions.ProxyError):
         return "no connection to the proxy, or it refuses this server"
-    if isinstance(error, urllib3.exceptions.NewConnectionError | urllib3.exceptions.NameResolutionError):
-        return "no connection"
-    if isinstance(error, urllib3.exceptions.TimeoutError | TimeoutError):
-        return "no answer in time"
-    return "the connection was cut"
+    return in_words(error)

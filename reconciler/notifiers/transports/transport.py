@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import ssl
-from pathlib import Path
 from typing import Protocol
 
+from reconciler.clients.secrets import SecretMissing, from_environment, from_file
 from reconciler.model.secret import MASKED, Secret
 from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.notices.deliveries import Delivery
@@ -51,7 +50,10 @@ class Sender(Protocol):
 
 def resolved(secret: Secret) -> str:
     """Return the text of a secret; NotSent if a name or a file is missing."""
-    return secret.resolved(_variable, _file)
+    try:
+        return secret.resolved(from_environment, _file)
+    except SecretMissing as error:
+        raise NotSent(str(error), refused=True) from error
 
 
 def masked(text: str, *secrets: str) -> str:
@@ -75,22 +77,8 @@ def tls_failure(error: BaseException) -> str:
     return "no TLS connection"
 
 
-def _variable(name: str) -> str:
-    found = os.environ.get(name)
-    if not found:
-        raise NotSent(f"the environment has no {name}", refused=True)
-    return found
-
-
 def _file(path: str) -> str:
-    # Read for each delivery: Kubernetes renews the files of a Secret.
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(LARGEST_SECRET + 1)
-    except OSError as error:
-        raise NotSent(
-            f"{path} can't be read: {error.strerror or type(error).__name__}", refused=True
-        ) from error
+    data = from_file(path, LARGEST_SECRET + 1)
     if len(data) > LARGEST_SECRET:
-        raise NotSent(f"{path} is larger than {LARGEST_SECRET} bytes", refused=True)
+        raise SecretMissing(f"{path} is larger than {LARGEST_SECRET} bytes")
     return data.decode("utf-8", "replace").strip()
