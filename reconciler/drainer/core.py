@@ -182,7 +182,9 @@ class DrainCore:
         if former is not None:
             self._unwatch(order.node, commands)
         self._number += 1
-        self._drains[order.node] = NodeDrain(order, self._number, self._limits)
+        drain = self._drains[order.node] = NodeDrain(order, self._number, self._limits)
+        if former is not None and (former.order.uid, former.order.since) == (order.uid, order.since):
+            drain.continue_after(former)
         self._live.add(order.node)
         self._watches[order.node] = self._number
         commands.append(WatchPods(order.node, self._number))

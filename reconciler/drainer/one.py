@@ -125,6 +125,9 @@ class NodeDrain:
     blocked_at: datetime | None = None
     _pods: dict[str, Tracked] = field(default_factory=dict)
     _had: set[str] = field(default_factory=set)
+    _had_before: frozenset[str] = frozenset()
+    _evicted_before: frozenset[str] = frozenset()
+    _drained_before: datetime | None = None
     _in_this_watch: set[str] = field(default_factory=set)
     _evicted: set[str] = field(default_factory=set)
     _stages: dict[str, str] = field(default_factory=dict)
@@ -153,6 +156,16 @@ class NodeDrain:
     def running(self) -> bool:
         """Whether it has not ended."""
         return self.phase is Phase.RUNNING
+
+    def continue_after(self, former: NodeDrain) -> None:
+        """Count on from a run of the same attempt that has ended.
+
+        A pass that still saw it run orders the drain again.
+        """
+        self._had = set(former._had)
+        self._had_before = frozenset(former._had)
+        self._evicted_before = former._evicted_before | former._evicted
+        self._drained_before = former.finished if former.phase is Phase.DRAINED else None
 
     # Events.
 
@@ -292,7 +305,10 @@ class NodeDrain:
     def end(self, phase: Phase, now: datetime, error: str = "") -> None:
         """End the drain."""
         if self.running:
-            self.phase, self.finished, self.error = phase, now, error
+            # If there was nothing left to do, the drain has ended already, and it counts as one.
+            again = phase is Phase.DRAINED and self._had == self._had_before
+            finished = (self._drained_before or now) if again else now
+            self.phase, self.finished, self.error = phase, finished, error
             self.wake = None
 
     def _readable(self) -> None:
@@ -353,7 +369,7 @@ class NodeDrain:
             phase=self.phase,
             total=len(self._had),
             gone=len(self._had - remaining),
-            evicted=len(self._evicted),
+            evicted=len(self._evicted_before | self._evicted),
             kept=(*seen.kept, *seen.refused),
             blockers=blockers,
             warnings=(*seen.warnings, *self._still_attached()),

@@ -33,7 +33,7 @@ from reconciler.drainer.messages import (
 )
 from reconciler.drainer.requests import ask, failed
 from reconciler.errors import ReconcilerError
-from reconciler.model.drains import DrainOrder, DrainProgress
+from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, Evictor
 
@@ -90,6 +90,7 @@ class Drainer:
         self._orders: dict[str, DrainOrder] = {}
         self._changed = Condition()
         self._events: deque[Event] = deque()
+        self._waiting: deque[DrainOrder] = deque()
         self._core_lock = Lock()
         self._failure: BaseException | None = None
         self._ended = 0
@@ -117,6 +118,7 @@ class Drainer:
                 self._thread = Thread(target=self._run, name="drainer", daemon=True)
                 self._thread.start()
             self._events.append(Start(order))
+            self._waiting.append(order)
             self._orders[order.node] = order
             # Counted here, so that `wait` right after this call sees a running drain.
             self._running += 1
@@ -127,9 +129,20 @@ class Drainer:
         self._put(Stop(node, because))
 
     def progress(self) -> Mapping[str, DrainProgress]:
-        """Return the progress of each drain since the start, by node."""
+        """Return the progress of each drain since the start, by node.
+
+        A drain runs from its order on, even if the drainer's thread has not seen the order yet.
+        """
         with self._core_lock:
-            return self._core.progress()
+            shown = dict(self._core.progress())
+            with self._changed:
+                waiting = tuple(self._waiting)
+        for order in waiting:
+            one = shown.get(order.node)
+            if one is None or one.uid != order.uid or one.phase is not Phase.RUNNING:
+                slot = order.slots is not None
+                shown[order.node] = DrainProgress(order.node, order.uid, Phase.RUNNING, slot=slot)
+        return shown
 
     def wait(self, timeout: float | None) -> bool:
         """Wait until a drain ends or none runs, for at most `timeout` seconds. Return False after a timeout.
@@ -215,6 +228,9 @@ class Drainer:
             except Exception as error:  # noqa: BLE001 - one bug must not end all drains to come
                 _log.exception("the drainer failed; the drains that run end, and start again when ordered")
                 commands = self._core.fail_all(f"internal error: {type(error).__name__}", now)
+            with self._changed:
+                for _ in (event for event in events if isinstance(event, Start)):
+                    self._waiting.popleft()
             running, ended = self._core.running(), self._core.ended()
             touched = self._core.touched() if self._is_shown(now, ended=ended != self._ended) else ()
         for command in commands:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -70,6 +70,58 @@ def test_a_second_order_for_the_same_node_continues_the_attempt_with_its_setting
     core.step(NodeSeen(NODE.name, number, NODE), NOW + SECOND)
     core.step(Tick(), NOW + timedelta(minutes=1))
     assert core.progress()[NODE.name].phase is Phase.TIMED_OUT
+
+
+def test_a_drain_that_is_ordered_again_after_its_end_is_one_drain() -> None:
+    """A pass orders the drain that it saw run, even if that drain has ended while the pass ran."""
+    core = DrainCore()
+    number, (evict,) = _evicting(core, WEB)
+    assert isinstance(evict, Evict)
+    core.step_all([WriteDone(evict), PodNews(NODE.name, number, PodGone(WEB.uid))], NOW)
+    _end(core, number)
+    first = core.progress()[NODE.name]
+    assert (first.phase, first.gone, first.evicted) == (Phase.DRAINED, 1, 1)
+
+    _run_empty(core, ORDER, NOW + SECOND)
+
+    assert core.progress()[NODE.name] == first
+
+
+def test_a_drain_that_is_ordered_again_for_another_pod_ends_with_that_pod() -> None:
+    core = DrainCore()
+    number, _ = _evicting(core, WEB)
+    core.step(PodNews(NODE.name, number, PodGone(WEB.uid)), NOW)
+    _end(core, number)
+
+    _run_empty(core, ORDER, NOW + SECOND, replace(WEB, uid="uid-late", name="late"))
+
+    one = core.progress()[NODE.name]
+    assert (one.phase, one.gone, one.finished) == (Phase.DRAINED, 2, NOW + SECOND)
+
+
+def test_another_attempt_counts_its_own_pods() -> None:
+    core = DrainCore()
+    number, _ = _evicting(core, WEB)
+    core.step(PodNews(NODE.name, number, PodGone(WEB.uid)), NOW)
+    _end(core, number)
+
+    _run_empty(core, replace(ORDER, since=NOW + SECOND), NOW + SECOND)
+
+    one = core.progress()[NODE.name]
+    assert (one.phase, one.gone, one.finished) == (Phase.DRAINED, 0, NOW + SECOND)
+
+
+def _run_empty(core: DrainCore, order: DrainOrder, now: datetime, *pods: Pod) -> None:
+    """Run a drain to its end; these pods are there at its start, and go."""
+    (watching,) = core.step(Start(order), now)[:1]
+    assert isinstance(watching, WatchPods)
+    number = watching.watch
+    there = [PodNews(NODE.name, number, pod) for pod in pods]
+    core.step_all([*there, PodNews(NODE.name, number, Listed())], now)
+    core.step(NodeSeen(NODE.name, number, NODE), now)
+    core.step_all([PodNews(NODE.name, number, PodGone(pod.uid)) for pod in pods], now)
+    core.step(PodsSeen(NODE.name, number, ()), now)
+    core.step(AttachmentsSeen(NODE.name, number, ()), now)
 
 
 def test_an_order_for_another_node_of_the_name_starts_another_attempt() -> None:

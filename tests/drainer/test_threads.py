@@ -377,3 +377,41 @@ def test_a_pod_that_terminates_until_the_end_of_the_calendar_does_not_end_the_th
 
     assert progress["b"].phase is Phase.DRAINED
     assert max(clock.asked) <= threading.TIMEOUT_MAX
+
+
+class _Held(SystemClock):
+    """A clock with which the drainer's thread sees no event until a test says so."""
+
+    def __init__(self) -> None:
+        self.waits, self.goes_on = threading.Event(), threading.Event()
+
+    def wait(self, condition: threading.Condition, timeout: float | None) -> None:
+        if threading.current_thread().name != "drainer" or self.goes_on.is_set():
+            super().wait(condition, timeout)
+            return
+        self.waits.set()
+        condition.release()
+        try:
+            self.goes_on.wait(_PATIENCE)
+        finally:
+            condition.acquire()
+
+
+def test_a_drain_runs_from_its_order_on() -> None:
+    """A pass that sees no drain does not know how many pods it has moved."""
+    alive = _Alive()
+    alive.scene.deployment("web", "b", 2)
+    clock = _Held()
+    order = order_for("b", since=datetime.now(UTC))
+    with alive.running():
+        drainer = Drainer(alive.api, clock)
+        drainer.start(order_for("a", since=datetime.now(UTC)))
+        assert clock.waits.wait(_PATIENCE)
+        drainer.start(order)
+        ordered = drainer.progress()["b"]
+        clock.goes_on.set()
+        ended = _finish(drainer, "a", "b")["b"]
+        drainer.close()
+
+    assert ordered == DrainProgress("b", order.uid, Phase.RUNNING)
+    assert (ended.phase, ended.gone) == (Phase.DRAINED, 2)

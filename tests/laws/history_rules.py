@@ -10,6 +10,8 @@ _FILE = "jobs/runtime/case_history.py"
 _OPEN = "jobs/runtime/open_cases.py"
 _LINES = "jobs/runtime/history_lines.py"
 _CASES = "tests/decide/test_history.py"
+_CORE = "reconciler/drainer/core.py"
+_AGAIN = "tests/drainer/test_going_on.py"
 
 HISTORY_RULES = (
     Mutant(
@@ -59,6 +61,38 @@ HISTORY_RULES = (
         "if drain.since < leads.replace(microsecond=0) or (facts.moved is None and not first):",
         "if facts.moved is None and not first:",
         _CASES,
+    ),
+    Mutant(
+        0,
+        "a drain that is ordered again after its end still counts its pods",
+        _CORE,
+        "            drain.continue_after(former)\n",
+        "            pass\n",
+        _AGAIN,
+    ),
+    Mutant(
+        0,
+        "another attempt does not count the pods of the one before",
+        _CORE,
+        "(former.order.uid, former.order.since) == (order.uid, order.since):",
+        "former.order.uid == order.uid:",
+        _AGAIN,
+    ),
+    Mutant(
+        0,
+        "a drain that is ordered again for another pod ends with that pod",
+        "reconciler/drainer/one.py",
+        "again = phase is Phase.DRAINED and self._had == self._had_before",
+        "again = phase is Phase.DRAINED",
+        _AGAIN,
+    ),
+    Mutant(
+        0,
+        "a drain runs from its order on",
+        "reconciler/drainer/shell.py",
+        "waiting = tuple(self._waiting)",
+        "waiting = ()",
+        "tests/drainer/test_threads.py",
     ),
     Mutant(
         0,
