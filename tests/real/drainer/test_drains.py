@@ -63,7 +63,12 @@ class Bench:
                 _ready(one) and one["spec"]["nodeName"] == self.node for one in pods
             )
 
-        wait_for(f"{replicas} ready pods of {name}, and no others", here, seconds=_PATIENCE)
+        wait_for(
+            f"{replicas} ready pods of {name}, and no others",
+            here,
+            seconds=_PATIENCE,
+            instead=lambda: self.api.pods_in_brief(f"app={name}"),
+        )
 
     def wait_ready(self, app: str, count: int) -> None:
         """Wait for so many ready pods of an app."""

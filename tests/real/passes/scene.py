@@ -167,7 +167,12 @@ class Scene:
         name, replicas = made["metadata"]["name"], made["spec"]["replicas"]
         mark = made["spec"]["template"]["metadata"].get("annotations", {}).get("made", "")
         # Where the API server was away a moment ago its controllers take their time to come back.
-        return wait_for(f"ready pods of {name}", lambda: self.ready(name, replicas, mark), seconds=60)
+        return wait_for(
+            f"ready pods of {name}",
+            lambda: self.ready(name, replicas, mark),
+            seconds=60,
+            instead=lambda: self.api.pods_in_brief(f"app={name}"),
+        )
 
     def workload_on(self, node: str) -> None:
         """Run a workload on a node that is cordoned already."""

@@ -176,12 +176,19 @@ class Api:
             one["metadata"] for one in pods if one["metadata"].get("annotations", {}).get("made") != mark
         ]
         for stray in strays:
-            try:
-                self.delete("pods", stray["name"], stray["namespace"], grace=0)
-            except ApiError as error:
-                if error.status != 404:
-                    raise
+            # What makes pods goes first, so that it makes no other.
+            makers = [one["name"] for one in stray.get("ownerReferences", []) if one["kind"] == "ReplicaSet"]
+            for resource, name in (*(("replicasets", maker) for maker in makers), ("pods", stray["name"])):
+                try:
+                    self.delete(resource, name, stray["namespace"], grace=0)
+                except ApiError as error:
+                    if error.status != 404:
+                        raise
         return bool(strays)
+
+    def pods_in_brief(self, labels: str) -> str:
+        """Each pod with these labels: its name, phase, node, owner, and what it waits for."""
+        return "; ".join(map(_brief, self.list("pods", labels=labels))) or "no pod"
 
     def evict(self, pod: str, namespace: str | None = None) -> Object:
         """ApiError 429 if a budget does not allow it now."""
@@ -221,6 +228,19 @@ class Api:
         if response.status >= 400:
             raise ApiError(response.status, answer)
         return answer
+
+
+def _brief(pod: Object) -> str:
+    metadata, status = pod["metadata"], pod["status"]
+    waits = [
+        f"{one['type']}={one['status']} {one.get('message', '')}".strip()
+        for one in status.get("conditions", [])
+        if one["status"] != "True"
+    ]
+    owners = [f"{one['kind']} {one['name']}" for one in metadata.get("ownerReferences", [])]
+    leaves = ["terminates"] if "deletionTimestamp" in metadata else []
+    place = pod["spec"].get("nodeName", "no node")
+    return ", ".join([metadata["name"], str(status.get("phase")), place, *owners, *leaves, *waits])
 
 
 def path_of(

@@ -9,10 +9,13 @@ from __future__ import annotations
 from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, ApiError
 from tests.support.controlplane.etcd import REGISTRY, Etcd, folders
 from tests.support.controlplane.waiting import wait_for
+from tests.support.controlplane.workloads import last_of
 
 # What makes other objects goes first. A controller that sees a pod go before the ReplicaSet replaces the pod,
 # and the next test finds one more pod of its app.
 _MAKERS = (("deployments", "cronjobs"), ("replicasets", "statefulsets", "daemonsets", "jobs"))
+# Those whose controllers say what they have seen.
+_TELLING = ("deployments", "replicasets")
 _DEFINITIONS = f"{REGISTRY}apiextensions.k8s.io/customresourcedefinitions/"
 _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # What the API server and the controllers make by themselves, some of it a moment after they are ready.
@@ -65,7 +68,11 @@ def clean(api: Api, etcd: Etcd, first: frozenset[str]) -> None:
         for makers in _MAKERS:
             made = {key for key in ours if key.startswith(tuple(f"{REGISTRY}{one}/" for one in makers))}
             etcd.delete(made)
-            _await_cache(api, set(folders(made)))
+            for kind in sorted(folders(made)):
+                if kind in _TELLING:
+                    _await_controller(api, etcd, kind)
+                else:
+                    _await_cache(api, {kind})
         etcd.delete(ours - definitions)
         for key in definitions:
             _delete_definition(api, key.removeprefix(_DEFINITIONS))
@@ -80,6 +87,17 @@ def _await_cache(api: Api, resources: set[str]) -> None:
     """Return when the API server's caches have seen what etcd has of these resources."""
     for resource in sorted(resources & (CLUSTER_WIDE.keys() | NAMESPACED.keys())):
         api.list(resource, metadata_only=True)
+
+
+def _await_controller(api: Api, etcd: Etcd, kind: str) -> None:
+    """Return when the controller of this kind has seen what was deleted: it sees one that comes later."""
+    name = api.create(kind, last_of(kind))["metadata"]["name"]
+
+    def seen() -> bool:
+        return bool(api.get(kind, name).get("status", {}).get("observedGeneration"))
+
+    wait_for(f"the controller of {kind}", seen, seconds=60, every=0.005)
+    etcd.delete({f"{REGISTRY}{kind}/default/{name}"})
 
 
 def _is_servers(key: str) -> bool:

@@ -16,6 +16,8 @@ class _Store:
     def __init__(self, *keys: str) -> None:
         self.keys = set(keys)
         self.listed: list[tuple[str, set[str]]] = []
+        self.made: list[tuple[str, set[str]]] = []
+        self.looks = 0
 
     def all_keys(self) -> frozenset[str]:
         return frozenset(self.keys)
@@ -28,12 +30,30 @@ class _Store:
         self.listed.append((resource, set(folders(self.keys))))
         return []
 
+    def create(self, resource: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.made.append((resource, set(folders(self.keys))))
+        self.keys.add(f"/registry/{resource}/default/{body['metadata']['name']}")
+        self.looks = 0
+        return body
 
-def test_what_makes_pods_is_seen_to_be_gone_before_the_pods_go() -> None:
-    made = [f"/registry/{kind}/default/web" for kind in ("deployments", "replicasets", "pods")]
+    def get(self, resource: str, name: str) -> dict[str, Any]:
+        """Its controller has seen it at the second look."""
+        assert f"/registry/{resource}/default/{name}" in self.keys
+        self.looks += 1
+        return {"status": {"observedGeneration": 1} if self.looks > 1 else {}}
+
+
+def test_the_controllers_see_what_makes_pods_go_before_the_pods_go() -> None:
+    kinds = ("cronjobs", "deployments", "jobs", "replicasets", "pods")
+    made = [f"/registry/{kind}/default/web" for kind in kinds]
     store = _Store(*made, "/registry/pods/default/first")
 
     clean(cast("Api", store), cast("Etcd", store), frozenset({"/registry/pods/default/first"}))
 
     assert store.keys == {"/registry/pods/default/first"}
-    assert store.listed[:2] == [("deployments", {"replicasets", "pods"}), ("replicasets", {"pods"})]
+    pods = {"pods"}
+    assert store.made == [
+        ("deployments", {"jobs", "replicasets", *pods}),
+        ("replicasets", pods),
+    ]
+    assert store.listed[:2] == [("cronjobs", {"jobs", "replicasets", *pods}), ("jobs", pods)]

@@ -126,3 +126,14 @@ def _pod_spec(
         "containers": [{"name": "main", "image": "registry.example/app:1"}],
         "volumes": volumes or [],
     }
+
+
+def last_of(kind: str) -> Object:
+    """A Deployment or a ReplicaSet (by its plural name) without pods, of a name that no other has."""
+    made = deployment(f"last-{uuid4().hex[:8]}", 0)
+    if kind == "deployments":
+        # Then it makes no ReplicaSet.
+        made["spec"]["paused"] = True
+    else:
+        made["kind"] = "ReplicaSet"
+    return made
