@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from tests.support.searching import is_quick
+from tests.support.searching import hits
 
 _Given = ParamSpec("_Given")
 
@@ -29,9 +29,9 @@ class Hits:
     def at_least(self, least: int) -> Callable[[Callable[_Given, None]], Callable[_Given, None]]:
         """Return a decorator, to be put above `@settings`, that demands so many over all examples.
 
-        A quick run demands nothing: it plays too few examples for that.
+        A run that plays a part of the examples demands that part, a quick run nothing.
         """
-        least = 0 if is_quick() else least
+        least = hits(least)
 
         def demand(test: Callable[_Given, None]) -> Callable[_Given, None]:
             @wraps(test)

@@ -71,8 +71,8 @@ def test_no_drain_starts_where_the_cordon_could_not_be_written(
 STARTS = Hits()
 
 
-@STARTS.at_least(20)
-@settings(max_examples=examples(100))
+@STARTS.at_least(40)
+@settings(max_examples=examples(200))
 @given(
     strategies.policies(), st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=10)
 )

@@ -57,8 +57,8 @@ def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours
 UNCORDONS = Hits()
 
 
-@UNCORDONS.at_least(20)
-@settings(max_examples=examples(125))
+@UNCORDONS.at_least(40)
+@settings(max_examples=examples(250))
 @given(
     strategies.policies(mode="Enforce"),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=14),

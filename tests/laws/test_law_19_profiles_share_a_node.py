@@ -212,8 +212,8 @@ ENDED = Hits()
 _half_by_hand = st.booleans().flatmap(lambda by_hand: hand_steps if by_hand else platform_steps)
 
 
-@ENDED.at_least(20)
-@settings(max_examples=examples(40))
+@ENDED.at_least(40)
+@settings(max_examples=examples(80))
 @given(st.lists(st.tuples(_half_by_hand, waits), min_size=3, max_size=8))
 def test_over_any_history_a_persons_claim_ends_with_the_cordon(steps: list[tuple[Step, timedelta]]) -> None:
     history = History(small_world(), builders.settings())

@@ -1,8 +1,9 @@
 """How property tests search: the same examples in every run, unless a run asks for new ones.
 
-`LAWS_PROFILE=random` searches new examples and keeps the failing ones, `LAWS_PROFILE=mutants` stops at the
-first failing example, `LAWS_PROFILE=quick` plays a tenth of the examples and a fifth of the kills. Nothing
-else of the environment matters.
+A run plays half of the examples that a property names. `LAWS_PROFILE=random` plays all, searches new ones,
+and keeps the failing ones. `LAWS_PROFILE=mutants` plays half of them, too, and stops at the first that fails.
+`LAWS_PROFILE=quick` plays a tenth of the examples and a fifth of the kills. Nothing else of the environment
+matters.
 """
 
 from __future__ import annotations
@@ -16,14 +17,23 @@ from hypothesis import HealthCheck, Phase, settings
 _OF_THE_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 _VARIABLE = "LAWS_PROFILE"
 _QUICK = "quick"
+_RANDOM = "random"
 _USUAL = 100
+_PARTS = {_QUICK: 10, _RANDOM: 1}
+"""A run plays one of so many parts of the examples."""
+_USUAL_PARTS = 2
 
 
 def load_profile() -> None:
     """Choose the profile. Call it before any test module is imported: `@settings` copies what holds then."""
-    common = settings(deadline=None, suppress_health_check=_OF_THE_MACHINE, print_blob=True)
+    common = settings(
+        deadline=None,
+        suppress_health_check=_OF_THE_MACHINE,
+        print_blob=True,
+        max_examples=examples(_USUAL),
+    )
     settings.register_profile("same", common, derandomize=True)
-    settings.register_profile("random", common)
+    settings.register_profile(_RANDOM, common)
     settings.register_profile(
         "mutants",
         common,
@@ -32,7 +42,7 @@ def load_profile() -> None:
         # A mutant only has to fail: a smaller example is of no interest.
         phases=(Phase.explicit, Phase.generate),
     )
-    settings.register_profile(_QUICK, common, derandomize=True, max_examples=examples(_USUAL))
+    settings.register_profile(_QUICK, common, derandomize=True)
     settings.load_profile(os.environ.get(_VARIABLE) or "same")
 
 
@@ -42,10 +52,22 @@ def is_quick() -> bool:
 
 
 def examples(number: int) -> int:
-    """Return how many examples a property plays in this run that plays `number` of them in a whole run."""
-    return max(1, number // 10) if is_quick() else number
+    """Return how many examples a property plays in this run, of the number that it names."""
+    return max(1, number // _parts())
+
+
+def hits(least: int) -> int:
+    """Return how often the core of a property must run in this run, of the number that it names.
+
+    A quick run demands nothing: it plays too few examples for that.
+    """
+    return 0 if is_quick() else max(1, least // _parts())
 
 
 def kills(writes: int) -> range:
     """Return at which of so many writes, from 1 on, this run kills a process: at each, or at every fifth."""
     return range(1, writes + 1, 5 if is_quick() else 1)
+
+
+def _parts() -> int:
+    return _PARTS.get(os.environ.get(_VARIABLE, ""), _USUAL_PARTS)
