@@ -221,7 +221,8 @@ def test_escalation_grants_what_escalating_asks_and_nothing_else(scene: Scene, p
     node = scene.node(0)
     mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "shared"}}]
     scene.deploy(deployment("web", 1, volumes=mounted))
-    scene.workload("held", node)
+    # It is deleted 10 seconds before the deadline, so a slow machine is in time, too.
+    scene.workload("held", node, grace=10)
     for app in ("web", "held"):
         cover(scene, app)
     scene.node(1)
