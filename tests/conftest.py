@@ -15,10 +15,13 @@ import pytest
 from tests.support.controlplane.binaries import NoControlPlane, find_binaries
 from tests.support.controlplane.server import ControlPlane
 from tests.support.fakes.imds import FakeImds
+from tests.support.handlers import Handlers, current, remove_new
 from tests.support.searching import load_profile
 
 # Here and not in a hook or further down: a test module's `@settings` copies the profile at its import.
 load_profile()
+
+_HANDLERS = pytest.StashKey[list[Handlers]]()
 
 # Until all tests are collected: modules, tests and strategies are no garbage, see `_leave_alone_…`.
 gc.disable()
@@ -61,6 +64,22 @@ def _weight(item: pytest.Item) -> int:
     if item.get_closest_marker("slow"):
         return 0
     return 1 if item.get_closest_marker("cluster") else 2
+
+
+# First of all wrappers, so that pytest has no handler of its own there.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """Note which handlers of logs there are before a test."""
+    item.stash[_HANDLERS] = current()
+    yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a test that leaves a handler: every later test of the process would write to its closed stream."""
+    yield
+    if left := remove_new(item.stash[_HANDLERS]):
+        pytest.fail(f"the test leaves {', '.join(left)}; see tests/support/handlers.py", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)

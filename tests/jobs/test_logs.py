@@ -17,6 +17,7 @@ from reconciler.model.plan import Actions, ConditionsWrite, NodePlan, Plan, Tran
 from reconciler.model.record import State
 from reconciler.model.settings_version import SettingsVersion
 from tests.support.builders import NOW, minutes
+from tests.support.handlers import restored
 
 # With surrogates and control characters, unlike the default.
 TEXTS = st.text(st.characters(), max_size=50)
@@ -102,27 +103,23 @@ def test_an_unexpected_error_is_logged_with_its_traceback(capsys: pytest.Capture
 
 
 def test_the_logs_of_libraries_are_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as_json()
-    try:
+    with restored():
+        log_as_json()
         try:
             raise ValueError("\ud800" * 20_000)
         except ValueError:
             logging.getLogger("library").exception("it \ud800 failed\n%s", "x" * 100_000)
         found = strict(capsys.readouterr().out.rstrip("\n"))
-    finally:
-        logging.basicConfig(force=True)
     assert (found["logger"], found["level"]) == ("library", "error")
     assert found["event"].startswith("it \ufffd failed\nxxx")
     assert "traceback" in found
 
 
 def test_an_error_without_a_traceback_is_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as_json()
-    try:
+    with restored():
+        log_as_json()
         logging.getLogger("library").error("the watch failed", exc_info=False)
         found = strict(capsys.readouterr().out.rstrip("\n"))
-    finally:
-        logging.basicConfig(force=True)
     assert (found["event"], "traceback" in found) == ("the watch failed", False)
 
 

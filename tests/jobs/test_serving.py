@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -29,6 +28,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.workflows.shuffles import ShuffleCounts, ShuffleRow
 from tests.support import builders
 from tests.support.controlplane.waiting import wait_for
+from tests.support.handlers import restored
 from tests.support.stub import Answer, Asked, Stub, status
 from tests.support.worlds import look, world_of
 
@@ -199,8 +199,8 @@ OUR_POD = {
 def in_pod(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process in our Pod, which writes its logs as `serve` does."""
     as_pod(monkeypatch)
-    yield
-    logging.basicConfig(force=True)
+    with restored():
+        yield
 
 
 @pytest.mark.usefixtures("in_pod")
