@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,6 +20,7 @@ from jobs.runtime.case_history import CaseHistory, HistoryFile
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import Document, HealthServer
+from jobs.runtime.history_tail import Past, recent_cases
 from jobs.runtime.live_page import LivePage
 from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
@@ -37,6 +39,7 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.workloads import Workloads
 from reconciler.errors import ClusterError, LockHeld, LockLost, SettingsError
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.problems import guarded
 from reconciler.notifiers.own_pod import OwnPodEvents
 from reconciler.observe import wanted
 from reconciler.run import rehearse
@@ -85,14 +88,15 @@ def serve(
     """Run until SIGTERM. The next process continues the drains that have started.
 
     Raises SettingsError if the settings can't be used at the start, and first writes an Event on its own Pod:
-    there are no last good ones. Cases that end are logged, and become lines of `history`; raises OutputError
-    if that file can't be written at the start.
+    there are no last good ones. Cases that end are logged, and become lines of `history`, whose end the page
+    shows from the start on; raises OutputError if that file can't be written at the start.
     """
     file = HistoryFile(history) if history is not None else None
     kept = CaseHistory(file, PassLog.history_failed, log=True)
     log_as_json()
+    past = _past(file.path) if file is not None and listen is not None else None
     try:
-        return _serve(config, target, listen=listen, every=every, history=kept)
+        return _serve(config, target, listen=listen, every=every, history=kept, past=past)
     except SettingsError as error:
         warn_of_no_settings(error, target)
         raise
@@ -105,6 +109,7 @@ def _serve(
     listen: tuple[str, int] | None,
     every: timedelta,
     history: CaseHistory,
+    past: Past | None = None,
 ) -> int:
     # First, so that mistakes in the settings are reported also if there are no credentials.
     load_settings(config, environment=os.environ)
@@ -122,6 +127,8 @@ def _serve(
             meter = open_things.enter_context(Meter())
             listeners, documents = replace(listeners, counting=meter), {"/metrics": meter.document}
         server = Serving(connection, target, config, every, ending, listeners)
+        if past is not None:
+            server.page.remember(past)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
             documents["/"] = server.page.document
@@ -141,6 +148,15 @@ def _serve(
         raise ending.error
     PassLog.write(LogEvent.ENDED)
     return 0
+
+
+def _past(history: Path) -> Past | None:
+    """Return the cases of the hours that the page looks back, as far as the file has them."""
+    from reconciler.report.page.facts import BACK
+
+    now = datetime.now(UTC)
+    found, _ = guarded("the page", partial(recent_cases, history, now - BACK, now), None)
+    return found
 
 
 class Serving:

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from jobs.runtime.health import Document
+from jobs.runtime.history_tail import Past
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -85,6 +86,7 @@ class LivePage:
         """
         self._history, self._trouble, self._now = history, trouble, now
         self._since = now()
+        self._read_from: datetime | None = None
         self._passed: Passed | None = None
         self._holder = ""
         self._ended: tuple[EndedCase, ...] = ()
@@ -93,9 +95,13 @@ class LivePage:
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Keep cases that have ended for the page, and hand them on."""
-        self._ended = (*self._ended, *cases)[-MOST_CASES:]
+        self._ended = _each_once((*self._ended, *cases))[-MOST_CASES:]
         if self._history is not None:
             self._history.keep(cases)
+
+    def remember(self, past: Past) -> None:
+        """Show also the cases that an earlier process has written. Call it before the first pass."""
+        self._read_from, self._ended = past.since, past.cases[-MOST_CASES:]
 
     def after(
         self, plan: Plan, outcomes: tuple[Outcome, ...], settings: Settings, *, rehearsed: bool
@@ -124,9 +130,18 @@ class LivePage:
         from reconciler.report.page.facts import History
         from reconciler.report.page.html import as_html, style_hash
 
-        history = History(self._since, self._ended)
+        history = History(self._since, self._ended, self._read_from)
         html = as_html(page_facts(passed, history, (trouble,) if trouble else ()))
         return Document(HTML, html.encode("utf-8", "replace"), _headers(f"'{style_hash()}'"))
+
+
+def _each_once(cases: Sequence[EndedCase]) -> tuple[EndedCase, ...]:
+    """Return the last one of those with the same identity: a pass that was killed ends its cases again."""
+    found: dict[tuple[str, datetime], EndedCase] = {}
+    for one in cases:
+        found.pop(one.identity, None)
+        found[one.identity] = one
+    return tuple(found.values())
 
 
 def _nothing(holder: str, trouble: str) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from jobs.runtime.history_tail import Past
 from jobs.runtime.live_page import MOST_CASES, LivePage
 from reconciler.model.plan import Plan
 from reconciler.report.page import html
@@ -126,6 +127,17 @@ def test_only_the_last_ended_cases_are_kept(page: LivePage) -> None:
 
     assert len(page._ended) == MOST_CASES
     assert page._ended[-1].place.node == f"n{MOST_CASES + 4}"
+
+
+def test_cases_of_an_earlier_process_are_shown_and_one_that_ends_again_is_shown_once(page: LivePage) -> None:
+    page.remember(Past(NOW - minutes(600), (ended("before", at=NOW - minutes(90)), ended("twice"))))
+    page.keep([ended("twice"), ended("now")])
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+
+    assert [one.place.node for one in page._ended] == ["before", "twice", "now"]
+    shown = section(parsed(page.document().body.decode()), "timeline").text
+    assert "before" in shown
+    assert "are from the file of --history" in shown
 
 
 def test_the_headers_permit_the_style_of_the_page_and_nothing_else(page: LivePage) -> None:

@@ -10,7 +10,9 @@ _TIMELINE = "reconciler/report/page/timeline.py"
 _LIVE = "jobs/runtime/live_page.py"
 _PAGE_TEST = "tests/report/page/test_page.py"
 _TIMELINE_TEST = "tests/report/page/test_timeline.py"
+_TAIL = "jobs/runtime/history_tail.py"
 _LIVE_TEST = "tests/jobs/test_live_page.py"
+_TAIL_TEST = "tests/jobs/test_history_tail.py"
 
 PAGE_RULES = (
     Mutant(
@@ -84,6 +86,38 @@ PAGE_RULES = (
         "self._passed, self._holder = None, holder",
         "self._holder = holder",
         _LIVE_TEST,
+    ),
+    Mutant(
+        0,
+        "a case that ends again after a restart is on the page once",
+        _LIVE,
+        "_each_once((*self._ended, *cases))",
+        "(*self._ended, *cases)",
+        _LIVE_TEST,
+    ),
+    Mutant(
+        0,
+        "the start of a process reads only the end of a large history",
+        _TAIL,
+        "start = max(status.st_size - MOST_BYTES, 0)",
+        "start = 0",
+        _TAIL_TEST,
+    ),
+    Mutant(
+        0,
+        "the page does not claim to know what a cut history does not show",
+        _TAIL,
+        "if whole or lines.counts",
+        "if True or lines.counts",
+        _TAIL_TEST,
+    ),
+    Mutant(
+        0,
+        "a broken clock of an earlier process leaves no case on the page for ever",
+        _TAIL,
+        "if one.times.ended <= now",
+        "if True",
+        _TAIL_TEST,
     ),
     Mutant(
         0,

@@ -25,11 +25,13 @@ AHEAD = timedelta(hours=48)
 class History:
     """The cases that have ended, as far as they are known.
 
-    `since` is from when on they are known (UTC), None if none are.
+    `since` is from when on this process knows them (UTC), None if it knows none. `read_from` is from when on
+    those before are known from a file (UTC), None without a file.
     """
 
     since: datetime | None = None
     ended: tuple[EndedCase, ...] = ()
+    read_from: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

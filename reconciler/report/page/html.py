@@ -106,12 +106,18 @@ def style_hash() -> str:
 
 def _unheard(facts: PageFacts) -> str:
     """Return which part of the last hours the timeline can't show, empty if it shows all of it."""
-    since = facts.history.since
+    since, read_from = facts.history.since, facts.history.read_from
+    first = facts.plan.now - BACK
     if since is None:
         return "Only reconciler serve shows the cases that have ended."
-    if since > facts.plan.now - BACK:
-        return f"Cases that ended before {to_text(since)} are not shown: this process did not run then."
-    return ""
+    if since <= first:
+        return ""
+    began = to_text(since)
+    if read_from is None:
+        return f"Cases that ended before {began} are not shown: this process did not run then."
+    said = f"Cases that ended before {began}, when this process started, are from the file of --history."
+    left_out = f" Those before {to_text(read_from)} are not shown, because only the end of it is read."
+    return f"{said}{left_out}" if read_from > first else said
 
 
 def _readiness(facts: PageFacts) -> dict[str, Any] | None:

@@ -152,12 +152,26 @@ def test_readiness_is_shown_where_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("history", "said"),
     [
-        pytest.param(History(), "Only reconciler serve shows the cases that have ended", id="report"),
-        pytest.param(History(NOW - minutes(61)), "before Sat 2026-11-21 10:59 are not shown", id="young"),
+        pytest.param(History(), "Only reconciler serve shows the cases that have ended.", id="report"),
+        pytest.param(
+            History(NOW - minutes(61)),
+            "before Sat 2026-11-21 10:59 are not shown: this process did not run then.",
+            id="young",
+        ),
+        pytest.param(
+            History(NOW - minutes(61), read_from=NOW - timedelta(hours=25)),
+            "before Sat 2026-11-21 10:59, when this process started, are from the file of --history.",
+            id="with a history",
+        ),
+        pytest.param(
+            History(NOW - minutes(61), read_from=NOW - timedelta(hours=5)),
+            "Those before Sat 2026-11-21 07:00 are not shown, because only the end of it is read.",
+            id="with the end of a history",
+        ),
     ],
 )
 def test_the_page_says_what_of_the_last_hours_it_does_not_know(history: History, said: str) -> None:
-    assert said in section(shown(small(history=history, settings="")), "timeline").text
+    assert section(shown(small(history=history, settings="")), "timeline").text.endswith(said)
 
 
 def test_text_from_outside_is_neither_markup_nor_a_control_character() -> None:
