@@ -20,11 +20,13 @@ PLATFORMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "linux-amd64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
         "linux-arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
-        "darwin-amd64": ("macosx_11_0_x86_64",),
         "darwin-arm64": ("macosx_11_0_arm64",),
     }
 )
-"""krew's names of the platforms, and pip's tags for them, of systems that are still supported."""
+"""krew's names of the platforms, and pip's tags for them, of systems that are still supported.
+
+There is none for Macs with Intel processors: cryptography 50 has no wheel for them.
+"""
 
 _OWN = Path(__file__).parent
 _STARTED = ("kubectl-maintenance", "start.py")
