@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from jobs.runtime.events_by_hand import EventsByHand
 
 
-_MOST_COMPLAINTS = 2
-"""Warnings about what the drain does without: one about Events on pods, one about traces."""
+_MOST_COMPLAINTS = 3
+"""Warnings about what the drain does without: two about Events on pods, one about traces."""
 
 _LAST_EVENTS = 2.0
 """Seconds that the end of the command waits for Events about pods."""

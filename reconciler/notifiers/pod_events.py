@@ -23,7 +23,8 @@ from reconciler.clients.kubernetes.paths import core
 from reconciler.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound
 from reconciler.model.drains import DrainOrder
 from reconciler.model.plan import Notice
-from reconciler.model.pod import Pod
+from reconciler.model.pod import Owner, Pod
+from reconciler.notifiers.deployments import Deployments
 from reconciler.notifiers.kubernetes_events import COMPONENT, PATIENCE, event_of
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ WAITING_IN_ONE = 1500
 """Events that wait at most in one namespace: the pods of one tenant take no room from those of others."""
 
 PER_SECOND = 20.0
-"""Events that are sent in one second at most. Others have requests to the API server, too."""
+"""Requests in one second at most. Others have requests to the API server, too."""
 
 CLOSED_FOR = 600.0
 """Seconds for which nothing is sent to a namespace that has refused an Event."""
@@ -65,10 +66,16 @@ _LONGEST_KIND = 63
 
 @dataclass(slots=True)
 class _Waiting:
-    """One Event that was not sent yet, and how often it was tried."""
+    """One Event that was not sent yet, and how often it was tried.
+
+    `owner` is what it is about, until the Deployment of that was searched for. `attempt` is the attempt to
+    drain the node.
+    """
 
     namespace: str
     body: dict[str, Any]
+    owner: Owner | None = None
+    attempt: str = ""
     tries: int = 0
 
 
@@ -103,6 +110,7 @@ class PodEvents:
         can't be written, also from the queue's thread.
         """
         self._connection, self._guard = connection, guard
+        self._deployments = Deployments(connection, warn)
         self._zone, self._warn, self._apart = zone, warn, 1.0 / per_second
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[_Waiting]] = {}
@@ -128,8 +136,8 @@ class PodEvents:
             self._drains.move_to_end(order.uid)
             if len(self._drains) > _MOST_DRAINS:
                 self._drains.popitem(last=False)
-            for key, body in self._about(order, pod, deleted):
-                if key not in drain.said and self._add(drain, pod.namespace, body):
+            for key, one in self._about(order, pod, deleted):
+                if key not in drain.said and self._add(drain, one):
                     drain.said.add(key)
                     drain.namespaces[pod.namespace] += 1
             if self._thread is None and self._count:
@@ -153,43 +161,33 @@ class PodEvents:
             if self._dropped:
                 log.info("events about pods were left out: count=%d", self._dropped)
 
-    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> list[tuple[str, dict[str, Any]]]:
+    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> list[tuple[str, _Waiting]]:
         why = f": {order.why}" if order.why else ""
         reason, left = (DELETED, "deleted") if deleted else (EVICTED, "evicted")
         notice = Notice(reason, f"{left} from node {order.node} by {COMPONENT}{why}")
         about = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name}
-        events = [(f"{reason}|{pod.uid}", self._event({**about, "uid": pod.uid}, notice, pod.uid))]
+        body = self._event({**about, "uid": pod.uid}, notice, pod.uid)
+        events = [(f"{reason}|{pod.uid}", _Waiting(pod.namespace, body))]
         owner = pod.owner
         # A tenant writes any owner. One that is a Node has its Events elsewhere.
         if owner is not None and owner.named and owner.kind != "Node":
             notice = Notice(MOVES, f"pods are evicted from node {order.node} by {COMPONENT}{why}")
-            about = {
-                "apiVersion": owner.api_version[:_LONGEST_NAME],
-                "kind": owner.kind[:_LONGEST_KIND],
-                "namespace": pod.namespace,
-                "name": owner.name,
-                "uid": owner.uid[:_LONGEST_NAME],
-            }
-            key = "|".join(about.values())
-            identity = f"{key}|{order.uid}|{order.since.isoformat()}"
-            events.append((key, self._event(about, notice, identity)))
+            about, attempt = _reference(pod.namespace, owner), f"{order.uid}|{order.since.isoformat()}"
+            body = self._event(about, notice, _identity(about, attempt))
+            events.append((_identity(about), _Waiting(pod.namespace, body, owner, attempt)))
         return events
 
     def _event(self, about: dict[str, str], notice: Notice, identity: str) -> dict[str, Any]:
-        hashed = hashlib.sha256(f"{notice.reason}|{identity}".encode("utf-8", "replace")).hexdigest()
-        # The same Event has the same name in every process, so it is there once.
-        name = f"{about['name'][:_LONGEST_NAME].rstrip('.-')}.{hashed[:16]}"
-        metadata = {"name": name, "namespace": about["namespace"]}
-        return event_of(metadata, about, notice, self._zone(), time.time())
+        return event_of(_metadata(about, notice.reason, identity), about, notice, self._zone(), time.time())
 
-    def _add(self, drain: _Drain, namespace: str, body: dict[str, Any]) -> bool:
-        waiting = self._waiting.get(namespace, ())
-        refused = self._refused.get(namespace, 0.0) > time.monotonic()
-        full = self._count >= WAITING or len(waiting) >= WAITING_IN_ONE or not drain.has_room(namespace)
+    def _add(self, drain: _Drain, one: _Waiting) -> bool:
+        waiting = self._waiting.get(one.namespace, ())
+        refused = self._refused.get(one.namespace, 0.0) > time.monotonic()
+        full = self._count >= WAITING or len(waiting) >= WAITING_IN_ONE or not drain.has_room(one.namespace)
         if self._closing or refused or full:
             self._dropped += 1
             return False
-        self._waiting.setdefault(namespace, deque()).append(_Waiting(namespace, body))
+        self._waiting.setdefault(one.namespace, deque()).append(one)
         self._count += 1
         return True
 
@@ -224,6 +222,7 @@ class PodEvents:
 
     def _send(self, one: _Waiting) -> None:
         try:
+            self._move_to_deployment(one)
             self._guard()
             path = core(one.namespace) / "events"
             request = Request("POST", path, body=one.body, read_timeout=PATIENCE, total=PATIENCE)
@@ -241,6 +240,21 @@ class PodEvents:
                 self._refuse(one.namespace, error)
         else:
             self._failures = 0
+
+    def _move_to_deployment(self, one: _Waiting) -> None:
+        """Put an Event about a ReplicaSet on its Deployment; raises ClusterError if that can't be found now.
+
+        It is tried once: after an error the Event stays where it is.
+        """
+        if one.owner is None:
+            return
+        owner, one.owner = one.owner, None
+        with self._changed:
+            self._until += self._apart
+        if (deployment := self._deployments.of(one.namespace, owner)) is not None:
+            about = _reference(one.namespace, deployment)
+            metadata = _metadata(about, one.body["reason"], _identity(about, one.attempt))
+            one.body = {**one.body, "metadata": metadata, "involvedObject": about}
 
     def _again(self, one: _Waiting, error: ClusterError) -> None:
         """Send nothing for a while, then this Event again. After three tries, or at the end, leave it out."""
@@ -279,3 +293,25 @@ class PodEvents:
             self._dropped += self._count + 1
             self._waiting.clear()
             self._count = 0
+
+
+def _reference(namespace: str, owner: Owner) -> dict[str, str]:
+    """Return what an Event has about an owner, which may be any text."""
+    return {
+        "apiVersion": owner.api_version[:_LONGEST_NAME],
+        "kind": owner.kind[:_LONGEST_KIND],
+        "namespace": namespace,
+        "name": owner.name,
+        "uid": owner.uid[:_LONGEST_NAME],
+    }
+
+
+def _identity(about: dict[str, str], *more: str) -> str:
+    return "|".join((*about.values(), *more))
+
+
+def _metadata(about: dict[str, str], reason: str, identity: str) -> dict[str, str]:
+    """Return the namespace and the name, which is the same in every process: so the Event is there once."""
+    hashed = hashlib.sha256(f"{reason}|{identity}".encode("utf-8", "replace")).hexdigest()
+    name = f"{about['name'][:_LONGEST_NAME].rstrip('.-')}.{hashed[:16]}"
+    return {"name": name, "namespace": about["namespace"]}

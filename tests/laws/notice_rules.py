@@ -17,6 +17,8 @@ _TIMES_TEST = "tests/calendar/test_notice_times.py"
 
 _POD_EVENTS = "reconciler/notifiers/pod_events.py"
 _POD_EVENTS_TEST = "tests/notifiers/test_pod_events.py"
+_DEPLOYMENTS = "reconciler/notifiers/deployments.py"
+_DEPLOYMENTS_TEST = "tests/notifiers/test_deployments.py"
 
 NOTICE_RULES = (
     Mutant(
@@ -314,6 +316,46 @@ NOTICE_RULES = (
         "if key not in drain.said and",
         "if",
         _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        0,
+        "the Event about a ReplicaSet is on its Deployment",
+        _POD_EVENTS,
+        '"metadata": metadata, "involvedObject": about}',
+        '"metadata": metadata}',
+        _POD_EVENTS_TEST,
+    ),
+    Mutant(
+        18,
+        "a ReplicaSet that only has the name of a pod's owner is not the owner",
+        _DEPLOYMENTS,
+        "if found.uid != owner.uid:",
+        "if False:",
+        _DEPLOYMENTS_TEST,
+    ),
+    Mutant(
+        18,
+        "an Event is moved to no controller but a Deployment",
+        _DEPLOYMENTS,
+        'above.is_a("Deployment", _APPS)',
+        "True",
+        _DEPLOYMENTS_TEST,
+    ),
+    Mutant(
+        18,
+        "a ReplicaSet that can't be read in one namespace closes no other namespace",
+        _DEPLOYMENTS,
+        "self._close(namespace, CLOSED_FOR)",
+        "self._close(_EVERYWHERE, CLOSED_FOR)",
+        _DEPLOYMENTS_TEST,
+    ),
+    Mutant(
+        0,
+        "after a late answer about one ReplicaSet no other is read for a while",
+        _DEPLOYMENTS,
+        "self._close(_EVERYWHERE, RESTS_FOR)",
+        "pass",
+        _DEPLOYMENTS_TEST,
     ),
     Mutant(
         0,

@@ -21,7 +21,7 @@ from reconciler.notifiers import pod_events
 from reconciler.notifiers.pod_events import DELETED, EVICTED, MOVES, PodEvents
 from tests.support import builders
 from tests.support.builders import NOW
-from tests.support.stub import Answer, Asked, Stub, status
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 ORDER = DrainOrder("a", "uid-a", NOW, None, why="Redeploy at 2026-11-23T22:00:00Z")
 PATIENCE = 60.0
@@ -51,12 +51,17 @@ class Server:
     @property
     def bodies(self) -> list[dict[str, Any]]:
         """Every Event that came."""
-        return [json.loads(asked.body) for asked in self.stub.asked]
+        return [json.loads(asked.body) for asked in self.posts]
+
+    @property
+    def posts(self) -> list[Asked]:
+        """The requests with an Event."""
+        return [asked for asked in self.stub.asked if asked.method == "POST"]
 
     @property
     def namespaces(self) -> list[str]:
         """To which namespace each came."""
-        return [asked.path.split("/")[4] for asked in self.stub.asked]
+        return [asked.path.split("/")[4] for asked in self.posts]
 
 
 @pytest.fixture
@@ -102,6 +107,60 @@ def test_a_pod_says_who_evicted_it_and_why_and_its_owner_once(server: Server) ->
         "name": "web",
         "uid": "uid-web",
     }
+
+
+def replica_set(asked: Asked) -> Answer:
+    """A ReplicaSet of the Deployment `shop`, whatever its name; Events are taken."""
+    if asked.method == "POST":
+        return Answer(status=201)
+    name = asked.path.rpartition("/")[2]
+    controller = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "uid": "uid-shop"}
+    metadata = {"name": name, "uid": f"uid-{name}", "ownerReferences": [{**controller, "controller": True}]}
+    return json_answer({"metadata": metadata})
+
+
+def test_the_event_about_a_replica_set_is_on_its_deployment_and_there_once(server: Server) -> None:
+    server.answers = replica_set
+
+    sent = server.sent([pod("web-1", owner="web-old"), pod("web-2", owner="web-new")])
+
+    moves = [one for one in sent if one["reason"] == MOVES]
+    assert [one["involvedObject"] for one in moves] == [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "namespace": "shop",
+            "name": "shop",
+            "uid": "uid-shop",
+        }
+    ] * 2
+    # The API server refuses the second one.
+    assert moves[0]["metadata"] == moves[1]["metadata"]
+    assert moves[0]["metadata"]["name"].startswith("shop.")
+    assert moves[0]["message"].startswith("pods are evicted from node a by ")
+
+
+def test_a_replica_set_that_cant_be_read_now_has_the_event_itself(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_events, "_PAUSE", 0.01)
+    moved = threading.Event()
+
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            return status(429, "TooManyRequests", "later")
+        if MOVES.encode() in asked.body:
+            moved.set()
+        return Answer(status=201)
+
+    server.answers = answer
+    queue = server.queue()
+    queue.evicted(ORDER, pod("web-1"))
+
+    assert moved.wait(PATIENCE)
+    queue.close(PATIENCE)
+    assert [one["involvedObject"]["kind"] for one in server.bodies] == ["Pod", "ReplicaSet"]
+    assert len(server.stub.asked) == 3
 
 
 def test_a_new_process_uses_the_same_names_and_a_later_drain_has_an_event_on_the_owner_again(
@@ -240,7 +299,9 @@ def test_an_event_that_the_server_cant_take_now_is_sent_again(
 
 
 def test_one_that_was_written_before_is_no_trouble(server: Server) -> None:
-    server.answers = lambda _: status(409, "AlreadyExists", "it exists")
+    server.answers = lambda asked: (
+        status(409, "AlreadyExists", "it exists") if asked.method == "POST" else status(404)
+    )
 
     assert len(server.sent([pod("web-1"), pod("web-2")])) == 3
     assert server.warned == []

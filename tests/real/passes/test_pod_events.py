@@ -37,14 +37,14 @@ def account(controlplane: ControlPlane) -> Path:
     return controlplane.kubeconfig_for("reconciler", "node-maintenance")
 
 
-def test_a_drain_says_on_each_pod_and_once_on_its_owner_who_evicted_it_and_why(
+def test_a_drain_says_on_each_pod_and_once_on_its_deployment_who_evicted_it_and_why(
     scene: Scene, programs: Programs
 ) -> None:
     programs.configure(f"{SETTINGS}timeZone: Europe/Berlin\n")
     node = scene.node()
     names = scene.workload("web", node, replicas=3)
     scene.condition_tells(node, "Redeploy")
-    (owner,) = scene.api.list("replicasets", "default")
+    owner = scene.api.get("deployments", "web", "default")
 
     done = programs.sweep("--for", "30s")
 
@@ -58,7 +58,7 @@ def test_a_drain_says_on_each_pod_and_once_on_its_owner_who_evicted_it_and_why(
     assert said == {f"evicted from node {node} by node-maintenance-reconciler: Redeploy"}
     assert all(one["message"].endswith("(Europe/Berlin)") for one in found)
     assert datetime.fromisoformat(moves["lastTimestamp"]).tzinfo is not None
-    assert MOVES in described(scene.controlplane, "replicaset", owner["metadata"]["name"])
+    assert MOVES in described(scene.controlplane, "deployment", "web")
 
 
 def test_the_setting_switches_them_off(scene: Scene, programs: Programs) -> None:
