@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,13 +17,13 @@ from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
+from jobs.runtime.readiness_read import for_page, read_readiness
 from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError
 from reconciler.model.plan import Plan
-from reconciler.model.readiness import Readiness
 from reconciler.model.selector import LabelSelector
 from reconciler.report.document import to_document
 from reconciler.report.limited import Limit, Only, limited
@@ -31,6 +33,9 @@ from reconciler.report.values import Document
 from reconciler.run import examine
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from reconciler.report.page.facts import KnownReadiness
 
 HTML = "html"
 
@@ -120,7 +125,9 @@ def _made(config: SettingsSource | None, target: Target, limit: Limit, way: _Way
             found = measured.timed(lambda: examine(outside, settings, datetime.now(UTC), with_preview=True))
             measured.rehearsed(found.plan)
             notes = _notices(connection, target, settings)
-            readiness = _readiness(connection, target, settings) if way.output == HTML else None
+            readiness = None
+            if way.output == HTML:
+                readiness = for_page(partial(read_readiness, connection, target, settings))
         finally:
             connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
@@ -138,26 +145,12 @@ def _made(config: SettingsSource | None, target: Target, limit: Limit, way: _Way
     return document, in_form(document, way.output, form, columns)
 
 
-def _page(plan: Plan, settings: Settings, readiness: Readiness | None) -> str:
+def _page(plan: Plan, settings: Settings, readiness: KnownReadiness | None) -> str:
     from jobs.runtime.live_page import Passed, page_facts
     from reconciler.report.page.facts import History
     from reconciler.report.page.html import as_html
 
     return as_html(page_facts(Passed(plan, settings), History(), readiness=readiness))
-
-
-def _readiness(connection: Connection, target: Target, settings: Settings) -> Readiness | None:
-    """Return what would keep nodes from a drain, None if that can't be read."""
-    from reconciler.clients.kubernetes.cluster import Cluster
-    from reconciler.clients.kubernetes.volumes import Volumes
-    from reconciler.readiness import judge_nodes, read, summed_up
-
-    try:
-        seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
-    except ClusterError:
-        return None
-    now = datetime.now(UTC)
-    return summed_up(seen, judge_nodes(seen, settings, now), settings, now)
 
 
 def _notices(connection: Connection, target: Target, settings: Settings) -> tuple[str, ...]:

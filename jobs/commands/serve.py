@@ -22,11 +22,13 @@ from jobs.runtime.environment import Target
 from jobs.runtime.health import Document, HealthServer
 from jobs.runtime.history_tail import Past, recent_cases
 from jobs.runtime.live_page import LivePage
+from jobs.runtime.live_readiness import LiveReadiness
 from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring
 from jobs.runtime.pacing import Cause
 from jobs.runtime.pass_loop import PassLoop
+from jobs.runtime.readiness_read import read_apart
 from jobs.runtime.settings_file import Look, SettingsFile
 from jobs.runtime.settings_warning import SettingsWarning, warn_of_no_settings
 from jobs.runtime.shuffles import ShuffleCounter
@@ -176,7 +178,8 @@ class Serving:
         self._counting = listeners.counting
         self._ending = ending
         self._clock = SystemClock()
-        self.page = LivePage(listeners.history, self._trouble, self._clock.now)
+        readiness = LiveReadiness(partial(read_apart, target))
+        self.page = LivePage(listeners.history, self._trouble, self._clock.now, readiness.known)
         """The page of the last pass. It also hands on the cases that have ended."""
         self._listeners = replace(listeners, on_progress=self._on_progress, history=self.page)
         self._file = SettingsFile(config, self._clock.now)

@@ -20,8 +20,7 @@ from reconciler.report import safe
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.model.readiness import Readiness
-    from reconciler.report.page.facts import History, PageFacts
+    from reconciler.report.page.facts import History, KnownReadiness, PageFacts
 
 MOST_CASES = 1_000
 """Ended cases that are kept for the page, the last ones."""
@@ -41,14 +40,29 @@ class Passed:
     rehearsed: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a page was made of. `reason` is what is wrong with the process, and the minute of it."""
+
+    passed: Passed
+    reason: str
+    readiness: KnownReadiness | None
+
+    def same(self, other: _Shown) -> bool:
+        """Whether the other page has the same contents; to compare two plans would take longer."""
+        return (
+            self.passed is other.passed and self.reason == other.reason and self.readiness is other.readiness
+        )
+
+
 def page_facts(
-    passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: Readiness | None = None
+    passed: Passed, history: History, trouble: tuple[str, ...] = (), readiness: KnownReadiness | None = None
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
     from reconciler.explain import obstacles
     from reconciler.model.keys import OwnKeys
     from reconciler.model.problems import guarded
-    from reconciler.report.page.facts import PageFacts
+    from reconciler.report.page.facts import KnownReadiness, PageFacts
     from reconciler.settings.explain import explain_settings
 
     plan = passed.plan
@@ -66,31 +80,36 @@ def page_facts(
         history,
         explain_settings(settings),
         trouble,
-        readiness,
+        readiness or KnownReadiness(),
     )
 
 
 class LivePage:
     """Keeps the last pass and the cases that have ended, and makes their page at most once for each pass.
 
-    While something is wrong with the process, the page is made again each minute. A pass and a reader may
-    come from different threads.
+    The page is made again when other readiness is known, and each minute while something is wrong with the
+    process. A pass and a reader may come from different threads.
     """
 
     def __init__(
-        self, history: CaseHistory | None, trouble: Callable[[], str], now: Callable[[], datetime]
+        self,
+        history: CaseHistory | None,
+        trouble: Callable[[], str],
+        now: Callable[[], datetime],
+        readiness: Callable[[Settings], KnownReadiness] | None = None,
     ) -> None:
         """Hand ended cases on to `history`. `trouble` says what is wrong with the process, empty if nothing.
 
-        `now` is a clock (aware).
+        `now` is a clock (aware). `readiness` returns at once what is known, the same object until that
+        changes; without it there is none on the page.
         """
-        self._history, self._trouble, self._now = history, trouble, now
+        self._history, self._trouble, self._now, self._readiness = history, trouble, now, readiness
         self._since = now()
         self._read_from: datetime | None = None
         self._passed: Passed | None = None
         self._holder = ""
         self._ended: tuple[EndedCase, ...] = ()
-        self._made: tuple[Passed, str, Document] | None = None
+        self._made: tuple[_Shown, Document] | None = None
         self._making = Lock()
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
@@ -121,17 +140,20 @@ class LivePage:
         # The trouble may name a time that grows with each second.
         reason = f"{_DIGITS.sub('', trouble)} {self._now():%F %H:%M}" if trouble else ""
         with self._making:
-            if self._made is None or self._made[0] is not passed or self._made[1] != reason:
-                self._made = (passed, reason, self._make(passed, trouble))
-            return self._made[2]
+            readiness = self._readiness(passed.settings) if self._readiness is not None else None
+            shown = _Shown(passed, reason, readiness)
+            if self._made is None or not self._made[0].same(shown):
+                self._made = (shown, self._make(shown, trouble))
+            return self._made[1]
 
-    def _make(self, passed: Passed, trouble: str) -> Document:
+    def _make(self, shown: _Shown, trouble: str) -> Document:
         # A process that nobody asks for its page does not load what makes it.
         from reconciler.report.page.facts import History
         from reconciler.report.page.html import as_html, style_hash
 
         history = History(self._since, self._ended, self._read_from)
-        html = as_html(page_facts(passed, history, (trouble,) if trouble else ()))
+        facts = page_facts(shown.passed, history, (trouble,) if trouble else (), shown.readiness)
+        html = as_html(facts)
         return Document(HTML, html.encode("utf-8", "replace"), _headers(f"'{style_hash()}'"))
 
 

@@ -16,6 +16,7 @@ from jobs.runtime.history_tail import Past
 from jobs.runtime.live_page import MOST_CASES, LivePage
 from reconciler.model.plan import Plan
 from reconciler.report.page import html
+from reconciler.report.page.facts import KnownReadiness
 from tests.report.page.reading import parsed, section
 from tests.support import builders
 from tests.support.builders import NOW, minutes
@@ -79,6 +80,37 @@ def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[object])
 
     assert b"mode Finish" in page.document().body
     assert len(made) == 2
+
+
+def test_the_page_is_made_again_when_other_readiness_is_known(process: Process, made: list[object]) -> None:
+    known = [KnownReadiness(note="being read")]
+    page = LivePage(None, process.trouble, process.time, lambda _: known[-1])
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    assert b"being read" in page.document().body
+    known.append(KnownReadiness(note="not permitted"))
+
+    assert b"not permitted" in page.document().body
+    assert page.document() is page.document()
+    assert len(made) == 2
+
+
+def test_nobody_reads_readiness_for_a_page_that_is_not_here(process: Process) -> None:
+    asked: list[object] = []
+
+    def ask(settings: object) -> KnownReadiness:
+        asked.append(settings)
+        return KnownReadiness()
+
+    page = LivePage(None, process.trouble, process.time, ask)
+    page.document()
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.stands_by("pod-b/1/ab12")
+    page.document()
+    assert asked == []
+
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    page.document()
+    assert asked == [SETTINGS]
 
 
 def test_trouble_is_on_the_page_and_makes_it_again_once_a_minute(
@@ -160,7 +192,8 @@ def test_the_headers_permit_the_style_of_the_page_and_nothing_else(page: LivePag
 def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -> None:
     code = (
         "import sys, jobs.commands.serve, jobs.commands.report;"
-        "print([one for one in sys.modules if one.startswith(('jinja2', 'reconciler.report.page'))])"
+        "made_of = ('jinja2', 'reconciler.report.page', 'reconciler.readiness');"
+        "print([one for one in sys.modules if one.startswith(made_of)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

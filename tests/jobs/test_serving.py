@@ -146,6 +146,15 @@ def test_the_page_shows_the_last_pass_and_what_is_wrong_with_the_process(run: Ru
     assert b"the watch of nodes failed " in page.body
 
 
+def test_the_page_says_why_readiness_can_not_be_read(run: Run, script: Script) -> None:
+    server, _ = run()
+    wait_for("a good pass", lambda: "pass" not in server.unready())
+
+    why = b"Readiness can&#39;t be read: needs list nodes."
+    wait_for("readiness", lambda: why in server.page.document().body)
+    assert b"mode Observe" in server.page.document().body
+
+
 def test_a_watch_that_does_not_work_is_said_by_readyz(run: Run, script: Script) -> None:
     server, _ = run()
     wait_for("a good pass", lambda: "pass" not in server.unready())

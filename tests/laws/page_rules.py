@@ -10,8 +10,12 @@ _TIMELINE = "reconciler/report/page/timeline.py"
 _LIVE = "jobs/runtime/live_page.py"
 _PAGE_TEST = "tests/report/page/test_page.py"
 _TIMELINE_TEST = "tests/report/page/test_timeline.py"
+_READINESS = "jobs/runtime/live_readiness.py"
+_BOUNDED = "jobs/runtime/bounded_connection.py"
 _TAIL = "jobs/runtime/history_tail.py"
 _LIVE_TEST = "tests/jobs/test_live_page.py"
+_READINESS_TEST = "tests/jobs/test_live_readiness.py"
+_BOUNDED_TEST = "tests/jobs/test_bounded_connection.py"
 _TAIL_TEST = "tests/jobs/test_history_tail.py"
 
 PAGE_RULES = (
@@ -75,8 +79,8 @@ PAGE_RULES = (
         0,
         "a page is made once for each pass",
         _LIVE,
-        "self._made[0] is not passed",
-        "True",
+        "self.passed is other.passed",
+        "False",
         _LIVE_TEST,
     ),
     Mutant(
@@ -118,6 +122,70 @@ PAGE_RULES = (
         "if one.times.ended <= now",
         "if True",
         _TAIL_TEST,
+    ),
+    Mutant(
+        0,
+        "the page shows readiness that was read after it",
+        _LIVE,
+        "and self.readiness is other.readiness",
+        "",
+        _LIVE_TEST,
+    ),
+    Mutant(
+        0,
+        "readiness is read for the page at most once in 15 minutes",
+        _READINESS,
+        "now - self._began >= APART",
+        "True",
+        _READINESS_TEST,
+    ),
+    Mutant(
+        0,
+        "one read of readiness is under way at most",
+        _READINESS,
+        "(old and not self._reading)",
+        "old",
+        _READINESS_TEST,
+    ),
+    Mutant(
+        0,
+        "the page keeps readiness that was read before a read failed",
+        _READINESS,
+        "replace(found, part=before)",
+        "found",
+        _READINESS_TEST,
+    ),
+    Mutant(
+        0,
+        "nobody waits for a read of readiness",
+        _READINESS,
+        'Thread(target=work, name="readiness", daemon=True).start()',
+        "work()",
+        _READINESS_TEST,
+    ),
+    Mutant(
+        0,
+        "readiness of a huge cluster does not fill the memory of a process that makes passes",
+        _BOUNDED,
+        "if self._left <= 0:",
+        "if False:",
+        _BOUNDED_TEST,
+    ),
+    Mutant(
+        0,
+        "a read of readiness does not go on without end",
+        _BOUNDED,
+        "if self._time() > self._ends:",
+        "if False:",
+        _BOUNDED_TEST,
+    ),
+    Mutant(
+        0,
+        "the page says how many findings of readiness it leaves out",
+        "reconciler/report/page/readiness.py",
+        " if more > 0 else",
+        " if False else",
+        _PAGE_TEST,
     ),
     Mutant(
         0,

@@ -12,7 +12,7 @@ from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
-from reconciler.model.readiness import Readiness
+from reconciler.report.page.readiness import ReadinessPart
 
 BACK = timedelta(hours=24)
 """How far the page looks back."""
@@ -35,13 +35,20 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownReadiness:
+    """Readiness as far as it is known. `note` says why there is none, or no newer one; else it is empty."""
+
+    part: ReadinessPart | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PageFacts:
     """A plan, and what belongs to its page.
 
     `rehearsed` says that nothing was written, `outcomes` are the results of the actions. `obstacles` say for
     each node what holds it and who can end that. `calendar` has the windows and freezes of the settings,
     `words` is what the settings do, line by line. `trouble` is what is wrong with the process itself.
-    `readiness` is None if it is not known.
     """
 
     plan: Plan
@@ -52,7 +59,7 @@ class PageFacts:
     history: History = History()
     words: str = ""
     trouble: tuple[str, ...] = ()
-    readiness: Readiness | None = None
+    readiness: KnownReadiness = KnownReadiness()
 
     @property
     def zone(self) -> ZoneInfo:

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
@@ -27,14 +27,10 @@ from reconciler.report.page.fleet import MEANINGS, Cell, Square, used, zones
 from reconciler.report.page.scale import Scale
 from reconciler.report.page.timeline import Chart, chart
 from reconciler.report.page.top import Listed, asks, next_steps, openness, wrong
-from reconciler.report.readiness import words as readiness_words
-from reconciler.report.readiness.document import to_document as readiness_document
 from reconciler.report.text import headline, settings_lines
 
 _LONGEST = 600
 """Characters of one text."""
-
-_MOST_FINDINGS = 50
 
 Part = TypeVar("Part")
 Other = TypeVar("Other")
@@ -59,7 +55,6 @@ def as_html(facts: PageFacts) -> str:
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),
         "chart": parts.made("the timeline", lambda: chart(facts), Chart((), ())),
         "blocking": parts.made("the budgets", lambda: blocking(plan), ()),
-        "readiness": parts.made("the readiness", lambda: _readiness(facts), None),
         "sources": parts.made("the sources", lambda: sources(facts), Sources()),
     }
     template = _environment().get_template("page.html")
@@ -82,6 +77,7 @@ def as_html(facts: PageFacts) -> str:
         anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
         paragraphs=paragraphs(facts.words),
         unheard=_unheard(facts),
+        readiness=facts.readiness,
     )
 
 
@@ -118,29 +114,6 @@ def _unheard(facts: PageFacts) -> str:
     said = f"Cases that ended before {began}, when this process started, are from the file of --history."
     left_out = f" Those before {to_text(read_from)} are not shown, because only the end of it is read."
     return f"{said}{left_out}" if read_from > first else said
-
-
-def _readiness(facts: PageFacts) -> dict[str, Any] | None:
-    if facts.readiness is None:
-        return None
-    document = readiness_document(facts.readiness)
-    return {
-        "headline": readiness_words.headline(document),
-        "assumption": readiness_words.assumption(document),
-        "remarks": list(readiness_words.remarks(document)),
-        "rows": [
-            {
-                "title": readiness_words.title(workload),
-                "severity": finding["severity"],
-                "place": readiness_words.place(finding),
-                "because": finding["because"],
-                "remedy": finding["remedy"],
-            }
-            for workload in readiness_words.worst(document)
-            for finding in workload["findings"]
-        ][:_MOST_FINDINGS],
-        "rest": readiness_words.rest(document),
-    }
 
 
 @cache

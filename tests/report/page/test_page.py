@@ -18,8 +18,9 @@ from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.unseen import Unseen
 from reconciler.report.page import html
-from reconciler.report.page.facts import History, PageFacts
+from reconciler.report.page.facts import History, KnownReadiness, PageFacts
 from reconciler.report.page.html import as_html
+from reconciler.report.page.readiness import readiness_part
 from tests.report.ahead.scene import case
 from tests.report.page.reading import Element, parsed, section
 from tests.report.page.scene import facts
@@ -134,19 +135,40 @@ def test_the_notes_of_the_plan_are_shown() -> None:
     )
 
 
-def test_readiness_is_shown_where_it_is_known() -> None:
+def ready(*workloads: str, note: str = "", unseen: tuple[Unseen, ...] = ()) -> PageFacts:
+    """A pass for whose page readiness is known: these workloads have a budget that allows nothing."""
     finding = Finding(
         FindingCode.BUDGET_NEVER, Severity.BLOCKS, "it allows nothing", "more replicas", ("p",), ("a",)
     )
-    known = Readiness(
-        NOW, "Reboot", 3, 9, ("a",), (WorkloadFindings(Workload("shop", "Deployment", "web"), (finding,)),)
-    )
-    found = small()
+    found = tuple(WorkloadFindings(Workload("shop", "Deployment", name), (finding,)) for name in workloads)
+    known = Readiness(NOW - minutes(9), "Reboot", 3, 9, ("a",), found, unseen=unseen)
+    return replace(small(), readiness=KnownReadiness(readiness_part(known), note))
 
-    assert "Not known here" in section(shown(found), "readiness").text
-    text = section(shown(replace(found, readiness=known)), "readiness").text
+
+def test_readiness_is_shown_with_its_age_where_it_is_known() -> None:
+    assert "Not known here" in section(shown(small()), "readiness").text
+    text = section(shown(ready("web")), "readiness").text
     assert "1 of 3 nodes would not drain" in text
+    assert "As of Sat 2026-11-21 12:51: 9 pods" in text
     assert "shop/web (Deployment) blocks 1 pod on a it allows nothing more replicas" in text
+
+
+def test_what_readiness_does_not_know_is_said() -> None:
+    unseen = Unseen("PersistentVolumes", "list persistentvolumes", "where they can be mounted is not known")
+    note = "Readiness can't be read: <i>the server</i> is away."
+    text = section(shown(ready("web", note=note, unseen=(unseen,))), "readiness").text
+
+    assert text.startswith(f"Readiness {note} 1 of 3 nodes would not drain")
+    assert "could not see: PersistentVolumes (needs list persistentvolumes): where they can be" in text
+    only = section(shown(replace(small(), readiness=KnownReadiness(note=note))), "readiness").text
+    assert only == f"Readiness {note}"
+
+
+def test_the_page_says_how_many_findings_of_readiness_it_leaves_out() -> None:
+    found = section(shown(ready(*(f"w{number}" for number in range(53)))), "readiness")
+
+    assert len(found.all("tr")) == 1 + 50
+    assert "and 3 more findings: reconciler readiness -o json has all of them" in found.text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""The readiness on the page of a process: read when it is asked for, rarely, and off the path of all else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from jobs.runtime.live_readiness import APART, BEING_READ, LiveReadiness
+from reconciler.errors import Unreachable
+from reconciler.model.readiness import Readiness
+from reconciler.report.page.facts import KnownReadiness
+from reconciler.settings.schema import Settings
+from tests.support import builders
+from tests.support.builders import NOW
+from tests.support.controlplane.waiting import wait_for
+
+SETTINGS = builders.settings()
+
+
+def fleet(nodes: int) -> Readiness:
+    return Readiness(NOW, "Reboot", nodes, 0, (), ())
+
+
+class Reads:
+    """What reads find, one after the other; their clock, and those that have not been done yet."""
+
+    def __init__(self) -> None:
+        self.found: list[Readiness | Exception] = []
+        self.time = 0.0
+        self.waiting: list[Callable[[], None]] = []
+        self.live = LiveReadiness(self.read, clock=lambda: self.time, start=self.waiting.append)
+
+    def read(self, _: Settings) -> Readiness:
+        found = self.found.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def known(self) -> KnownReadiness:
+        return self.live.known(SETTINGS)
+
+    def do(self) -> None:
+        self.waiting.pop(0)()
+
+    @property
+    def headline(self) -> str:
+        part = self.known().part
+        return part.headline if part is not None else ""
+
+
+@pytest.fixture
+def reads() -> Reads:
+    return Reads()
+
+
+def test_it_is_read_once_in_15_minutes_however_often_it_is_asked_for(reads: Reads) -> None:
+    reads.found = [fleet(3), fleet(4)]
+    assert reads.known() == KnownReadiness(note=BEING_READ)
+    assert reads.known() is reads.known()
+    reads.do()
+
+    first = reads.known()
+    assert reads.headline == "0 of 3 nodes would not drain; nothing was found"
+    reads.time = APART - 1
+    assert reads.known() is first
+    assert reads.waiting == []
+
+    reads.time = APART
+    assert reads.known() == KnownReadiness(first.part, BEING_READ)
+    reads.do()
+    assert reads.headline.startswith("0 of 4 nodes")
+    assert reads.known().note == ""
+
+
+def test_no_read_begins_while_another_one_is_under_way(reads: Reads) -> None:
+    reads.known()
+    reads.time = APART * 5
+    reads.known()
+
+    assert len(reads.waiting) == 1
+
+
+def test_what_was_known_stays_when_a_read_fails_with_the_reason_and_without_a_try_at_once(
+    reads: Reads,
+) -> None:
+    reads.found = [fleet(3), Unreachable("no answer"), ZeroDivisionError("a bug")]
+    reads.known()
+    reads.do()
+    reads.time = APART
+    reads.known()
+    reads.do()
+
+    assert reads.known().note == "Readiness can't be read: no answer."
+    assert reads.headline.startswith("0 of 3 nodes")
+    reads.time = APART * 2 - 1
+    reads.known()
+    assert reads.waiting == []
+
+    reads.time = APART * 2
+    reads.known()
+    reads.do()
+    assert reads.known().note == "Readiness can't be read: internal error: ZeroDivisionError: a bug."
+    assert reads.headline.startswith("0 of 3 nodes")
+
+
+def test_nobody_waits_for_a_read() -> None:
+    answered = threading.Event()
+
+    def read(_: Settings) -> Readiness:
+        assert answered.wait(10)
+        return fleet(3)
+
+    live = LiveReadiness(read)
+    assert live.known(SETTINGS).note == BEING_READ
+    answered.set()
+    wait_for("readiness", lambda: live.known(SETTINGS).part is not None)
+
+
+def test_a_process_that_may_start_no_thread_says_so() -> None:
+    def start(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    live = LiveReadiness(lambda _: fleet(3), start=start)
+    assert live.known(SETTINGS).note == "Readiness can't be read: can't start new thread."
