@@ -8,7 +8,7 @@ import click
 
 from jobs import options
 from jobs.completion import values
-from jobs.runtime.documents import echo_form, in_form
+from jobs.runtime.documents import in_form
 from jobs.runtime.environment import Target
 from jobs.runtime.forms import for_programs
 from jobs.runtime.node_names import check_nodes
@@ -65,14 +65,14 @@ def explain(
         if note and every is not None and not for_programs(output):
             # A terminal that is written in place keeps nothing above it.
             text = shown([note], zone_of(document), width(output)) + text
-        return Shown.of(document, text, output)
+        return Shown(text, output, document)
 
     if every is not None:
         return print_again_and_again(look, every)
     found = look()
     if note:
         echo(note, err=True)
-    echo_form(found.text, output)
+    found.echo()
     return 0
 
 

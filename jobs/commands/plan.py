@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import click
 
 from jobs import options
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import echo_for_programs, for_programs
+from jobs.runtime.forms import for_programs, machine_text
 from jobs.runtime.outside import Wiring
-from jobs.runtime.screen import echo_lines, screen
+from jobs.runtime.repeating import Shown, print_again_and_again
+from jobs.runtime.screen import screen
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from reconciler.calendar.values import format_duration
 from reconciler.clients.kubernetes.cluster import Cluster
@@ -36,6 +37,15 @@ def _covered(ctx: click.Context, param: click.Parameter, value: timedelta) -> ti
     raise click.BadParameter(f"{format_duration(value)} can't be shown; {limits}", ctx, param)
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """In which form the plan is printed, whether with every case, and how often (None: once)."""
+
+    everything: bool
+    output: str
+    every: timedelta | None
+
+
 @click.command("plan")
 @options.optional_config
 @options.cluster
@@ -47,26 +57,40 @@ def _covered(ctx: click.Context, param: click.Parameter, value: timedelta) -> ti
     callback=_covered,
     help="How far to look ahead, from 1h to 90d.",
 )
-@click.option(
-    "--all", "everything", is_flag=True, help="Print every case, also if the screen has fewer lines."
-)
 @options.selector("Print only the cases of the nodes with these labels.")
-@options.output
+@options.as_one(
+    "way",
+    _Way,
+    click.option(
+        "--all", "everything", is_flag=True, help="Print every case, also if the screen has fewer lines."
+    ),
+    options.output,
+    options.watch,
+)
 def command(
     config: SettingsSource | None,
     target: Target,
     until: timedelta,
-    everything: bool,
     selector: LabelSelector | None,
-    output: str,
+    way: _Way,
 ) -> int:
     """Print what will start when, as a table and a chart. It only reads the cluster."""
-    ahead = look_ahead(config, target, until, selector)
-    if for_programs(output):
-        echo_for_programs(as_json(ahead_document(ahead)), output)
-    else:
-        echo_lines(as_lines(ahead, screen(everything=everything or output == "wide")))
+
+    def look() -> Shown:
+        return _shown(look_ahead(config, target, until, selector), way)
+
+    if way.every is not None:
+        return print_again_and_again(look, way.every)
+    look().echo()
     return 0
+
+
+def _shown(ahead: PlanAhead, way: _Way) -> Shown:
+    document = ahead_document(ahead)
+    if for_programs(way.output):
+        return Shown(machine_text(as_json(document), way.output), way.output, document)
+    lines = as_lines(ahead, screen(everything=way.everything or way.output == "wide"))
+    return Shown(tuple(lines), way.output, document)
 
 
 def look_ahead(

@@ -102,9 +102,12 @@ def report(config: SettingsSource | None, target: Target, limit: Limit, way: _Wa
     if way.every is not None:
         if way.output == HTML or way.out is not None or way.metrics.wanted:
             raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
-        return print_again_and_again(
-            lambda: Shown.of(*_made(config, target, limit, way), way.output), way.every
-        )
+
+        def look() -> Shown:
+            document, text = _made(config, target, limit, way)
+            return Shown(text, way.output, document)
+
+        return print_again_and_again(look, way.every)
     if way.out is not None:
         check_output(way.out)
     _, text = _made(config, target, limit, way)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from jobs.runtime.documents import echo_form
 from jobs.runtime.forms import for_programs
+from jobs.runtime.screen import echo_lines
 from jobs.runtime.terminal import echo
+from jobs.runtime.unchanged import is_unchanged
 from reconciler.calendar.values import format_duration
 from reconciler.errors import NotFound, ReconcilerError
+from reconciler.report.ahead.line import Line
 from reconciler.report.values import Document
 
 SHARE = 4
@@ -24,20 +26,24 @@ SHARE = 4
 _HOME_AND_CLEAR = "\x1b[H\x1b[2J"
 
 
+Text = str | tuple[Line, ...]
+"""What a command prints: a text, or lines of which some may be red."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a command prints, in which form, and what of it counts as a change."""
+    """What a command prints, in which form, and the document that it is made of."""
 
-    text: str
+    text: Text
     output: str
-    changes: str
+    document: Document
 
-    @classmethod
-    def of(cls, document: Document, text: str, output: str) -> Shown:
-        """Return the text of a document; its moment and the age of its settings are no change."""
-        settings = document["settings"]
-        timeless = {**document, "at": None, "settings": settings and {**settings, "ageSeconds": None}}
-        return cls(text, output, json.dumps(timeless))
+    def echo(self) -> None:
+        """Print it to stdout."""
+        if isinstance(self.text, str):
+            echo_form(self.text, self.output)
+        else:
+            echo_lines(self.text)
 
 
 def print_again_and_again(
@@ -52,7 +58,7 @@ def print_again_and_again(
     `sleep` and `clock` are in seconds. Raises what the first look raises, and NotFound at any time. Other
     errors are printed, because the API server may come back.
     """
-    before: str | None = None
+    printed: Document | None = None
     while True:
         began = clock()
         try:
@@ -60,39 +66,44 @@ def print_again_and_again(
         except NotFound:
             raise
         except ReconcilerError as error:
-            if before is None:
+            if printed is None:
                 raise
             echo(f"{error}; the next look is in {format_duration(every)}", err=True)
         else:
             try:
-                _print(shown, before)
+                printed = _print(shown, printed)
             except BrokenPipeError:
                 # As Python's documentation says: the interpreter flushes stdout once more at its end.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 0
-            before = shown.changes
         sleep(max(every.total_seconds(), SHARE * (clock() - began)))
 
 
-def _print(shown: Shown, before: str | None) -> None:
-    """Print the text in place on a terminal; else below the one before, if something has changed."""
+def _print(shown: Shown, printed: Document | None) -> Document:
+    """Print in place on a terminal; else below what was printed before, if something has changed since.
+
+    Returns the document of what was printed last.
+    """
     if sys.stdout.isatty() and not for_programs(shown.output):
         sys.stdout.write(_HOME_AND_CLEAR)
-        echo(_cut(shown.text), nl=False)
-    elif shown.changes != before:
-        if before is not None and shown.output != "json":
+        replace(shown, text=_cut(shown.text)).echo()
+    elif printed is not None and is_unchanged(printed, shown.document):
+        return printed
+    else:
+        if printed is not None and shown.output != "json":
             echo("---" if shown.output == "yaml" else "")
-        echo_form(shown.text, shown.output)
+        shown.echo()
     sys.stdout.flush()
+    return shown.document
 
 
-def _cut(text: str) -> str:
+def _cut(text: Text) -> Text:
     """Return the lines that the terminal has room for; the cursor takes the last one."""
     room = max(shutil.get_terminal_size().lines - 1, 2)
-    lines = text.splitlines()
+    lines = text.splitlines() if isinstance(text, str) else text
     if len(lines) <= room:
         return text
-    left = len(lines) - room + 1
-    return "".join(
-        f"{line}\n" for line in [*lines[: room - 1], f"and {left} more lines; a larger terminal shows them"]
-    )
+    rest = f"and {len(lines) - room + 1} more lines; a larger terminal shows them"
+    if isinstance(text, str):
+        return "".join(f"{line}\n" for line in (*text.splitlines()[: room - 1], rest))
+    return (*text[: room - 1], Line(rest))

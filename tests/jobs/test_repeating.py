@@ -5,16 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import click
 import pytest
 
 from jobs.cli import main
-from jobs.commands import report
+from jobs.commands import explain, plan, report
 from jobs.runtime.repeating import Shown, print_again_and_again
+from jobs.runtime.unchanged import is_unchanged
 from reconciler.errors import NotFound, SettingsError, Unreachable
+from reconciler.report.ahead.line import Line
 from tests.support.builders import REQUEST
 from tests.support.programs import ROOT, install
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
@@ -53,7 +57,12 @@ def watched(*looks: Shown | Exception, spent: float = 0.0) -> list[float]:
 
 
 def text(words: str, output: str = "text") -> Shown:
-    return Shown(f"{words}\n", output, words)
+    return Shown(f"{words}\n", output, found(words))
+
+
+def found(words: str) -> dict[str, Any]:
+    """A document that says this."""
+    return {"at": "2026-11-21T03:04:05Z", "settings": None, "words": words}
 
 
 @pytest.mark.parametrize(
@@ -68,14 +77,15 @@ def test_only_a_change_is_printed_again_where_there_is_no_terminal(
     assert capsys.readouterr().out == f"a\n{between}b\n{between}a\n"
 
 
-def test_the_moment_and_the_age_of_the_settings_are_no_change() -> None:
-    def shown(at: str, age: float, node: str) -> str:
-        document = {"at": at, "settings": {"hash": "a", "ageSeconds": age}, "nodes": [node]}
-        return Shown.of(document, "", "text").changes
+def test_moments_that_move_with_time_are_no_change(capsys: pytest.CaptureFixture[str]) -> None:
+    def look(at: str, starts: str) -> Shown:
+        return Shown(f"{starts}\n", "text", {**found(""), "at": at, "starts": starts})
 
-    assert shown("12:00", 1, "a") == shown("12:01", 2, "a")
-    assert shown("12:00", 1, "a") != shown("12:00", 1, "b")
-    assert Shown.of({"at": "12:00", "settings": None}, "", "text").changes
+    first, second, third = (f"2026-11-21T12:00:{seconds}Z" for seconds in ("00", "10", "20"))
+    watched(look(first, first), look(second, second), look(third, second))
+
+    # Planned for now twice, and then for the moment of the second look.
+    assert capsys.readouterr().out == f"{first}\n\n{second}\n"
 
 
 def test_a_terminal_is_written_in_place_each_time_and_cut_where_it_ends(
@@ -89,6 +99,21 @@ def test_a_terminal_is_written_in_place_each_time_and_cut_where_it_ends(
     frames = capsys.readouterr().out.split(CLEARED)
     whole, cut = "1\n2\n3\n4\n", "1\n2\n3\nand 2 more lines; a larger terminal shows them\n"
     assert frames == ["", "a\n", "a\n", whole, cut]
+
+
+def test_lines_of_alarm_are_red_and_cut_as_a_text_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("LINES", "3")
+    lines = (Line("a", alarm=True), Line("b"), Line("c"))
+
+    watched(Shown(lines, "text", found("")))
+
+    red = click.style("a", fg="red")
+    assert capsys.readouterr().out == f"{CLEARED}{red}\nand 2 more lines; a larger terminal shows them\n"
 
 
 def test_programs_get_each_change_on_a_terminal_too(
@@ -132,7 +157,9 @@ def test_it_ends_without_a_word_once_nobody_reads_it() -> None:
         "import sys; from datetime import timedelta; from itertools import count\n"
         "from jobs.runtime.repeating import Shown, print_again_and_again\n"
         "number = count()\n"
-        "def look(): one = str(next(number)); return Shown(f'{one}\\n', 'text', one)\n"
+        "def look():\n"
+        "    document = {'at': '2026-11-21T03:04:05Z', 'settings': None, 'number': next(number)}\n"
+        "    return Shown('x\\n', 'text', document)\n"
         "sys.exit(print_again_and_again(look, timedelta(milliseconds=1)))\n"
     )
     command = [sys.executable, "-c", code]
@@ -179,23 +206,39 @@ def kubeconfig(node: Node, tmp_path: Path) -> Iterator[Path]:
     stub.close()
 
 
-def test_a_report_changes_with_the_cluster_and_not_with_time(
-    node: Node, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("command", "module"), [(["report"], report), (["explain", "n"], explain), (["plan"], plan)]
+)
+def test_what_a_command_shows_changes_with_the_cluster_and_not_with_time(
+    command: list[str], module: ModuleType, node: Node, kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Shown] = []
 
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(minutes=len(looks))
+
     def look_three_times(look: Callable[[], Shown], every: timedelta) -> int:
         assert every == timedelta(seconds=5)
-        looks.extend((look(), look()))
-        node.annotations[REQUEST] = '{"kind":"Reboot"}'
-        looks.append(look())
+        for kind in ("Reboot", "Reboot", "Redeploy"):
+            # The drain may start at once, so its planned start is the moment of each look.
+            node.annotations[REQUEST] = f'{{"kind":"{kind}","duration":"5m"}}'
+            looks.append(look())
         return 0
 
-    monkeypatch.setattr(report, "print_again_and_again", look_three_times)
+    monkeypatch.setattr(module, "print_again_and_again", look_three_times)
+    monkeypatch.setattr(module, "datetime", Later)
+    config = kubeconfig.with_name("maintenance.yaml")
+    config.write_text('windows: [{name: always, start: "00:00", end: "24:00"}]', encoding="utf-8")
 
-    assert main(["report", "-w", "--every", "5s", "--kubeconfig", str(kubeconfig)]) == 0
-    assert looks[0].changes == looks[1].changes != looks[2].changes
-    assert "Reboot" in looks[2].text
+    assert (
+        main([*command, "-w", "--every", "5s", "--config", str(config), "--kubeconfig", str(kubeconfig)]) == 0
+    )
+    first, later, other = (one.document for one in looks)
+    assert first != later
+    assert is_unchanged(first, later)
+    assert not is_unchanged(later, other)
 
 
 def test_an_explanation_is_written_in_place_on_a_terminal(
