@@ -43,7 +43,7 @@ def browser(chromium_program: Path) -> Iterator[Chromium]:
 @pytest.fixture(scope="module")
 def page() -> LivePage:
     made = facts()
-    live = LivePage(None, lambda: "", lambda: NOW)
+    live = LivePage(None, lambda: "", lambda: NOW, lambda _: made.readiness)
     live.keep(made.history.ended)
     live.after(made.plan, (), builders.settings(SETTINGS), rehearsed=False)
     return live

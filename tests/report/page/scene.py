@@ -13,10 +13,13 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
+from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import DrainRecord
 from reconciler.model.settings_version import SettingsVersion
-from reconciler.report.page.facts import History, PageFacts
+from reconciler.model.unseen import Unseen
+from reconciler.report.page.facts import History, KnownReadiness, PageFacts
 from reconciler.report.page.html import as_html
+from reconciler.report.page.readiness import readiness_part
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, reading, record, reported, signal
 from tests.support.ended import ended
@@ -119,7 +122,37 @@ def facts(nodes: int = 150, cases: int = 16) -> PageFacts:
         replace(struck, why=MISSED),
     )
     history = History(NOW - timedelta(days=3), past)
-    return page_facts(Passed(plan, settings, rehearsed=False), history)
+    return page_facts(Passed(plan, settings, rehearsed=False), history, readiness=_readiness(nodes))
+
+
+def _readiness(nodes: int) -> KnownReadiness:
+    """A workload that blocks a drain, one that would be down, and volumes that may not be read."""
+    never = Finding(
+        FindingCode.BUDGET_NEVER,
+        Severity.BLOCKS,
+        "PodDisruptionBudget shop/ledger requires 1 healthy pod, and there is only 1 in all, so it never"
+        " allows an eviction",
+        "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1).",
+        ("ledger-0",),
+        ("aks-web-31415926-vmss000009",),
+    )
+    local = Finding(
+        FindingCode.EMPTY_DIR,
+        Severity.OUTAGE,
+        "it has local storage (emptyDir), so it stays on the node and goes down with it",
+        "Set events.Reboot.emptyDir: Evict to evict it; the data in the emptyDir is then lost.",
+        tuple(f"cart-{number}" for number in range(5)),
+        tuple(f"aks-web-31415926-vmss{number:06}" for number in range(5)),
+    )
+    found = (
+        WorkloadFindings(Workload("shop", "StatefulSet", "ledger"), (never,)),
+        WorkloadFindings(Workload("shop", "Deployment", "cart"), (local,)),
+    )
+    volumes = Unseen(
+        "PersistentVolumes", "list persistentvolumes", "where volumes can be mounted is not known"
+    )
+    known = Readiness(NOW - minutes(9), "Reboot", nodes, nodes * 20, never.nodes, found, unseen=(volumes,))
+    return KnownReadiness(readiness_part(known), "Readiness can't be read: no answer in time.")
 
 
 def main() -> None:
