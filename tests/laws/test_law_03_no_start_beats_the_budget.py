@@ -49,8 +49,8 @@ def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, pol
 HELD = Hits()
 
 
-@HELD.at_least(25)
-@settings(max_examples=examples(100))
+@HELD.at_least(50)
+@settings(max_examples=examples(200))
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_the_hold_of_the_budget_names_the_nodes_that_hold_the_places(world: World, policy: Settings) -> None:
     plan, _ = look(world, policy)

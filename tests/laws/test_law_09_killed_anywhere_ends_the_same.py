@@ -200,7 +200,7 @@ REFUSED = Hits()
 
 
 @REFUSED.at_least(10)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(150))
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), min_size=3, max_size=10),
