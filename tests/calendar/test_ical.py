@@ -78,6 +78,11 @@ def runs(text: str, since: str = "2026-01-01", count: int = 3) -> list[str]:
             id="24 hours are elapsed time",
         ),
         pytest.param(
+            ["DTSTART;TZID=Europe/Berlin:20261024T020000", "DURATION:P1DT2H"],
+            ["2026-10-24T00:00 2026-10-25T02:00"],
+            id="a day on the wall clock, then two hours of elapsed time",
+        ),
+        pytest.param(
             ["DTSTART;TZID=Australia/Lord_Howe:20261004T021500", "DURATION:PT30M"],
             ["2026-10-03T15:45 2026-10-03T16:15"],
             id="Lord Howe skips half an hour",

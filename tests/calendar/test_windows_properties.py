@@ -172,6 +172,12 @@ def test_a_union_holds_the_minutes_of_both(one: list[Span], other: list[Span]) -
     assert all(a.run.end < b.run.start for a, b in pairwise(joined))
 
 
+def test_what_is_taken_may_cover_the_end_of_one_span_and_the_start_of_the_next() -> None:
+    left = subtract(_spans([(0, 10), (20, 10)]), _spans([(5, 20)]))
+
+    assert list(left) == _spans([(0, 5), (25, 5)])
+
+
 @unhurried
 @given(stretches, stretches)
 def test_a_difference_holds_the_minutes_of_one_and_not_of_the_other(

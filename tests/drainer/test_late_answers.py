@@ -57,7 +57,9 @@ def test_news_of_an_earlier_watch_are_ignored() -> None:
     core.step(PodNews(NODE.name, old, Listed()), later)
 
     assert new != old
-    assert not _writes(core.step(NodeSeen(NODE.name, old, NODE), later))
+    assert core.progress()[NODE.name].total == 0
+    core.step(PodNews(NODE.name, new, builders.pod()), later)
+    assert core.progress()[NODE.name].total == 1
 
 
 def test_an_answer_to_an_earlier_attempt_is_ignored() -> None:
