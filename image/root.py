@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 # pip (as a package, and as the wheel in ensurepip), tests, and what needs a screen.
@@ -31,6 +32,8 @@ _LEFT_OUT = (
     "tkinter",
     "turtledemo",
 )
+# Modules whose libraries an image of Python may not have: those of tkinter are not in the slim ones.
+_NOT_LOADED = ("_tkinter.", "nis.")
 _PROGRAMS = re.compile(r"python[\d.]*|reconciler")
 _LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+)\s+\(0x", re.MULTILINE)
 # The C library loads it when a thread ends; no file names it.
@@ -53,13 +56,14 @@ def main(arguments: list[str] | None = None) -> None:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     prefix = Path(sys.base_prefix)
     library = prefix / "lib" / version
-    _tree(library, root, lambda folder, _: _LEFT_OUT if Path(folder) == library else ())
+    _tree(library, root, partial(_not_needed, library))
     # An empty one, because the virtual environment must not find packages of the system.
     _below(root, library / "site-packages").mkdir()
     for name in ("python", "python3", version):
         _copy(prefix / "bin" / name, root)
     _tree(asked.app, root, _no_other_programs)
-    programs = [prefix / "bin" / version, *_shared(library / "lib-dynload"), *_shared(asked.app)]
+    needed = [path for path in _shared(library / "lib-dynload") if not path.name.startswith(_NOT_LOADED)]
+    programs = [prefix / "bin" / version, *needed, *_shared(asked.app)]
     for path in sorted(_libraries(programs)):
         if not path.is_relative_to(asked.app):
             # A copy of what a link leads to, under the name that is asked for.
@@ -73,6 +77,12 @@ def main(arguments: list[str] | None = None) -> None:
     temporary.chmod(0o1777)
     for folder in (library, asked.app):
         _compile(root, folder)
+
+
+def _not_needed(library: Path, folder: str, names: list[str]) -> Iterable[str]:
+    """Leave out the parts of the standard library that the program does not need."""
+    left_out = _LEFT_OUT if Path(folder) == library else ()
+    return [*left_out, *(name for name in names if name.startswith(_NOT_LOADED))]
 
 
 def _no_other_programs(folder: str, names: list[str]) -> Iterable[str]:

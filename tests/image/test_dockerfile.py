@@ -51,6 +51,20 @@ def test_every_base_has_a_digest_that_the_build_demands() -> None:
     assert re.search(r"\*@sha256:\?{64}\) ;; \*\) .*exit 1", first)
 
 
+def test_every_build_in_the_docs_names_the_base() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    builds = [
+        command
+        for page in pages
+        for command in re.findall(
+            r"^ *((?:docker|buildah|az acr) .*\bbuild .*) \.$", page.read_text(encoding="utf-8"), re.M
+        )
+    ]
+
+    assert len(builds) >= 6
+    assert [one for one in builds if "--build-arg PYTHON=" not in one] == []
+
+
 def test_the_final_image_has_only_what_was_collected() -> None:
     final = stages()[-1]
 
