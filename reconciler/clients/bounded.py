@@ -59,6 +59,11 @@ def bound(pool: PoolManager, api: str) -> None:
     pool.clear()
 
 
+def answers_within(bounds: Bounds) -> Any:
+    """Return the `response_class` of a connection of http.client, for answers with these bounds."""
+    return partial(_Answer, bounds=bounds)
+
+
 class _Incoming(io.RawIOBase):
     """What comes from a socket, until the bounds are reached."""
 
@@ -110,13 +115,13 @@ class _Answer(http.client.HTTPResponse):
 
 class _Http(HTTPConnection):
     def getresponse(self) -> Any:
-        self.response_class = cast("Any", partial(_Answer, bounds=_bounds.get()))
+        self.response_class = answers_within(_bounds.get())
         return super().getresponse()
 
 
 class _Https(HTTPSConnection):
     def getresponse(self) -> Any:
-        self.response_class = cast("Any", partial(_Answer, bounds=_bounds.get()))
+        self.response_class = answers_within(_bounds.get())
         return super().getresponse()
 
 

@@ -7,28 +7,22 @@ that failed.
 from __future__ import annotations
 
 import logging
-import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from reconciler.clients.guard import Guard
-from reconciler.clients.secrets import SecretMissing, from_environment
+from reconciler.clients.vcenter_session import VCenterSession, is_expected, resolved
 from reconciler.errors import CloudError
 from reconciler.model import limits
 from reconciler.model.esx import HostState
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
-from reconciler.model.secret import MASKED, Secret
+from reconciler.model.secret import MASKED
 from reconciler.settings.schema import Settings
 from reconciler.settings.sections.sources import VCenter, VCenters
 
 log = logging.getLogger(__name__)
-
-TIMEOUT = 15.0
-"""The timeout of a connection, and between two bytes of an answer, in seconds."""
 
 PATIENCE = 60.0
 """Seconds for all vCenters of one pass; a later pass asks the rest."""
@@ -41,7 +35,6 @@ MOST_ALARMS = 200
 """Different alarms that are looked up by name."""
 
 _LONGEST_PROBLEM = 300
-_LONGEST_SECRET = 4096
 _PROPERTIES = ("name", "runtime.inMaintenanceMode", "config.product.version", "triggeredAlarmState")
 
 Found = Listing[str, HostState]
@@ -74,11 +67,12 @@ class VCenterClient:
                 )
                 continue
             if server.url not in answers:
-                if self._clock() >= ends:
+                left = ends - self._clock()
+                if left <= 0:
                     problem = f"other vCenters took more than {PATIENCE:g} s"
                     done.append(Listing(zone, problem=problem, asked=False))
                     continue
-                answers[server.url] = self._query(server, ends)
+                answers[server.url] = self._query(server, left)
             found, seen, problem = answers[server.url]
             done.append(Listing(zone, tuple(sorted(found.items(), key=_by_name)), seen, problem))
         return tuple(done)
@@ -88,25 +82,25 @@ class VCenterClient:
         others = (one for one in self._section.servers if one.zone is None)
         return next(named, None) or next(others, None)
 
-    def _query(self, server: VCenter, ends: float) -> tuple[dict[str, HostState], frozenset[str], str]:
+    def _query(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str], str]:
         """Return the hosts that are in maintenance or have alarms, the names of all, and the problem."""
         try:
-            return (*self._hosts(server, ends), "")
+            return (*self._hosts(server, left), "")
         except Exception as error:  # noqa: BLE001 - one vCenter harms itself only
-            if not _is_expected(error):
+            if not is_expected(error):
                 internal(f"the answer of {server.url} can't be read", error)
             words = _words(error, server)
             log.warning("vCenter can't be asked: url=%s error=%s", server.url, words)
             return {}, frozenset(), f"{server.url} can't be asked: {words}"
 
-    def _hosts(self, server: VCenter, ends: float) -> tuple[dict[str, HostState], frozenset[str]]:
-        with _Session(server) as content:
+    def _hosts(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str]]:
+        with VCenterSession(server, left) as content:
             found = {}
-            for each in self._properties(content, _view(content), ends):
+            for each in self._properties(content, _view(content)):
                 found[_name(each.get("name"))] = each
             # Without its mode, nothing is known about a host.
             known = {name: each for name, each in found.items() if "runtime.inMaintenanceMode" in each}
-            alarms = self._alarms(content, known, ends)
+            alarms = self._alarms(content, known)
         states = {
             name: HostState(
                 each["runtime.inMaintenanceMode"] is True,
@@ -118,9 +112,7 @@ class VCenterClient:
         busy = {name: one for name, one in states.items() if one.maintenance or one.alarms}
         return busy, frozenset(states)
 
-    def _alarms(
-        self, content: Any, hosts: dict[str, dict[str, Any]], ends: float
-    ) -> dict[str, tuple[str, ...]]:
+    def _alarms(self, content: Any, hosts: dict[str, dict[str, Any]]) -> dict[str, tuple[str, ...]]:
         """Return the triggered alarms of each host that the settings name."""
         if not self._section.alarms:
             return {}
@@ -133,7 +125,7 @@ class VCenterClient:
             raise CloudError(f"more than {MOST_ALARMS} different alarms are triggered")
         names: dict[str, str] = {}
         if distinct:
-            for each in self._properties(content, tuple(distinct.values()), ends):
+            for each in self._properties(content, tuple(distinct.values())):
                 names[each["id"]] = str(each.get("info.name", ""))
         wanted = set(self._section.alarms)
         return {
@@ -141,7 +133,7 @@ class VCenterClient:
             for name, each in triggered.items()
         }
 
-    def _properties(self, content: Any, of: Any, ends: float) -> Iterator[dict[str, Any]]:
+    def _properties(self, content: Any, of: Any) -> Iterator[dict[str, Any]]:
         """Yield the properties of each object by their paths, and its ID as `id`."""
         from pyVmomi import vim, vmodl
 
@@ -165,45 +157,7 @@ class VCenterClient:
                 yield {"id": one.obj._moId, **{each.name: each.val for each in one.propSet}}
             if not page.token:
                 return
-            if self._clock() >= ends:
-                raise CloudError(f"its list takes more than {PATIENCE:g} s")
             page = collector.ContinueRetrievePropertiesEx(page.token)
-
-
-class _Session:
-    """A login for one query. The server forgets it, and its views, at the end."""
-
-    def __init__(self, server: VCenter) -> None:
-        self._server = server
-        self._instance: Any = None
-
-    def __enter__(self) -> Any:
-        try:
-            from pyVim.connect import SmartConnect
-        except ImportError as error:
-            raise CloudError(
-                "pyvmomi is not installed: install node-maintenance-reconciler[esx], see docs/esx.md"
-            ) from error
-        server, address = self._server, urlsplit(self._server.url)
-        tls = address.scheme == "https"
-        self._instance = SmartConnect(
-            protocol=address.scheme,
-            host=address.hostname,
-            port=address.port or (443 if tls else 80),
-            user=_resolved(server.username),
-            pwd=_resolved(server.password),
-            sslContext=ssl.create_default_context(cafile=server.ca_file) if tls else None,
-            httpConnectionTimeout=TIMEOUT,
-        )
-        return self._instance.RetrieveContent()
-
-    def __exit__(self, *_: object) -> None:
-        from pyVim.connect import Disconnect
-
-        try:
-            Disconnect(self._instance)
-        except Exception as error:  # noqa: BLE001 - the answer is complete, and the session ends by itself
-            log.debug("vCenter did not end the session: %s", error)
 
 
 def _view(content: Any) -> Any:
@@ -220,35 +174,11 @@ def _name(value: object) -> str:
     return limits.text(str(value or ""), limits.NAME).casefold()
 
 
-def _resolved(secret: Secret) -> str:
-    try:
-        return secret.resolved(from_environment, _file)
-    except SecretMissing as error:
-        raise CloudError(str(error)) from None
-
-
-def _file(path: str) -> str:
-    # Read for each query: Kubernetes renews the files of a Secret.
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            return file.read(_LONGEST_SECRET).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CloudError(f"{path} can't be read") from error
-
-
-def _is_expected(error: Exception) -> bool:
-    if isinstance(error, CloudError | OSError):
-        return True
-    from pyVmomi import vmodl
-
-    return isinstance(error, vmodl.MethodFault)
-
-
 def _words(error: Exception, server: VCenter) -> str:
     """Return the error in one line, without the password."""
     words = str(getattr(error, "msg", "") or error) or type(error).__name__
     try:
-        password = _resolved(server.password)
+        password = resolved(server.password)
         words = words.replace(password, MASKED) if password else words
     except CloudError:
         pass

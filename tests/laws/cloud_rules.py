@@ -25,9 +25,17 @@ CLOUD_RULES = (
         17,
         "a pass asks no more vCenters after its patience",
         "reconciler/clients/vcenter.py",
-        "                if self._clock() >= ends:\n                    problem",
+        "                if left <= 0:\n                    problem",
         "                if False:\n                    problem",
         "tests/clients/test_vcenter.py",
+    ),
+    Mutant(
+        17,
+        "a vCenter gets nothing more once its time is over",
+        "reconciler/clients/vcenter_session.py",
+        "        if left <= 0:\n",
+        "        if False:\n",
+        "tests/clients/test_vcenter_session.py",
     ),
     Mutant(
         5,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from reconciler.clients.reporting import report_requests
 from reconciler.clients.vcenter import VCenterClient, for_source
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
@@ -71,17 +71,31 @@ def test_the_alarms_of_the_settings_are_named_while_they_are_triggered(vcenter: 
     assert alarms() == []
 
 
+def test_each_request_is_reported_with_its_status(vcenter: RunningVCenter) -> None:
+    def reported(password: str) -> list[tuple[str, str, int | None]]:
+        found: list[tuple[str, str, int | None]] = []
+        end = report_requests(lambda api, method, status, *_: found.append((api, method, status)))
+        try:
+            client(chosen(vcenter, password=password)).ask(["a"])
+        finally:
+            end()
+        return found
+
+    said = reported("secret")
+    assert said[0] == ("vcenter", "GET", 200)
+    assert set(said[1:]) == {("vcenter", "POST", 200)}
+    # A refusal is an answer of SOAP with this status.
+    assert reported("${file:/dev/null}")[-1] == ("vcenter", "POST", 500)
+
+
 def test_one_server_answers_for_all_zones(vcenter: RunningVCenter) -> None:
     found = client(chosen(vcenter)).ask(["a", "b"])
 
     assert [(one.scope, one.seen) for one in found] == [("a", HOSTS), ("b", HOSTS)]
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_refused_login_is_a_problem(vcenter: RunningVCenter) -> None:
     (found,) = client(chosen(vcenter, password="${file:/dev/null}")).ask(["a"])
-    # pyvmomi leaves the connection of a refused login to the garbage collector.
-    gc.collect()
 
     assert found.seen == frozenset()
     assert found.problem.startswith(f"{vcenter.url} can't be asked: ")
