@@ -180,7 +180,7 @@ class Monitoring(Part):
         default="https://node-maintenance.dev/docs/runbooks",
         min_length=1,
         description="Where the links in the alerts lead: the address at which your people on call read the "
-        "pages of docs/runbooks, without the slash at the end.",
+        "folder runbooks of the site that `nox -s site` builds, without the slash at the end.",
     )
     labels: dict[str, str] = Field(
         default={}, description="Labels by which your Prometheus selects them, for example `release`."

@@ -41,7 +41,7 @@ def test_an_alert_has_a_severity_and_all_its_texts(rule: Rule) -> None:
     assert rule["labels"]["severity"] in ("critical", "warning")
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
     assert rule["annotations"]["summary"].endswith(".")
-    assert rule["annotations"]["runbook_url"].endswith(f"/docs/runbooks/{rule['alert']}.md")
+    assert rule["annotations"]["runbook_url"].endswith(f"/docs/runbooks/{rule['alert']}.html")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=name_of)

@@ -211,7 +211,7 @@ def test_the_links_of_alerts_lead_where_the_values_say(helm: Helm) -> None:
 
     assert alerts
     for alert in alerts:
-        assert alert["annotations"]["runbook_url"] == f"https://wiki.example.com/nodes/{alert['alert']}.md"
+        assert alert["annotations"]["runbook_url"] == f"https://wiki.example.com/nodes/{alert['alert']}.html"
 
 
 def test_in_its_own_namespace_the_release_leaves_the_namespace_to_helm(helm: Helm) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from tests.monitoring.rules import Rule, rules
 from tests.support.tools.building import NoTool
 from tests.support.tools.environments import find_environment
 from website.pages import OUTSIDE
@@ -22,6 +23,8 @@ DOCS = ROOT / "docs"
 # Each page's file, by its place on the site.
 PAGES = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}
 PAGES |= {there: ROOT / path for path, there in OUTSIDE.items()}
+# Where the links of alerts find the site.
+SITE = "https://node-maintenance.dev/docs"
 SHAPES = ("li", "ol", "pre", "table", "tr", "h1", "h2", "h3", "h4", "img")
 
 
@@ -73,6 +76,14 @@ def test_each_path_for_readers_is_in_the_navigation(site: Path) -> None:
 
     assert [title for _, title in tabs] == ["Start", "Try", "Install", "Run", "Understand", "Extend"]
     assert all((site / link).is_file() for link, _ in tabs)
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
+def test_the_link_of_an_alert_leads_to_a_page(site: Path, rule: Rule) -> None:
+    link = rule["annotations"]["runbook_url"]
+
+    page = site / link.removeprefix(f"{SITE}/")
+    assert f">{rule['alert']}" in page.read_text(encoding="utf-8").partition("<h1")[2].partition("</h1>")[0]
 
 
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
