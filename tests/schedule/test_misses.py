@@ -123,7 +123,7 @@ CONTESTED = Hits()
 
 
 @CONTESTED.at_least(40)
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(300))
 @given(cases, st.sampled_from((1, 1, 2)), held_for)
 def test_as_many_as_possible_are_served(some: list[Case], places: int, held: list[int]) -> None:
     _, placed = scheduled(some, places, held)
@@ -137,7 +137,7 @@ PROMISED = Hits()
 
 
 @PROMISED.at_least(100)
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(600))
 @given(cases, st.sampled_from((1, 1, 2)), held_for)
 def test_each_start_that_is_promised_finds_a_place(some: list[Case], places: int, held: list[int]) -> None:
     _, placed = scheduled(some, places, held)
@@ -152,7 +152,7 @@ HELPED = Hits()
 
 
 @HELPED.at_least(40)
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(400))
 @given(cases, st.sampled_from((1, 1, 2)), held_for)
 def test_the_budget_that_is_said_to_do_does(some: list[Case], places: int, held: list[int]) -> None:
     limits, placed = scheduled(some, places, held)
