@@ -23,6 +23,7 @@ import urllib3
 from reconciler import USER_AGENT
 from reconciler.clients.bounded import Bounds, bound, within_bounds
 from reconciler.clients.decoding import decode_json
+from reconciler.clients.failures import cause_of
 from reconciler.clients.kubernetes.connection import Connection, Request
 from reconciler.clients.kubernetes.paths import core
 from reconciler.clients.kubernetes.wire.shapes import decode
@@ -208,9 +209,7 @@ class Kubernikus:
                     decode_content=False,
                 )
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            cause = getattr(error, "reason", None) or error
-            why = limits.text(" ".join(str(cause).split()) or type(cause).__name__, 300)
-            raise ValueError(f"no answer from {urlsplit(url).hostname}: {why}") from error
+            raise ValueError(f"no answer from {urlsplit(url).hostname}: {cause_of(error)}") from error
 
 
 def _parsed(text: str) -> _Access:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 import msgspec
@@ -19,6 +18,7 @@ from urllib3.util import make_headers
 from reconciler import USER_AGENT
 from reconciler.clients.bounded import Bounds, bound, within_bounds
 from reconciler.clients.decoding import decode_json
+from reconciler.clients.failures import cause_of
 from reconciler.model import limits
 from reconciler.model.check_reads import PrometheusAnswer, PrometheusQuery, Sample
 
@@ -107,7 +107,7 @@ class Prometheus:
         try:
             answer = self._read(query, seconds)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            answer = PrometheusAnswer(problem=f"no answer: {limits.text(_plain(error), 300)}")
+            answer = PrometheusAnswer(problem=f"no answer: {cause_of(error)}")
             self._failed[query.url] = _Kept(self._clock() + PAUSE, answer)
             return answer
         self._kept[query] = _Kept(self._clock() + KEPT, answer)
@@ -180,8 +180,3 @@ def _sample(element: _Element) -> Sample:
         float(element.value[1]),
         {limits.text(key, limits.NAME): limits.text(value, limits.NAME) for key, value in labels},
     )
-
-
-def _plain(error: Exception) -> str:
-    cause: Any = getattr(error, "reason", None) or error
-    return " ".join(str(cause).split()) or type(cause).__name__
