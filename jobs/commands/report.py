@@ -50,6 +50,16 @@ class _Way:
     every: timedelta | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a report is about: the plan, its settings, which rows are shown, and for a page the readiness."""
+
+    plan: Plan
+    settings: Settings
+    limit: Limit
+    readiness: KnownReadiness | None
+
+
 @click.command("report")
 @options.nodes
 @options.selector("Print only the rows of the nodes with these labels.")
@@ -104,13 +114,14 @@ def report(config: SettingsSource | None, target: Target, limit: Limit, way: _Wa
             raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
 
         def look() -> Shown:
-            document, text = _made(config, target, limit, way)
+            document, text = _made(_seen(config, target, limit, way), way)
             return Shown(text, way.output, document)
 
         return print_again_and_again(look, way.every)
     if way.out is not None:
         check_output(way.out)
-    _, text = _made(config, target, limit, way)
+    seen = _seen(config, target, limit, way)
+    text = _page(seen) if way.output == HTML else _made(seen, way)[1]
     if way.out is not None:
         write_output(way.out, text)
     else:
@@ -118,8 +129,8 @@ def report(config: SettingsSource | None, target: Target, limit: Limit, way: _Wa
     return 0
 
 
-def _made(config: SettingsSource | None, target: Target, limit: Limit, way: _Way) -> tuple[Document, str]:
-    """Look at the cluster; return the report as a document, and in the form that is asked for."""
+def _seen(config: SettingsSource | None, target: Target, limit: Limit, way: _Way) -> _Seen:
+    """Look at the cluster, and write metrics about that if they are asked for."""
     settings = parse_settings("", "") if config is None else settings_from(config, target, datetime.now(UTC))
     with MetricsOfRun(way.metrics, lambda message: echo(f"warning: {message}", err=True)) as measured:
         connection = Connection(target.kubeconfig, target.context)
@@ -134,13 +145,15 @@ def _made(config: SettingsSource | None, target: Target, limit: Limit, way: _Way
         finally:
             connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
-    limit = limit.on(found.snapshot.nodes)
     plan = replace(found.plan, notes=(*found.plan.notes, *notes))
     if config is None:
         plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
-    document = limited(to_document(plan, rehearsed=True), plan, limit)
-    if way.output == HTML:
-        return document, _page(plan, settings, readiness)
+    return _Seen(plan, settings, limit.on(found.snapshot.nodes), readiness)
+
+
+def _made(seen: _Seen, way: _Way) -> tuple[Document, str]:
+    """Return the report as a document, and as a text in the form that is asked for, which is no page."""
+    document = limited(to_document(seen.plan, rehearsed=True), seen.plan, seen.limit)
     if way.output == "markdown":
         return document, as_markdown(document)
     columns = width(way.output) if way.out is None else None
@@ -148,12 +161,12 @@ def _made(config: SettingsSource | None, target: Target, limit: Limit, way: _Way
     return document, in_form(document, way.output, form, columns)
 
 
-def _page(plan: Plan, settings: Settings, readiness: KnownReadiness | None) -> str:
+def _page(seen: _Seen) -> str:
     from jobs.runtime.live_page import Passed, page_facts
     from reconciler.report.page.facts import History
     from reconciler.report.page.html import as_html
 
-    return as_html(page_facts(Passed(plan, settings), History(), readiness=readiness))
+    return as_html(page_facts(Passed(seen.plan, seen.settings), History(), readiness=seen.readiness))
 
 
 def _notices(connection: Connection, target: Target, settings: Settings) -> tuple[str, ...]:

@@ -120,7 +120,11 @@ def test_the_file_has_the_report(
     assert capsys.readouterr().out == ""
 
 
-def test_the_page_is_written_as_one_file_with_the_readiness(kubeconfig: Path, tmp_path: Path) -> None:
+def test_the_page_is_written_as_one_file_with_the_readiness_and_without_the_document(
+    kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To make the document would raise a TypeError.
+    monkeypatch.setattr("jobs.commands.report.to_document", None)
     out = tmp_path / "page.html"
     code = main(["report", "--kubeconfig", str(kubeconfig), "-o", "html", "--out", str(out)])
     page = parsed(out.read_text(encoding="utf-8"))
