@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,19 @@ def test_each_rule_stands_in_the_code_once_and_has_tests() -> None:
     assert [file for file, _, _ in named if not (ROOT / file).is_file()] == []
     tests = {file: (ROOT / file).read_text(encoding="utf-8") for file, _, test in named if test}
     assert [test for file, _, test in named if test and f"\ndef {test}(" not in tests[file]] == []
+
+
+def test_the_program_can_be_read_without_any_rule() -> None:
+    broken = []
+    for mutant in MUTANTS:
+        if mutant.file.endswith(".py"):
+            text = (ROOT / mutant.file).read_text(encoding="utf-8").replace(mutant.old, mutant.new)
+            try:
+                ast.parse(text)
+            except SyntaxError as error:
+                broken.append(f"{mutant.rule}: {error}")
+
+    assert broken == []
 
 
 def test_no_two_rules_of_a_file_have_one_name() -> None:

@@ -23,7 +23,7 @@ WORKFLOW_RULES = (
         "a node that is cordoned for an operational profile says so",
         "reconciler/decide/workflows.py",
         ", *_left_over(one, work.record, ran.data, context))",
-        ")",
+        ",)",
         _PASSES,
     ),
     Mutant(
