@@ -15,9 +15,9 @@ from release.krew.manifest import archive_name, manifest
 from release.recipe import digest
 from release.version import ROOT, version
 from tests.support.tools.building import NoTool
-from tests.support.tools.environments import find_environment
+from tests.support.tools.environments import OF_RELEASES, find_environment
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
 PLATFORM = "linux-amd64"
 TIME = 1_700_000_000
@@ -33,7 +33,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         pytest.skip(f"the archive of the test is for {PLATFORM}")
     try:
-        python = find_environment("requirements-build.lock", "requirements-release.lock") / "python"
+        python = find_environment(*OF_RELEASES) / "python"
     except NoTool as error:
         if os.environ.get("CONTROLPLANE_REQUIRED"):
             pytest.fail(str(error), pytrace=False)

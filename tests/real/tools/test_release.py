@@ -16,9 +16,9 @@ import pytest
 from release.recipe import LOCKS, digest
 from release.version import version
 from tests.support.tools.building import NoTool
-from tests.support.tools.environments import find_environment
+from tests.support.tools.environments import OF_RELEASES, find_environment
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[3]
 
@@ -40,7 +40,7 @@ def run(*words: str | Path, **environment: str) -> str:
 def python() -> Path:
     """The interpreter with the tools of a release."""
     try:
-        return find_environment("requirements-build.lock", "requirements-release.lock") / "python"
+        return find_environment(*OF_RELEASES) / "python"
     except NoTool as error:
         if os.environ.get("CONTROLPLANE_REQUIRED"):
             pytest.fail(str(error), pytrace=False)

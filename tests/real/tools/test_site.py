@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from tests.monitoring.rules import Rule, rules
 from tests.support.tools.building import NoTool
-from tests.support.tools.environments import find_environment
+from tests.support.tools.environments import OF_DOCS, find_environment
 from website.pages import OUTSIDE
 
 pytestmark = pytest.mark.tools
@@ -31,7 +31,7 @@ SHAPES = ("li", "ol", "pre", "table", "tr", "h1", "h2", "h3", "h4", "img")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
-        programs = find_environment("requirements-docs.lock")
+        programs = find_environment(*OF_DOCS)
     except NoTool as error:
         if os.environ.get("CONTROLPLANE_REQUIRED"):
             pytest.fail(str(error), pytrace=False)

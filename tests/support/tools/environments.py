@@ -11,6 +11,10 @@ from tests.support.tools.building import NoTool
 
 ROOT = Path(__file__).parents[3]
 
+OF_DOCS = ("requirements-docs.lock",)
+OF_RELEASES = ("requirements-build.lock", "requirements-release.lock")
+"""The lock files of two environments that tests use."""
+
 
 def find_environment(*locks: str) -> Path:
     """Return the folder of an environment's programs, with what the lock files name, each by its hash.
