@@ -43,10 +43,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A mutant needs one test that fails, so quick tests come first.
         items.sort(key=_weight, reverse=os.environ.get("LAWS_PROFILE") == "mutants")
     else:
-        # Modules stay whole: a fixture of a module is made once.
+        # Modules stay whole: a fixture of a module is made once. Tests that share one come after the others,
+        # which may empty the cluster.
         random = Random(seed)
         modules = {item.path: random.random() for item in items}
-        items.sort(key=lambda item: (modules[item.path], random.random()))
+        items.sort(key=lambda item: (modules[item.path], _shares(item), random.random()))
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether the test uses a fixture of its module."""
+    if not isinstance(item, pytest.Function):
+        return False
+    found = item._fixtureinfo.name2fixturedefs.values()  # pytest has no public way to ask
+    return any(one[-1].scope == "module" for one in found)
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)

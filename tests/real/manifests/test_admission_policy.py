@@ -102,14 +102,14 @@ def test_anything_else_on_its_own_node_is_refused(agent: Api, patch: Object) -> 
 
 
 def test_the_orders_that_it_was_given_are_not_its_to_change(guarded: ControlPlane, agent: Api) -> None:
-    guarded.api.patch("nodes", OWN, {"metadata": {"annotations": {ACKNOWLEDGE: '["A"]'}}})
+    guarded.api.patch("nodes", OWN, {"metadata": {"annotations": {ACKNOWLEDGE: '["given"]'}}})
     for text in ('["B"]', None):
         with pytest.raises(ApiError) as error:
             agent.patch("nodes", OWN, {"metadata": {"annotations": {ACKNOWLEDGE: text}}})
         assert refused(error)
     agent.patch("nodes", OWN, PUBLISH)
 
-    assert agent.get("nodes", OWN)["metadata"]["annotations"][ACKNOWLEDGE] == '["A"]'
+    assert agent.get("nodes", OWN)["metadata"]["annotations"][ACKNOWLEDGE] == '["given"]'
 
 
 def test_more_than_is_read_is_refused(agent: Api) -> None:
