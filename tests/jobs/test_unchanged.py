@@ -37,6 +37,7 @@ def test_moments_may_stay_or_move_with_the_look(before: object, after: object) -
         pytest.param([EARLIER], [NOW, NOW], id="one more"),
         pytest.param({"a": EARLIER}, {"b": NOW}, id="another key"),
         pytest.param([1], [2], id="another number"),
+        pytest.param("at 2026-99-99T99:99:99Z", "at 2026-99-99T99:99:98Z", id="a text that is no moment"),
     ],
 )
 def test_everything_else_is_a_change(before: object, after: object) -> None:
