@@ -13,6 +13,7 @@ from typing import Any
 
 from jobs.runtime.log_line import LARGEST_TRACEBACK, write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
+from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.settings_version import SettingsVersion
@@ -125,7 +126,7 @@ class PassLog:
         told: dict[str, _Told] = {}
         for node in plan.nodes:
             fields = _columns(node)
-            told[node.node] = now = _told(fields)
+            told[node.node] = now = _told(fields, plan.now)
             if not now.repeats(self._told.get(node.node)):
                 start: dict[str, Any] = {}
                 # A person who has just written a freeze must be able to see whether this start knew of it.
@@ -170,8 +171,11 @@ class _Told:
         return not self.because or self.because == before.because
 
 
-def _told(fields: dict[str, Any]) -> _Told:
+def _told(fields: dict[str, Any], now: datetime) -> _Told:
     situation = {key: value for key, value in fields.items() if key not in ("actions", "because")}
+    if situation["plannedStart"] == to_text(now):
+        # A drain that may start at any time is planned for the moment of each pass.
+        situation["plannedStart"] = "now"
     text = _steady(json.dumps(situation, sort_keys=True))
     return _Told(text, frozenset(fields["actions"]), tuple(map(_steady, fields["because"])))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from jobs.runtime.logs import PassLog
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
+from reconciler.model.schedule import CaseSchedule
 from reconciler.report.columns import COLUMNS
 from reconciler.simulation.workloads import BudgetSpec
 from tests.simulation.building import budget, name, web, world
@@ -72,6 +73,19 @@ def test_passes_that_only_go_on_write_nothing(logged: Logged) -> None:
     assert len(quiet) >= 15
     nodes = [(line["node"], *line["holds"]) for written in lines for line in written]
     assert len(nodes) == len(set(nodes))
+
+
+def test_a_start_that_is_planned_for_the_moment_of_each_pass_is_logged_once(logged: Logged) -> None:
+    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL)
+    later, last = NOW + timedelta(minutes=1), NOW + timedelta(hours=1)
+
+    def lines(now: datetime, start: datetime) -> int:
+        return len(logged.of(Plan(now, "Observe", (replace(node, schedule=CaseSchedule(start)),))))
+
+    assert lines(NOW, NOW) == 1
+    assert lines(later, later) == 0
+    assert lines(later, last) == 1
+    assert lines(last, last) == 1
 
 
 def test_a_line_of_a_node_has_its_deadline_in_utc(logged: Logged) -> None:

@@ -82,6 +82,14 @@ SERVING_RULES = (
     ),
     Mutant(
         0,
+        "a start that is planned for now is no news in each pass",
+        _LOG,
+        'if situation["plannedStart"] == to_text(now):',
+        "if False:",
+        _LOG_TEST,
+    ),
+    Mutant(
+        0,
         "an action that fails again is logged once",
         _LOG,
         "if _steady(one.detail) != self._notable.get(key):",

@@ -124,7 +124,7 @@ def test_changed_settings_are_taken_at_once_and_wrong_ones_change_nothing(
     node = scene.node()
     scene.condition_tells(node)
     process = programs.start("serve", "--every", "1h")
-    (line,) = process.wait_for("node")
+    line = process.wait_for("node")[0]
     assert line["dryRun"] is True
 
     programs.configure("mode: Enforced\n")
