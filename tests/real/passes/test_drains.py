@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.model.outside import Self
+from reconciler.notifiers.kubernetes_events import COMPONENT
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.waiting import wait_for
@@ -171,11 +172,11 @@ def test_a_drain_that_takes_too_long_is_reported_and_tried_again(scene: Scene) -
     record = scene.record(node)
     assert record is not None
     assert record["drain"]["attempt"] == 2
-    # The scheduler warns when it hears of a pod before it hears of the node.
+    # The scheduler and the API server may warn of something else meanwhile.
     warnings = [
         event
         for event in scene.api.list("events", "default")
-        if event["type"] == "Warning" and event["reportingComponent"] != "default-scheduler"
+        if event["type"] == "Warning" and event["reportingComponent"] == COMPONENT
     ]
     assert [event["reason"] for event in warnings] == ["MaintenanceDrainTimedOut"]
     scene.api.delete("poddisruptionbudgets", "web", "default")
