@@ -139,6 +139,19 @@ class Api:
         # An empty list of metadata is null.
         return answer["items"] or []
 
+    def has_cached(self, resource: str, revision: int) -> bool:
+        """Whether the server answers from a cache that has come to this revision; it waits some seconds."""
+        query = {"resourceVersion": str(revision), "resourceVersionMatch": "NotOlderThan"}
+        try:
+            self.request(
+                "GET", f"{_version(resource)}/{resource}", query=query, headers={"Accept": _ONLY_METADATA}
+            )
+        except ApiError as error:
+            if error.status != 504:
+                raise
+            return False
+        return True
+
     def create(self, resource: str, body: Object) -> Object:
         """In the namespace that its metadata names."""
         return self.request("POST", path_of(resource, None, body["metadata"].get("namespace")), body)

@@ -1,13 +1,13 @@
 """Resets a control plane: deletes everything that tests created, without grace periods.
 
-Objects are deleted in etcd, all at once. Through the API each costs a request, finalizers one more, and the
+Objects are deleted in etcd, many at once. Through the API each costs a request, finalizers one more, and the
 controllers make some of them again meanwhile. Their watches report the deletions like any others.
 """
 
 from __future__ import annotations
 
 from tests.support.controlplane.api import CLUSTER_WIDE, NAMESPACED, Api, ApiError
-from tests.support.controlplane.etcd import REGISTRY, Etcd, folders
+from tests.support.controlplane.etcd import REGISTRY, Etcd
 from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import last_of
 
@@ -16,6 +16,8 @@ from tests.support.controlplane.workloads import last_of
 _MAKERS = (("deployments", "cronjobs"), ("replicasets", "statefulsets", "daemonsets", "jobs"))
 # Those whose controllers say what they have seen.
 _TELLING = ("deployments", "replicasets")
+# What the API calls the kinds that have another name in etcd.
+_RESOURCES = {"minions": "nodes"}
 _DEFINITIONS = f"{REGISTRY}apiextensions.k8s.io/customresourcedefinitions/"
 _SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 # What the API server and the controllers make by themselves, some of it a moment after they are ready.
@@ -58,46 +60,52 @@ def clean(api: Api, etcd: Etcd, first: frozenset[str]) -> None:
 
     Returns when the API server's own caches have seen it: a list that accepts any version is empty, too.
     """
-    touched: set[str] = set()
+    deleted: dict[str, int] = {}
 
     def nothing_left() -> bool:
         ours = {key for key in etcd.all_keys() if key not in first and not _is_servers(key)}
         # The server has to stop serving a definition's kind, so it is asked to delete the definition. Nothing
         # holds it up, because all objects of the kind have gone by then, whatever finalizers they had.
         definitions = {key for key in ours if key.startswith(_DEFINITIONS)}
+        rest = ours - definitions
         for makers in _MAKERS:
             made = {key for key in ours if key.startswith(tuple(f"{REGISTRY}{one}/" for one in makers))}
-            etcd.delete(made)
-            for kind in sorted(folders(made)):
+            for kind, revision in etcd.delete(made).items():
                 if kind in _TELLING:
-                    _await_controller(api, etcd, kind)
+                    deleted[kind] = _await_controller(api, etcd, kind)
                 else:
-                    _await_cache(api, {kind})
-        etcd.delete(ours - definitions)
+                    deleted[kind] = revision
+                    _await_cache(api, kind, revision)
+            rest -= made
+        deleted.update(etcd.delete(rest))
         for key in definitions:
             _delete_definition(api, key.removeprefix(_DEFINITIONS))
-        touched.update(folders(ours))
         return not ours
 
     wait_for("clean cluster", nothing_left, seconds=120)
-    _await_cache(api, touched)
+    for kind, revision in deleted.items():
+        _await_cache(api, kind, revision)
 
 
-def _await_cache(api: Api, resources: set[str]) -> None:
-    """Return when the API server's caches have seen what etcd has of these resources."""
-    for resource in sorted(resources & (CLUSTER_WIDE.keys() | NAMESPACED.keys())):
-        api.list(resource, metadata_only=True)
+def _await_cache(api: Api, kind: str, revision: int) -> None:
+    """Return when the API server's cache of a kind has come to this revision."""
+    resource = _RESOURCES.get(kind, kind)
+    if resource in CLUSTER_WIDE or resource in NAMESPACED:
+        wait_for(f"the cache of {resource}", lambda: api.has_cached(resource, revision))
 
 
-def _await_controller(api: Api, etcd: Etcd, kind: str) -> None:
-    """Return when the controller of this kind has seen what was deleted: it sees one that comes later."""
+def _await_controller(api: Api, etcd: Etcd, kind: str) -> int:
+    """Return when the controller of this kind has seen what was deleted: it sees one that comes later.
+
+    What comes later is deleted then, at the revision that is returned.
+    """
     name = api.create(kind, last_of(kind))["metadata"]["name"]
 
     def seen() -> bool:
         return bool(api.get(kind, name).get("status", {}).get("observedGeneration"))
 
     wait_for(f"the controller of {kind}", seen, seconds=60, every=0.005)
-    etcd.delete({f"{REGISTRY}{kind}/default/{name}"})
+    return etcd.delete({f"{REGISTRY}{kind}/default/{name}"})[kind]
 
 
 def _is_servers(key: str) -> bool:

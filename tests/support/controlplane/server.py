@@ -241,7 +241,7 @@ class ControlPlane:
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=default={peer}",
             "--unsafe-no-fsync",
-            # Cleaning deletes everything in one transaction.
+            # Cleaning deletes thousands of Events in one transaction.
             f"--max-txn-ops={MOST_AT_ONCE}",
             # 5,000 nodes of 25 KB, rewritten between two compactions, are soon more than the usual 2 GB.
             f"--quota-backend-bytes={8 << 30}",
