@@ -34,6 +34,16 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no t
             self._shares[path] = _SHARED in (self._root / path).read_text(encoding="utf-8")
         return path if self._shares[path] else nodeid
 
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Take note of a test that has ended, and forget what is done.
+
+        Else each test that ends would cost a count of all that the worker ever got.
+        """
+        super().mark_test_complete(node, item_index, duration)
+        assigned = self.assigned_work[node]
+        for done in [scope for scope, unit in assigned.items() if all(unit.values())]:
+            del assigned[done]
+
     def _assign_work_unit(self, node: WorkerController) -> None:
         if node is next(iter(self.assigned_work)):
             self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
