@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model.instructions import PersonHold
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
@@ -31,7 +31,7 @@ def claim(
     only if it says so. The claim of a person whose cordon was removed has ended.
     """
     undo = f"reconciler release {node.name} removes it"
-    keys = OwnKeys(prefix)
+    keys = keys_of(prefix)
     before = record_of(node, prefix)
     if isinstance(before, Unreadable):
         return ClaimRefused(f"its record is not changed: {before.because}; {undo} with --reset")

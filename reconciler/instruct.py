@@ -21,7 +21,7 @@ from reconciler.model.instructions import (
     hold_text,
     instructions_of,
 )
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
@@ -52,7 +52,7 @@ def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed
     before = instructions_of(node, prefix, now).hold
     replaced = f"; it was held {before.word}" if before is not None else ""
     stops = ", and its drain stops" if hold.stops else ""
-    write = node_write(node, prefix, annotations={OwnKeys(prefix).hold: hold_text(hold)})
+    write = node_write(node, prefix, annotations={keys_of(prefix).hold: hold_text(hold)})
     return Instructed(f"held {hold.word}{stops}{replaced}", write)
 
 
@@ -60,7 +60,7 @@ def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Inst
     """Return the patch that defers the drain of the node. It replaces another deferral, and says whose."""
     before = instructions_of(node, prefix, now).deferral
     replaced = f"; it was deferred {before.word}" if before is not None else ""
-    write = node_write(node, prefix, annotations={OwnKeys(prefix).defer: deferral_text(deferral)})
+    write = node_write(node, prefix, annotations={keys_of(prefix).defer: deferral_text(deferral)})
     return Instructed(f"deferred {deferral.word}{replaced}", write)
 
 
@@ -72,7 +72,7 @@ def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
     record = record_of(node, prefix)
     if not isinstance(record, Record) or not (record.in_maintenance or record.claimed_by or record.workflows):
         return Instructed("is not in maintenance", idle=True)
-    write = node_write(node, prefix, annotations={OwnKeys(prefix).hold_of_many: hold_text(hold)})
+    write = node_write(node, prefix, annotations={keys_of(prefix).hold_of_many: hold_text(hold)})
     return Instructed(f"its drain stops, held {hold.word}", write)
 
 
@@ -81,7 +81,7 @@ def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[Pe
 
     `fleet` are the holds of the ledger, which go on and are named.
     """
-    keys = OwnKeys(prefix)
+    keys = keys_of(prefix)
     found = {
         key: name for key, name in ((keys.hold, "hold"), (keys.defer, "deferral")) if key in node.annotations
     }
@@ -114,7 +114,7 @@ def resumed_with_many(
 
     An instruction to the node itself stays, and is named.
     """
-    keys, said = OwnKeys(prefix), instructions_of(node, prefix, now)
+    keys, said = keys_of(prefix), instructions_of(node, prefix, now)
     found = [keys.hold_of_many] if _scope_of(node.annotations.get(keys.hold_of_many), now) == scope else []
     found += [keys.defer] if said.deferral is not None and said.deferral.word.scope == scope else []
     own = hold_of(node.annotations[keys.hold], now) if keys.hold in node.annotations else None
@@ -137,7 +137,7 @@ def _kept_for_history(
     before = instructions_of(node, prefix, now).before
     ended = to_text(now.replace(microsecond=0))
     said = (*before, *(f"{one}; resumed by {who} at {ended}" for one in over))
-    return {OwnKeys(prefix).said_before: before_text(said)}
+    return {keys_of(prefix).said_before: before_text(said)}
 
 
 def approved(
@@ -170,7 +170,7 @@ def approved_as_recorded(
     before = instructions_of(node, prefix, now).approval
     same = before is not None and before.case == case_of(record)
     kept = [one for one in before.events if one not in waiting] if before is not None and same else []
-    has_workflows = OwnKeys(prefix).workflow_data in node.annotations
+    has_workflows = keys_of(prefix).workflow_data in node.annotations
     if not waiting and not (workflows and has_workflows):
         return Instructed(f"nothing waits for an approval{_LATER}", refused=True)
     return _approved(node, kept, waiting, word, prefix, workflows=workflows and has_workflows)
@@ -200,13 +200,13 @@ def _approved(
         return Instructed(str(error), refused=True)
     named = [one.condition or one.kind.value for one in waiting]
     names = ", ".join(dict.fromkeys((*named, "its workflows") if workflows else named))
-    write = node_write(node, prefix, annotations={OwnKeys(prefix).approved: text})
+    write = node_write(node, prefix, annotations={keys_of(prefix).approved: text})
     return Instructed(f"{names} approved {word}", write)
 
 
 def unapproved(node: Node, prefix: str) -> Instructed:
     """Return the patch that withdraws the approval of the node."""
-    key = OwnKeys(prefix).approved
+    key = keys_of(prefix).approved
     if key not in node.annotations:
         return Instructed("has no approval", idle=True)
     return Instructed("approval withdrawn", node_write(node, prefix, annotations={key: None}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.errors import RecordUnreadable
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
@@ -19,7 +19,7 @@ def release(node: Node, prefix: str, *, reset: bool) -> NodeWrite | None:
     A cordon that is not ours stays (law 2). Raises RecordUnreadable for a record that can't be read, unless
     `reset`: then it is removed too, and the cordon stays, because its owner is unknown.
     """
-    keys = OwnKeys(prefix)
+    keys = keys_of(prefix)
     text = node.annotations.get(keys.record)
     shown = removed_signs(node, prefix)
     signs = shown.annotations

@@ -10,7 +10,7 @@ from reconciler.calendar.moments_ahead import parse_ahead
 from reconciler.calendar.values import format_duration
 from reconciler.model import limits
 from reconciler.model.event import Kind, Signal
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
@@ -82,7 +82,7 @@ def requested(
     """
     if not settings.in_fleet(node.labels):
         return RequestRefused("nodeSelector of the settings does not select it, so no pass would act on it")
-    key = OwnKeys(settings.keys.prefix).request
+    key = keys_of(settings.keys.prefix).request
     before = node.annotations.get(key)
     if before is not None:
         if _same(before, request):
@@ -94,7 +94,7 @@ def requested(
 
 def cancelled(node: Node, settings: Settings) -> NodeWrite | None:
     """Return the patch that removes the request of the node, None where it has none."""
-    key = OwnKeys(settings.keys.prefix).request
+    key = keys_of(settings.keys.prefix).request
     return (
         node_write(node, settings.keys.prefix, annotations={key: None}) if key in node.annotations else None
     )

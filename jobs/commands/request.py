@@ -18,7 +18,7 @@ from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.event import Kind
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import NodeWrite
 from reconciler.model.selector import LabelSelector
@@ -32,7 +32,7 @@ from reconciler.settings.schema import Mode, Settings
 from reconciler.sources.request import KINDS, parse_kind
 
 _DEFAULTS = (
-    f"note: without --config, moments are in UTC and the annotation is {OwnKeys().request}; "
+    f"note: without --config, moments are in UTC and the annotation is {keys_of().request}; "
     "--config also shows what a pass does next"
 )
 

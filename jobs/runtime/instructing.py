@@ -35,7 +35,7 @@ from reconciler.errors import (
 )
 from reconciler.instruct import Instructed
 from reconciler.model.instructions import ALL, PersonHold, Word, is_scope, pool_scope
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
@@ -268,9 +268,9 @@ def _write_all(
 
 def _warn_of_prefixes(nodes: list[Node], prefix: str) -> None:
     """Warn if nodes show that a reconciler with another prefix is there: it reads no instruction of ours."""
-    suffix = OwnKeys("").workflow_state
+    suffix = keys_of("").workflow_state
     keys = {key for node in nodes for key in node.labels if key.endswith(suffix)}
-    others = sorted(key.removesuffix(suffix) for key in keys - {OwnKeys(prefix).workflow_state})
+    others = sorted(key.removesuffix(suffix) for key in keys - {keys_of(prefix).workflow_state})
     if others:
         text = f"warning: nodes have the label {others[0]}{suffix}; a reconciler with this keys.prefix"
         echo(safe.line(f"{text} reads only what is said with its settings: give --config"), err=True)

@@ -60,14 +60,14 @@ def page_facts(
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
     from reconciler.explain import obstacles
-    from reconciler.model.keys import OwnKeys
+    from reconciler.model.keys import keys_of
     from reconciler.model.problems import guarded
     from reconciler.report.page.facts import KnownReadiness, PageFacts
     from reconciler.settings.explain import explain_settings
 
     plan = passed.plan
     settings = passed.settings.with_calendars(plan.calendars)
-    keys = OwnKeys(settings.keys.prefix)
+    keys = keys_of(settings.keys.prefix)
     return PageFacts(
         plan,
         passed.rehearsed,

@@ -10,7 +10,7 @@ from functools import partial
 from reconciler.comparison.scenario import FleetNode, PlayedEvent, Scenario
 from reconciler.comparison.score import Score
 from reconciler.comparison.scorer import Scorer
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.notification import Notification
@@ -203,7 +203,7 @@ class _Play:
 
     @property
     def _key(self) -> str:
-        return OwnKeys(self._settings.keys.prefix).request
+        return keys_of(self._settings.keys.prefix).request
 
     def _annotate(self, node: str, text: str | None) -> None:
         if node in self._cluster.nodes:

@@ -32,7 +32,7 @@ from reconciler.decide.whole_fleet import fleet_nodes
 from reconciler.engine.budget import count_places, still_missing
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.assessment import Assessment
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
@@ -220,7 +220,7 @@ def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
 
 def _is_marked(node: Node, settings: Settings) -> bool:
     prefix = settings.keys.prefix
-    return OwnKeys(prefix).record in node.annotations or bears_hints(node, prefix)
+    return keys_of(prefix).record in node.annotations or bears_hints(node, prefix)
 
 
 def _has_place(one: Seen) -> str:

@@ -17,7 +17,7 @@ from reconciler.engine.situation import Acknowledgement
 from reconciler.engine.state_machine import Walk
 from reconciler.model.event import Signal, Status
 from reconciler.model.hooks import HookStep
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.own import node_write
 from reconciler.model.plan import NodeWrite
@@ -158,7 +158,7 @@ def taken_back(node: Node, prefix: str, labels: Mapping[str, str | None]) -> Nod
 
     It removes the acknowledgement, and changes these labels.
     """
-    key = OwnKeys(prefix).acknowledge
+    key = keys_of(prefix).acknowledge
     annotations = {key: None} if key in node.annotations else {}
     if not annotations and not labels:
         return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from reconciler.model.instructions import Instructions, instructions_of
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node
 from reconciler.model.own_times import OwnTimes, own_times
 from reconciler.model.snapshot import Snapshot
@@ -15,7 +16,7 @@ from reconciler.settings.schema import Settings
 from reconciler.workflows.configured import Workflows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PassContext:
     """The snapshot of the cluster, the settings, and the moment of the pass (UTC).
 
@@ -32,12 +33,12 @@ class PassContext:
     notice_names: frozenset[str] = frozenset()
     workflows: Workflows = Workflows()
 
-    @property
+    @cached_property
     def second(self) -> datetime:
         """The moment as records keep it: in whole seconds."""
         return self.now.replace(microsecond=0)
 
-    @property
+    @cached_property
     def times(self) -> OwnTimes:
         """Which of our own times to believe."""
         return own_times(self.now, self.snapshot.skew)
@@ -49,4 +50,4 @@ class PassContext:
     @property
     def keys(self) -> OwnKeys:
         """Our labels and annotations."""
-        return OwnKeys(self.settings.keys.prefix)
+        return keys_of(self.settings.keys.prefix)

@@ -121,6 +121,8 @@ def timed_out(one: Seen, record: CaseRecord, view: CaseView, context: PassContex
 
     `record` is the case after this pass. If it ends, its hooks are those that the pass has read.
     """
+    if not one.case.hooks and not record.hooks:
+        return ()
     present = {hook.id for hook in present_hooks(one.node, context.settings)}
     before = replace(one.case, hooks=tuple(each for each in one.case.hooks if each.id in present))
     over = engine.ended(Asked(before, view, context.settings, context.now)).hooks

@@ -12,7 +12,7 @@ from reconciler.decide.seen import Seen
 from reconciler.engine.start_times import NEAR
 from reconciler.model.event import Answer
 from reconciler.model.instructions import Instructions
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import REMEDIATOR_TAINT, Node
 from reconciler.model.plan import (
@@ -130,7 +130,7 @@ def notes(
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
     published = 0
     if settings.sources.imds.enabled and not snapshot.agents.installed and not snapshot.agents.problem:
-        imds = OwnKeys(settings.keys.prefix).imds
+        imds = keys_of(settings.keys.prefix).imds
         published = _count(fleet, lambda node: imds in node.annotations)
     if published:
         # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.

@@ -16,7 +16,7 @@ from reconciler.model.assessment import NodeAssessment
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.instructions import Instructions
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.own_times import OwnTimes
 from reconciler.model.plan import (
@@ -115,11 +115,11 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
 
 def _has_news(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
     """Whether there is something to decide or report about the node."""
-    keys = OwnKeys(settings.keys.prefix)
+    keys = keys_of(settings.keys.prefix)
     unknown = any(one.answer is Answer.UNKNOWN and one.installed for one in assessment.readings)
     marked = keys.state in node.labels
     signed = bears_signs(node, keys.prefix)
-    instructed_by = any(key in node.annotations for key in keys.instructions())
+    instructed_by = any(key in node.annotations for key in keys.instructions)
     return bool(
         assessment.events
         or keys.record in node.annotations
@@ -191,7 +191,7 @@ def _urgency(one: Seen, context: PassContext) -> Urgency | None:
 
 def untouchable(one: Seen, settings: Settings) -> Hold | None:
     """Return why the node must not be changed at all, None if it may be."""
-    name, release = one.node.name, OwnKeys(settings.keys.prefix).release(one.node.name)
+    name, release = one.node.name, keys_of(settings.keys.prefix).release(one.node.name)
     if one.unreadable:
         fix = f"{release} --reset removes it"
         return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {one.unreadable}; {fix}")
@@ -201,7 +201,7 @@ def untouchable(one: Seen, settings: Settings) -> Hold | None:
     if HOSTED_LABEL in one.node.labels:
         return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")
     if not settings.manages(one.node.labels):
-        return Hold(name, HoldCode.LOOKED_AFTER, f"label {OwnKeys(settings.keys.prefix).ignore} excludes it")
+        return Hold(name, HoldCode.LOOKED_AFTER, f"label {keys_of(settings.keys.prefix).ignore} excludes it")
     if one.record is not None and one.record.claimed_by:
         return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {one.record.claimed_by}")
     return None

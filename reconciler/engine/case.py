@@ -100,8 +100,8 @@ def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switch
 
 
 def _hides(reading: Reading, known: KnownEvent) -> bool:
-    shown = [identity(signal) for signal in reading.signals]
-    return reading.tells_one and bool(shown) and not any(same_event(one, known.identity) for one in shown)
+    shown = reading.signals
+    return reading.tells_one and bool(shown) and not any(same_event(identity(one), known) for one in shown)
 
 
 def _may_mean(signal: Signal, known: KnownEvent) -> bool:

@@ -34,7 +34,7 @@ _PASSING_FIRST = (Verdict.PASSED, Verdict.UNKNOWN, Verdict.FAILED)
 
 
 def _worst(verdicts: list[Verdict], order: tuple[Verdict, ...], empty: Verdict) -> Verdict:
-    return min(verdicts, key=order.index, default=empty)
+    return next((one for one in order if one in verdicts), empty)
 
 
 def blockers(tree: Expression, answer: Callable[[str], CheckAnswer]) -> tuple[CheckAnswer, ...]:

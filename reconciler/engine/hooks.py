@@ -128,6 +128,8 @@ def begun(
     A hook that is gone is left out: if it appears again, it has a time limit of its own. So is a hook of a
     drain or an uncordon that is not next any more, unless it has ended the wait for this drain.
     """
+    if not hooks and not record.hooks:
+        return record
     present = {hook.id for hook in hooks}
     kept = [one for one in record.hooks if one.id in present and _still_counts(one, steps)]
     known = {one.id for one in kept}
@@ -151,6 +153,8 @@ def _still_counts(entry: HookRecord, steps: Collection[HookStep]) -> bool:
 
 def ended(of: HookCase) -> CaseRecord:
     """Return the record in which the hooks that are done, or whose time is over, have ended."""
+    if not of.record.hooks:
+        return of.record
     return replace(of.record, hooks=tuple(_ended(one, of) for one in of.record.hooks))
 
 

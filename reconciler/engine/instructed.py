@@ -12,7 +12,7 @@ from datetime import datetime
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.engine.start_times import NEAR
 from reconciler.model.instructions import Instructions, Kept, Wait
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
@@ -51,7 +51,7 @@ def instructed(
         return judged
     # A plan that requires nothing yet has only its deadline.
     demanded = judged.lost_from if judged.asks else judged.deadline
-    about = _About(said, case, node, now, OwnKeys(settings.keys.prefix))
+    about = _About(said, case, node, now, keys_of(settings.keys.prefix))
     kept = Kept(_hold(about), _deferral(about, demanded), _approval(about, judged, policy, demanded))
     if not kept.waits:
         return judged

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
 from pkgutil import iter_modules
@@ -35,11 +35,16 @@ class CheckResult:
     holds: bool = True
 
 
+_PASSED = CheckResult(Verdict.PASSED, "")
+
+
 def passed(reason: str = "", until: datetime | None = None, *, holds: bool = True) -> CheckResult:
     """Return a passed result and, if known, the moment at which it changes (UTC).
 
     `holds` False means that a failure would be no reason to wait.
     """
+    if not reason and until is None and holds:
+        return _PASSED
     return CheckResult(Verdict.PASSED, reason, until, holds)
 
 
@@ -64,10 +69,19 @@ class RegisteredCheck:
     ask: Callable[[Situation], CheckResult]
     waits_for: WaitsFor
     ordinarily: str = ""
+    _passes: list[CheckAnswer] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, situation: Situation) -> CheckAnswer:
         """Return the check's answer. It always has words: behind a `!`, a check that passes holds."""
         found = self.ask(situation)
+        # Most answers are this one, so it is made once.
+        if found is not _PASSED:
+            return self._answer(found)
+        if not self._passes:
+            self._passes.append(self._answer(found))
+        return self._passes[0]
+
+    def _answer(self, found: CheckResult) -> CheckAnswer:
         return CheckAnswer(
             self.name,
             found.verdict,

@@ -31,6 +31,9 @@ class StateRules:
     transitions: tuple[Step, ...] = ()
 
 
+_NO_RULES = StateRules()
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One maintenance workflow."""
@@ -40,7 +43,7 @@ class Profile:
 
     def rules(self, state: State) -> StateRules:
         """Return the rules of one state, empty if the profile has none for it."""
-        return self.states.get(state, StateRules())
+        return self.states.get(state, _NO_RULES)
 
 
 def parse_profile(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.engine.case import not_dismissed
@@ -73,7 +73,10 @@ def walk(
             break
     # The answers to the last question still hold where no step followed.
     answer = _asker(situation, checks, given)
-    holds, alone = _holds(profile, situation, answer), _alone(profile, situation, answer)
+    steps = profile.rules(situation.state).transitions
+    blocked = [(step, blockers(step.check, answer)) for step in steps]
+    alone = frozenset(blocking[0].name for _, blocking in blocked if len(blocking) == 1)
+    holds = _holds(situation, blocked)
     return Walk(situation.state, effects, tuple(taken), tuple(answers.values()), holds, alone)
 
 
@@ -123,13 +126,12 @@ def _taken_elsewhere(situation: Situation, step: Step) -> bool:
     return begins and bool(situation.record.elsewhere)
 
 
-def _holds(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> tuple[Hold, ...]:
+def _holds(situation: Situation, blocked: Sequence[tuple[Step, Sequence[CheckAnswer]]]) -> tuple[Hold, ...]:
     found: dict[str, Hold] = {}
-    for step in profile.rules(situation.state).transitions:
+    for step, blocking in blocked:
         # A transition that stays in the state holds the node too; one that goes back does not.
         if step.next not in (_FORWARD[situation.state], situation.state):
             continue
-        blocking = blockers(step.check, answer)
         if not blocking and _taken_elsewhere(situation, step):
             reason = (
                 f"it is in maintenance for profile {situation.record.elsewhere}; only one profile at a time"
@@ -141,8 +143,3 @@ def _holds(profile: Profile, situation: Situation, answer: Callable[[str], Check
         for one in blocking:
             found[one.name] = Hold(situation.node.name, one.name, one.words, one.until, one.waits_for)
     return tuple(found.values())
-
-
-def _alone(profile: Profile, situation: Situation, answer: Callable[[str], CheckAnswer]) -> frozenset[str]:
-    found = (blockers(step.check, answer) for step in profile.rules(situation.state).transitions)
-    return frozenset(blocking[0].name for blocking in found if len(blocking) == 1)

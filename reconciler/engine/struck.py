@@ -41,7 +41,7 @@ def _is_known(signal: Signal, record: Record | None) -> bool:
         return True
     mine = identity(signal)
     return any(
-        any(same_event(start.event.identity, mine) and start.pods is not None for start in kept.facts.starts)
-        or any(same_event(one.identity, mine) for one in kept.dismissed)
+        any(same_event(start.event, mine) and start.pods is not None for start in kept.facts.starts)
+        or any(same_event(one, mine) for one in kept.dismissed)
         for _, kept in record.profiles
     )

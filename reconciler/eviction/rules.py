@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from reconciler.model.drains import Behavior, PodRule
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
 
 CAPI_LABEL = "cluster.x-k8s.io/drain"
@@ -34,7 +34,7 @@ def rule_for(
 
 def own_word(pod: Pod, prefix: str) -> tuple[Behavior, str] | None:
     """Return the behavior that the pod's label asks for, and the label. Our keys win over Cluster API's."""
-    keys = OwnKeys(prefix)
+    keys = keys_of(prefix)
     ours, wait = keys.drain, keys.wait_completed
     for kind, key, value, says in (
         ("label", ours, pod.labels.get(ours), _SAYS),

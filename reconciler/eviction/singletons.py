@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
 
@@ -16,7 +16,7 @@ def may_be_restarted(
     `everywhere` is the setting; the pod's label `<prefix>/restart: "true"` has the same effect. The strategy
     and the volumes of the Deployment are checked later, when it is read.
     """
-    asked = everywhere or pod.labels.get(OwnKeys(prefix).restart) == "true"
+    asked = everywhere or pod.labels.get(keys_of(prefix).restart) == "true"
     if not asked or pod.owner is None or pod.owner.kind != "ReplicaSet":
         return False
     return all(budget.expected <= 1 for budget in covering)

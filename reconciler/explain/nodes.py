@@ -17,7 +17,7 @@ from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind, Reading
 from reconciler.model.examination import Examination
 from reconciler.model.explanation import NodeExplanation, Obstacle, SourceAnswer
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import NodePlan, Plan, Preview
 from reconciler.model.pod import Pod
@@ -49,7 +49,7 @@ def explain_node(
         _out_of_service(node, plan),
         tuple(_source(reading) for reading in assessment.readings),
         (
-            *_holds(plan, OwnKeys(settings.keys.prefix)),
+            *_holds(plan, keys_of(settings.keys.prefix)),
             *_unknowns(node, assessment),
             *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
         ),
@@ -134,7 +134,7 @@ def _unmanaged(node: Node, settings: Settings) -> str:
     if not settings.in_fleet(node.labels):
         return "nodeSelector of the settings does not select it"
     if not settings.manages(node.labels):
-        return f"its label {OwnKeys(settings.keys.prefix).ignore} excludes it"
+        return f"its label {keys_of(settings.keys.prefix).ignore} excludes it"
     return ""
 
 

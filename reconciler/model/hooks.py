@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 
 from reconciler.model import limits
 
@@ -162,9 +163,16 @@ def hooks_of(annotations: Mapping[str, str], prefix: str) -> tuple[Hook, ...]:
     return tuple(_hooks_of(annotations, prefix))
 
 
+@lru_cache(maxsize=16)
+def _starts(prefix: str) -> Mapping[HookStep, str]:
+    return {step: f"{prefix}/{step}." for step in HookStep}
+
+
 def _hooks_of(annotations: Mapping[str, str], prefix: str) -> Iterator[Hook]:
-    for step in HookStep:
-        start = f"{prefix}/{step}."
+    starts = _starts(prefix)
+    if not any(key.startswith(tuple(starts.values())) for key in annotations):
+        return
+    for step, start in starts.items():
         names = sorted(key.removeprefix(start) for key in annotations if key.startswith(start))
         for name in [name for name in names if _NAME.fullmatch(name)][: limits.HOOKS]:
             yield Hook(HookId(step, name), limits.text(annotations[start + name].strip(), _OWNER))

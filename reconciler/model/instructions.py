@@ -23,7 +23,7 @@ from typing import Any
 
 from reconciler.model import limits
 from reconciler.model.event import MaintenanceEvent
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
@@ -149,6 +149,9 @@ class Instructions:
     before: tuple[str, ...] = ()
 
 
+_NOTHING_SAID = Instructions()
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """What a drain waits for, and when that ends by itself (UTC), None if it does not."""
@@ -192,7 +195,9 @@ def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[Pers
 
     `fleet` are the holds of the ledger. Of several holds, the one that stops most and lasts longest applies.
     """
-    keys, found = OwnKeys(prefix), node.annotations
+    keys, found = keys_of(prefix), node.annotations
+    if not fleet and not any(key in found for key in keys.instructions):
+        return _NOTHING_SAID
     own = [hold_of(found[key], now) for key in (keys.hold, keys.hold_of_many) if key in found]
     holds = [one for one in own if one is not None]
     holds += [one for one in fleet if one.applies(node.pool, now)]

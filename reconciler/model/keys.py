@@ -6,6 +6,7 @@ The node agent imports this file, so it needs nothing but the standard library.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 DEFAULT_PREFIX = "node-maintenance.dev"
 INSTALLATION = f"{DEFAULT_PREFIX}/keys-prefix"
@@ -15,7 +16,7 @@ It is the same for every prefix.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OwnKeys:
     """The keys of the installation that has this prefix (`keys.prefix` in the settings)."""
 
@@ -23,108 +24,109 @@ class OwnKeys:
 
     # On a node.
 
-    @property
+    @cached_property
     def record(self) -> str:
         """The annotation with the node's record."""
         return f"{self.prefix}/record"
 
-    @property
+    @cached_property
     def state(self) -> str:
         """The label with the worst state of all profiles, absent while that is operational."""
         return f"{self.prefix}/state"
 
-    @property
+    @cached_property
     def ignore(self) -> str:
         """The label by which a person excludes the node."""
         return f"{self.prefix}/ignore"
 
-    @property
+    @cached_property
     def request(self) -> str:
         """The annotation by which a person or a program requests maintenance."""
         return f"{self.prefix}/request"
 
-    @property
+    @cached_property
     def workflows(self) -> str:
         """The label by which a person selects the workflows of the node, joined by `--`."""
         return f"{self.prefix}/maintenance-profile"
 
-    @property
+    @cached_property
     def workflow_state(self) -> str:
         """The label with the worst state of all workflows, on every managed node if there are any."""
         return f"{self.prefix}/maintenance-state"
 
-    @property
+    @cached_property
     def workflow_data(self) -> str:
         """The annotation with the data of workflows, in the form of maintenance-controller."""
         return f"{self.prefix}/maintenance-data"
 
-    @property
+    @cached_property
     def log_details(self) -> str:
         """The label by which a person asks for the answers of all checks in the log."""
         return f"{self.prefix}/maintenance-log-details"
 
-    @property
+    @cached_property
     def hold(self) -> str:
         """The annotation by which a person holds the node."""
         return f"{self.prefix}/hold"
 
-    @property
+    @cached_property
     def hold_of_many(self) -> str:
         """The annotation with the copy of a hold of many nodes, for a drain that runs."""
         return f"{self.prefix}/hold-of-many"
 
-    @property
+    @cached_property
     def said_before(self) -> str:
         """The annotation with the holds and deferrals of the case that people have ended."""
         return f"{self.prefix}/said-before"
 
-    @property
+    @cached_property
     def defer(self) -> str:
         """The annotation by which a person defers the drain of the node."""
         return f"{self.prefix}/defer"
 
-    @property
+    @cached_property
     def approved(self) -> str:
         """The annotation by which a person approves the drain of the node."""
         return f"{self.prefix}/approved"
 
-    @property
+    @cached_property
     def imds(self) -> str:
         """The annotation in which the node agent publishes the scheduled events of IMDS."""
         return f"{self.prefix}/imds"
 
-    @property
+    @cached_property
     def acknowledge(self) -> str:
         """The annotation with the events that the node agent acknowledges."""
         return f"{self.prefix}/acknowledge"
 
-    @property
+    @cached_property
     def deadline(self) -> str:
         """The label with the deadline of announced maintenance, a scheduling hint (`hints.label`)."""
         return f"{self.prefix}/deadline"
 
-    @property
+    @cached_property
     def maintenance(self) -> str:
         """The taint of a node with announced maintenance, a scheduling hint (`hints.taint`)."""
         return f"{self.prefix}/maintenance"
 
     # On a pod.
 
-    @property
+    @cached_property
     def drain(self) -> str:
         """The label or annotation that sets what a drain does with the pod."""
         return f"{self.prefix}/drain"
 
-    @property
+    @cached_property
     def wait_completed(self) -> str:
         """The label or annotation by which a pod asks to finish first, if its value is `true`."""
         return f"{self.prefix}/wait-completed"
 
-    @property
+    @cached_property
     def restart(self) -> str:
         """The label that allows a restart of the pod's workload if it has a single replica."""
         return f"{self.prefix}/restart"
 
+    @cached_property
     def instructions(self) -> tuple[str, ...]:
         """Return the annotations by which people hold, defer or approve the drain of the node."""
         return (self.hold, self.hold_of_many, self.defer, self.approved, self.said_before)
@@ -142,3 +144,9 @@ class OwnKeys:
     def owns(self, key: str) -> bool:
         """Whether a label or annotation of this key is ours."""
         return key.startswith(f"{self.prefix.rstrip('/')}/")
+
+
+@lru_cache(maxsize=16)
+def keys_of(prefix: str = DEFAULT_PREFIX) -> OwnKeys:
+    """Return the keys of the installation that has this prefix; each pass asks for them many times a node."""
+    return OwnKeys(prefix)

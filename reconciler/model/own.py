@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import ListChanges, NodeWrite
 
@@ -17,7 +17,7 @@ def own_keys(node: Node, prefix: str, extra_labels: Iterable[str] = ()) -> dict[
     Ours are all keys `prefix/...`, and the labels in `extra_labels` (those of adopted tools, which a write
     names). Labels become `label:<key>`, annotations `annotation:<key>`; absent keys have no entry.
     """
-    keys = OwnKeys(prefix)
+    keys = keys_of(prefix)
     extra = frozenset(extra_labels)
     labels = {f"label:{key}": value for key, value in node.labels.items() if keys.owns(key) or key in extra}
     annotations = {f"annotation:{key}": value for key, value in node.annotations.items() if keys.owns(key)}

@@ -20,7 +20,7 @@ from reconciler.model.holds import WaitsFor
 from reconciler.model.hooks import HookRun
 from reconciler.model.hypervisor import HypervisorWrite
 from reconciler.model.instructions import Instructions, Kept
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import Condition, Taint
 from reconciler.model.publication import Publication
@@ -205,7 +205,7 @@ class NodeWrite:
     @property
     def only_shows(self) -> bool:
         """Whether it changes only what other tools see."""
-        keys = OwnKeys(self.own_prefix)
+        keys = keys_of(self.own_prefix)
         ours = any(map(keys.owns, self.annotations)) or bool(self.labels.keys() - {keys.deadline})
         return self.unschedulable is None and not ours and not self.lists.any
 

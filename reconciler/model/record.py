@@ -6,6 +6,7 @@ node: each lists its claims, and is undone when the last claim is removed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -58,12 +59,7 @@ class KnownEvent:
 
     def matches(self, other: KnownEvent | MaintenanceEvent) -> bool:
         """Whether both are the same event, by the rule in docs/design.md, 'The life of a case'."""
-        return same_event(self.identity, _identity_of(other))
-
-    @property
-    def identity(self) -> Identity:
-        """What distinguishes it from other events of its node."""
-        return _identity_of(self)
+        return same_event(self, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +79,11 @@ def identity(signal: Signal) -> Identity:
     return Identity(signal.kind, signal.not_before, ids, (signal.source,), signal.condition)
 
 
-def _identity_of(event: KnownEvent | MaintenanceEvent) -> Identity:
-    return Identity(event.kind, event.not_before, event.ids, event.sources, event.condition)
+Identified = Identity | KnownEvent | MaintenanceEvent
+"""What has the fields of an identity."""
 
 
-def same_event(one: Identity, two: Identity) -> bool:
+def same_event(one: Identified, two: Identified) -> bool:
     """Whether two identities of one node are the same event.
 
     They are if they share an ID, without regard to case (IMDS writes upper-case GUIDs, Resource Graph
@@ -429,6 +425,8 @@ class Record:
 
         The data of other profiles stays as it is: each is read like this when its own turn comes.
         """
+        if times.believes(self._moments(profile)):
+            return self
         profiles = tuple(
             (name, _believed(kept, times) if name == profile else kept) for name, kept in self.profiles
         )
@@ -440,6 +438,19 @@ class Record:
             known = replace(known, since=times.of(known.since), done=times.maybe(known.done))
             drain = replace(drain, drain=known)
         return replace(self, profiles=profiles, cordon=cordon, drain=drain)
+
+    def _moments(self, profile: str) -> Iterator[datetime | None]:
+        """Yield every moment that `believed` looks at."""
+        if self.cordon is not None:
+            yield self.cordon.since
+        if self.drain is not None:
+            yield self.drain.drain.since
+            yield self.drain.drain.done
+        kept = self.profile(profile)
+        yield kept.since
+        yield kept.quiet_since
+        yield from (one.asked for one in (kept.self_service, kept.replacement) if one is not None)
+        yield from (one.since for one in kept.hooks)
 
     @property
     def in_maintenance(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from reconciler.model import limits
 from reconciler.model.drains import MOST_NAMES, KeptPods
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookEnd, HookId, HookKind, HookRecord, HookStep
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import (
@@ -47,7 +47,7 @@ _OF_VERSION_1 = "default"
 
 def record_of(node: Node, prefix: str) -> Record | Unreadable | None:
     """Return a node's record, None if it has none or one with another UID."""
-    text = node.annotations.get(OwnKeys(prefix).record)
+    text = node.annotations.get(keys_of(prefix).record)
     if text is None:
         return None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent, TaintWrite
 from reconciler.publishing.publisher import NodeSigns, Showing
@@ -40,7 +40,7 @@ class SchedulingHints:
                 labels={} if hidden and hints.label else off.labels,
                 writes=() if hidden and hints.taint else off.writes,
             )
-        key, wanted = OwnKeys(prefix).deadline, deadline_of(asking) if hints.label else None
+        key, wanted = keys_of(prefix).deadline, deadline_of(asking) if hints.label else None
         return NodeSigns(
             labels={key: wanted} if node.labels.get(key) != wanted else {},
             writes=_taint(node, prefix, wanted=hints.taint),
@@ -53,12 +53,12 @@ class SchedulingHints:
 
 def bears_hints(node: Node, prefix: str) -> bool:
     """Whether the node has a hint of the installation with this prefix."""
-    return OwnKeys(prefix).deadline in node.labels or _has(node, taint_of(prefix))
+    return keys_of(prefix).deadline in node.labels or _has(node, taint_of(prefix))
 
 
 def removed_hints(node: Node, prefix: str) -> NodeSigns:
     """Return the changes that remove the hints of the installation with this prefix."""
-    key = OwnKeys(prefix).deadline
+    key = keys_of(prefix).deadline
     return NodeSigns(
         labels={key: None} if key in node.labels else {}, writes=_taint(node, prefix, wanted=False)
     )
@@ -66,7 +66,7 @@ def removed_hints(node: Node, prefix: str) -> NodeSigns:
 
 def taint_of(prefix: str) -> Taint:
     """Return the taint of the installation with this prefix."""
-    return Taint(OwnKeys(prefix).maintenance, effect=PREFERENCE)
+    return Taint(keys_of(prefix).maintenance, effect=PREFERENCE)
 
 
 def deadline_of(asking: Sequence[JudgedEvent]) -> str:

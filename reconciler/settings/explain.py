@@ -11,7 +11,7 @@ from reconciler.calendar.values import Limit, format_days, format_duration, pars
 from reconciler.calendar.windows import Interval, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.notices import Topic
 from reconciler.model.record import State
@@ -38,7 +38,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield ""
     yield f"Mode {_MODES[settings.mode]}."
     nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
-    yield f"{nodes} are managed, except those with the label {OwnKeys(settings.keys.prefix).ignore}=true."
+    yield f"{nodes} are managed, except those with the label {keys_of(settings.keys.prefix).ignore}=true."
     yield f"Times are in {settings.time_zone.key}."
     if settings.profiles.on:
         yield ""
@@ -85,7 +85,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
 
 
 def _workflows(settings: Settings) -> Iterator[str]:
-    found, key = settings.profiles, OwnKeys(settings.keys.prefix).workflows
+    found, key = settings.profiles, keys_of(settings.keys.prefix).workflows
     names = ", ".join(profile.name for profile in found.profiles)
     yield f"  The label {key} of a node selects some of these, joined by --: {names}."
     if found.intervals.requeue is not None:

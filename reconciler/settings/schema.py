@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model.calendar_text import CalendarPlace, CalendarText
 from reconciler.model.event import Kind
-from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.lifecycle import LIFECYCLE
 from reconciler.model.limits import CALENDARS
 from reconciler.model.node import HOSTED_LABEL
@@ -306,7 +306,7 @@ class Settings(Section):
 
     def manages(self, labels: Mapping[str, str]) -> bool:
         """Return whether such a node is managed: selected, without the ignore label, and not AKS's own."""
-        ignored = labels.get(OwnKeys(self.keys.prefix).ignore) == "true" or HOSTED_LABEL in labels
+        ignored = labels.get(keys_of(self.keys.prefix).ignore) == "true" or HOSTED_LABEL in labels
         return self.in_fleet(labels) and not ignored
 
     def policy(self, kind: Kind, condition: str, labels: Mapping[str, str]) -> EventPolicy | None:

@@ -10,7 +10,7 @@ from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooMan
 from reconciler.model.actions import ActionName
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
-from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.notification import Notification
@@ -192,7 +192,7 @@ class SimulatedApi:
         self.cluster.put_node(changed)
         cordons = {True: ActionName.CORDON, False: ActionName.UNCORDON, None: ActionName.RECORD}
         what = cordons[write.unschedulable]
-        state = changed.labels.get(OwnKeys(write.own_prefix).state, "operational")
+        state = changed.labels.get(keys_of(write.own_prefix).state, "operational")
         self.cluster.note(Actor.US, what, write.node, detail=state)
         self.cluster.settle()
         self.end_write(call)

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 from reconciler.model.aks_conditions import MAIN
 from reconciler.model.event import Kind
-from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.node import Condition, Node
 from reconciler.simulation.aks import no_event
 from reconciler.simulation.cluster import SimulatedCluster
@@ -162,7 +162,7 @@ class SimulatedPlatform:
 
     def _heed(self, node: Node) -> None:
         """Acknowledge the events in a node's annotation, as its agent does: Azure then starts them early."""
-        named = node.annotations.get(OwnKeys(self._prefix).acknowledge)
+        named = node.annotations.get(keys_of(self._prefix).acknowledge)
         wanted = {one.casefold() for one in imds.from_acknowledgement(named)}
         for (event_id, _), running in list(self._events.items()):
             if running.event.node == node.name and event_id.casefold() in wanted and not running.started:
@@ -174,7 +174,7 @@ class SimulatedPlatform:
         node = self._cluster.nodes.get(event.node)
         if node is None or running.started or self._events.get(_key(event)) is not running:
             return
-        named = node.annotations.get(OwnKeys(self._prefix).acknowledge)
+        named = node.annotations.get(keys_of(self._prefix).acknowledge)
         if event.event_id.casefold() not in {one.casefold() for one in imds.from_acknowledgement(named)}:
             return
         self._cluster.note(Actor.PLATFORM, f"{event.kind} acknowledged", event.node, event.event_id)
@@ -207,7 +207,7 @@ class SimulatedPlatform:
         if cluster.nodes[node].condition(MAIN) is not None:
             cluster.set_condition(node, condition(self._document(one) for one in shown))
         shown = [one for one in here if one.event.reported_by is not Reporter.CONDITION]
-        key = OwnKeys(self._prefix).imds
+        key = keys_of(self._prefix).imds
         if shown or key in cluster.nodes[node].annotations:
             events = [self._document(one) for one in shown]
             cluster.annotate(node, key, imds.to_annotation({"Events": events}, vm))

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from reconciler.errors import SourceError
 from reconciler.model.event import Answer, Reading
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
 from reconciler.settings.schema import Settings
@@ -54,7 +54,7 @@ class PublishedEvents(Source):
 
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
     """Return what IMDS reported about the node's VM when its agent last published."""
-    text = node.annotations.get(OwnKeys(prefix).imds)
+    text = node.annotations.get(keys_of(prefix).imds)
     if agents.problem:
         return Reading(
             imds.SOURCE, Answer.UNKNOWN, because=f"the state of the agents is unknown: {agents.problem}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from reconciler.model.polling import AnyMemory
@@ -49,7 +49,13 @@ def switched_on(settings: Settings) -> tuple[Source, ...]:
 
 def polled() -> tuple[PolledSource[Any, Any], ...]:
     """Return the polled sources, enabled or not."""
-    return tuple(source for source in SOURCES if isinstance(source, PolledSource))
+    return _polled_of(SOURCES)
+
+
+@lru_cache(maxsize=2)
+def _polled_of(sources: tuple[Source, ...]) -> tuple[PolledSource[Any, Any], ...]:
+    # A pass asks many times, and Python takes long to say what is of an abstract class.
+    return tuple(source for source in sources if isinstance(source, PolledSource))
 
 
 def reading_names(settings: Settings) -> frozenset[str]:

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from reconciler.model import limits
 from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Status
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
@@ -44,7 +44,7 @@ class Requests(Source):
 
 def read(node: Node, prefix: str) -> Reading:
     """Return the request on a node; one that can't be read is an event of kind Unknown that says why."""
-    text = node.annotations.get(OwnKeys(prefix).request)
+    text = node.annotations.get(keys_of(prefix).request)
     if text is None:
         return _NONE
     try:

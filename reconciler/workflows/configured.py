@@ -159,10 +159,13 @@ class Workflows:
         return reduce(or_, each, of_triggers)
 
 
+_NO_WORKFLOWS = Workflows()
+
+
 def workflows_of(settings: WorkflowSettings) -> Workflows:
     """Return the workflows of these settings. The profile `default` is empty unless they define it."""
     if not settings.on:
-        return Workflows()
+        return _NO_WORKFLOWS
     checks = {one.name: _check(one) for one in settings.instances.check}
     triggers = {one.name: _trigger(one) for one in settings.instances.trigger}
     notifications = {one.name: _notification(one) for one in settings.instances.notify}

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from reconciler.engine.situation import Situation
 from reconciler.model.check_reads import ReadForChecks
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.workflow import WorkflowData
@@ -84,4 +84,4 @@ class CheckInput:
     in_maintenance_here: tuple[str, ...] = ()
     platform: Situation | None = None
     silent: tuple[str, ...] = ()
-    keys: OwnKeys = OwnKeys()
+    keys: OwnKeys = keys_of()

@@ -120,7 +120,7 @@ def _claims(node: Node) -> bool:
 
 def _is_said(key: str) -> bool:
     """Whether an annotation is an instruction of a person, or a hook."""
-    return key in KEYS.instructions() or any(key.startswith(f"{KEYS.prefix}/{step}.") for step in HookStep)
+    return key in KEYS.instructions or any(key.startswith(f"{KEYS.prefix}/{step}.") for step in HookStep)
 
 
 def _over(play: Play, event: VmEvent) -> None:

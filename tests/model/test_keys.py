@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cached_property
 from pathlib import Path
 
 import jobs
@@ -11,7 +12,11 @@ import reconciler
 from reconciler.model import keys
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 
-NAMES = [name for name, value in vars(OwnKeys).items() if isinstance(value, property)]
+NAMES = [
+    name
+    for name, value in vars(OwnKeys).items()
+    if isinstance(value, cached_property) and isinstance(getattr(OwnKeys(), name), str)
+]
 
 
 def test_each_key_has_the_prefix_and_a_name_of_its_own() -> None:

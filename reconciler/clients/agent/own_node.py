@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from reconciler import USER_AGENT
 from reconciler.clients.agent.plain_http import HttpAnswer, exchange
 from reconciler.errors import ClusterError, Unauthorized, Unreachable, error_for
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.names import is_object_name
 
 TIMEOUT = 10.0
@@ -89,8 +89,8 @@ class OwnNodeClient:
             raise ValueError(f"not the name of a Node: {node[:100]!a}")
         self._access = access
         self._node = node
-        self._annotation = OwnKeys(prefix).imds
-        self._acknowledge = OwnKeys(prefix).acknowledge
+        self._annotation = keys_of(prefix).imds
+        self._acknowledge = keys_of(prefix).acknowledge
         self._user_agent = user_agent
 
     def read(self) -> OwnNode:

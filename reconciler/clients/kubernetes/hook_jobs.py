@@ -22,7 +22,7 @@ from reconciler.clients.retrying import patiently
 from reconciler.errors import ClusterError, Conflict, NotFound, Unreachable
 from reconciler.model import limits
 from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.moments import to_text
 from reconciler.settings.sections.hooks import JobHook
 
@@ -62,7 +62,7 @@ class HookJobs:
         """Use this connection, and call the guard before each write; `prefix` is that of our keys."""
         self._connection = connection
         self._namespace = namespace
-        self._keys = OwnKeys(prefix)
+        self._keys = keys_of(prefix)
         self._guard = guard
 
     def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:

@@ -12,7 +12,7 @@ from reconciler.clients.kubernetes.paths import NODES
 from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.clients.kubernetes.wire import protobuf
 from reconciler.clients.kubernetes.wire.lists import ACCEPT, Format, list_all, node_format
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node, Wanted
 
 READY = "Ready"
@@ -39,7 +39,7 @@ def watch_nodes(connection: Connection, wanted: Wanted) -> Iterator[Iterator[Nod
     when any thread leaves the context; it reconnects by itself, and raises Forbidden and Unauthorized.
     """
     with Watching(connection, _Nodes(connection, wanted)) as changes:
-        yield _changes(changes, OwnKeys(wanted.annotation_prefix))
+        yield _changes(changes, keys_of(wanted.annotation_prefix))
 
 
 class _Nodes(Watched[Node]):
@@ -96,7 +96,7 @@ def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
     conditions = {
         one.type: (one.status, one.reason, one.message) for one in node.conditions if one.type != READY
     }
-    said = (keys.imds, keys.request, *keys.instructions())
+    said = (keys.imds, keys.request, *keys.instructions)
     return conditions, tuple(node.annotations.get(key) for key in said)
 
 

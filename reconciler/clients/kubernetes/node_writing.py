@@ -26,7 +26,7 @@ from reconciler.errors import (
     TooManyRequests,
     Unreachable,
 )
-from reconciler.model.keys import OwnKeys
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint, Wanted
 from reconciler.model.own import annotations_seen, changed_for_checks, is_as_seen, shows_intent
@@ -74,7 +74,7 @@ def patch_node(connection: Connection, guard: Guard, write: NodeWrite) -> str:
 
 def _has_labels_of_triggers(write: NodeWrite) -> bool:
     """Whether it changes labels that a workflow is to change: without them its step has not happened."""
-    keys = OwnKeys(write.own_prefix)
+    keys = keys_of(write.own_prefix)
     return any(not keys.owns(key) and key != MECHANIC_LABEL for key in write.labels)
 
 
