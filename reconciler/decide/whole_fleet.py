@@ -16,7 +16,7 @@ from reconciler.settings.schema import Settings
 def fleet_nodes(snapshot: Snapshot, settings: Settings) -> tuple[FleetNode, ...]:
     """Return every node of the snapshot by name; one that breaks the program is not managed."""
     return tuple(
-        guarded(f"node {node.name} can't be shown", partial(_shown, node, settings), _broken(node))[0]
+        guarded(f"node {node.name} can't be shown", partial(_shown, node, settings), None)[0] or _broken(node)
         for node in sorted(snapshot.nodes, key=attrgetter("name"))
     )
 

@@ -24,6 +24,9 @@ class NodeAssessment:
         return next((reading.answer for reading in self.readings if reading.source == source), None)
 
 
+_NOTHING = NodeAssessment()
+
+
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """The assessments of the nodes with any, by name. `notes` are about the whole cluster."""
@@ -33,4 +36,4 @@ class Assessment:
 
     def of(self, node: str) -> NodeAssessment:
         """The node's assessment, an empty one if there is none."""
-        return self.nodes.get(node, NodeAssessment())
+        return self.nodes.get(node, _NOTHING)

@@ -317,6 +317,9 @@ class ClaimedDrain:
     claims: tuple[Claim, ...]
 
 
+_OPERATIONAL = ProfileRecord()
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """The record of one node: each profile's data, the cordon and the drain.
@@ -331,7 +334,7 @@ class Record:
 
     def profile(self, name: str) -> ProfileRecord:
         """Return the data of a profile; a profile that is not in the record is operational."""
-        return next((kept for one, kept in self.profiles if one == name), ProfileRecord())
+        return next((kept for one, kept in self.profiles if one == name), _OPERATIONAL)
 
     def case(self, profile: str) -> CaseRecord:
         """Return the record as one profile sees it."""

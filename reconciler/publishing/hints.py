@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
@@ -64,6 +65,7 @@ def removed_hints(node: Node, prefix: str) -> NodeSigns:
     )
 
 
+@lru_cache(maxsize=16)
 def taint_of(prefix: str) -> Taint:
     """Return the taint of the installation with this prefix."""
     return Taint(keys_of(prefix).maintenance, effect=PREFERENCE)

@@ -39,6 +39,9 @@ Our signs are removed when they are no longer published.
 """
 
 
+_NO_SIGNS = NodeSigns()
+
+
 def bears_signs(node: Node, prefix: str) -> bool:
     """Whether the node has a sign of ours, which may have to change even if the node has no event."""
     return any(guarded("a sign can't be read", partial(one.bears, node, prefix), True)[0] for one in ON_NODES)
@@ -48,7 +51,7 @@ def node_signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
     """Return the changes of all signs on a node."""
     return _joined(
         [
-            guarded("a sign is not changed", partial(one.signs, node, standing, showing), NodeSigns())[0]
+            guarded("a sign is not changed", partial(one.signs, node, standing, showing), _NO_SIGNS)[0]
             for one in ON_NODES
         ]
     )

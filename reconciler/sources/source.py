@@ -36,6 +36,9 @@ class Wants:
     server: bool = False
 
 
+_NOTHING = Wants()
+
+
 @dataclass(frozen=True, slots=True)
 class SourceContext:
     """What a source may read besides the node; `now` is aware, UTC. `memories` are by the source's name."""
@@ -74,7 +77,7 @@ class Source(Protocol):
     def wants(self, settings: Settings) -> Wants:
         """Return what it needs from the API server, enabled or not."""
         del settings
-        return Wants()
+        return _NOTHING
 
     @abstractmethod
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
