@@ -60,7 +60,14 @@ def machine_name(node_name: str) -> str:
 
 def install(api: Api, *names: str) -> None:
     """Install these definitions, of all providers where none is named, and wait until they are served."""
+    there = {
+        one["metadata"]["name"]
+        for one in api.list("customresourcedefinitions", metadata_only=True)
+        if "deletionTimestamp" not in one["metadata"]
+    }
     for found in [crd(name) for name in names or sorted(path.stem for path in CRDS.glob("*.yaml"))]:
+        if found["metadata"]["name"] in there:
+            continue
         wait_for(f"the definition {found['metadata']['name']}", partial(_defined, api, found))
         spec = found["spec"]
         for version in spec["versions"]:
@@ -146,12 +153,14 @@ class MachineWorld:
         """Delete every machine and node, but not the CRDs, whose deletion and creation take seconds."""
         for provider in self._makers:
             for plural in _PLURALS[provider]:
-                for one in self.all_of(provider, plural):
+                found = self.all_of(provider, plural)
+                for one in found:
                     if one["metadata"].get("finalizers"):
                         self.patch(
                             provider, plural, one["metadata"]["name"], {"metadata": {"finalizers": None}}
                         )
-                self.api.request("DELETE", self.path(provider, plural))
+                if found:
+                    self.api.request("DELETE", self.path(provider, plural))
         self.api.request("DELETE", "api/v1/nodes")
 
     def step(self) -> bool:
@@ -239,6 +248,7 @@ class MachineWorld:
         if provider == cluster_api.NAME:
             for one in self.all_of(provider, "machinedeployments"):
                 numbers[one["metadata"]["uid"]] = one["spec"]["replicas"]
+        machines = self.machines(provider)
         for one in self.all_of(provider, "machinesets"):
             meta, wanted = one["metadata"], one["spec"]["replicas"]
             above = [
@@ -248,7 +258,7 @@ class MachineWorld:
                 (wanted,) = above
                 self.patch(provider, "machinesets", meta["name"], {"spec": {"replicas": wanted}})
                 done = True
-            ours = self._of(provider, meta["uid"])
+            ours = _owned(machines, meta["uid"])
             for _ in range(wanted - len(ours)):
                 name = f"{meta['name']}-{next(self._numbers)}"
                 # The labels of a pool are those of the topmost, and don't change with its sets.
@@ -270,19 +280,13 @@ class MachineWorld:
         marked = bool(meta.get("annotations", {}).get(_MARKS[provider]))
         return "deletionTimestamp" not in meta, not marked, str(meta["name"])
 
-    def _of(self, provider: str, uid: str) -> list[Object]:
-        return [
-            one
-            for one in self.machines(provider)
-            if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", ()))
-        ]
-
     def _tell(self, provider: str) -> None:
         """Write the numbers into the status of sets and deployments."""
         ready = {each["metadata"]["name"] for each in self.api.list("nodes") if _is_ready(each)}
         totals: dict[str, list[int]] = {}
+        machines = self.machines(provider)
         for one in self.all_of(provider, "machinesets"):
-            ours = self._of(provider, one["metadata"]["uid"])
+            ours = _owned(machines, one["metadata"]["uid"])
             numbers = [
                 len(ours),
                 sum(each.get("status", {}).get("nodeRef", {}).get("name") in ready for each in ours),
@@ -366,6 +370,14 @@ class MachineWorld:
     def _node(self, name: str, pool: str) -> None:
         made = node(name, pool, f"{REGION}-1", f"test:///{name}", images=1, ready=self.ready)
         self.api.create("nodes", made)
+
+
+def _owned(machines: list[Object], uid: str) -> list[Object]:
+    return [
+        one
+        for one in machines
+        if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", ()))
+    ]
 
 
 def _kind(provider: str, kind: str) -> Object:
