@@ -144,7 +144,7 @@ def controlplane() -> Iterator[ControlPlane]:
     """One for the whole session, with whatever earlier tests left behind: see `cluster`."""
     # Cleaning ends namespaces itself. Their controller knows them by name alone: begun for one test, it would
     # go on to delete what the next one puts into a namespace of the same name.
-    server = ControlPlane(ready_after=0.1, deleted_after=0.2, empties_namespaces=False)
+    server = ControlPlane(ready_after=0.1, deleted_after=0.2, empties_namespaces=False, cores=1)
     try:
         server.start()
     except NoControlPlane as error:

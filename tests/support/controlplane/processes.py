@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +23,10 @@ if os.getppid() == int(sys.argv[1]):
 
 @dataclass(slots=True)
 class Processes:
-    """Named children of this process, each with a log file."""
+    """Named children of this process, each with a log file, and with these variables in its environment."""
 
     folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     # The kernel takes the end of the *thread* that forked for the parent's death. So one thread, which lives
     # as long as we do, forks for all: a test may restart a server from a thread of its own.
@@ -52,7 +53,7 @@ class Processes:
                 cwd=self.folder,
                 process_group=0,
                 # Memory is cheaper here than the time to collect it.
-                env={"GOGC": "400", **os.environ},
+                env={"GOGC": "400", **self.variables, **os.environ},
             )
 
     def running(self, name: str) -> bool:
