@@ -19,7 +19,7 @@ _IN_ORDER = ("--dist", "loadscope", "--no-loadscope-reorder")
 # own.
 PARALLEL = ("-n", "5", *_IN_ORDER)
 # Without the API server tests wait little, and each worker needs 3 seconds of CPU time to import them all.
-QUICK = ("-n", "3", *_IN_ORDER)
+QUICK = ("-n", "4", *_IN_ORDER)
 # Two of these tests take a minute each, so they begin first, and the others run beside them.
 TOOLS = ("-n", "3", *_IN_ORDER)
 _BIN = Path(sys.executable).parent
