@@ -124,7 +124,7 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
     work = ran.work
     gone = (*_gone(one, work.record, context), *_left_over(one, work.record, ran.data, context))
     order = None
-    if ran.draining is not None and work.record.drain is not None and work.record.drain.drain.done is None:
+    if ran.draining is not None and _is_ours_to_drain(work.record) and work.record.drain is not None:
         order = _order(one, ran.draining, work.record.drain.drain, context)
         by = [claim.name for claim in work.record.drain.claims if claim.kind is ClaimKind.WORKFLOW]
         order = replace(order, why=f"workflow {', '.join(by)}")
@@ -265,8 +265,7 @@ def _followed(
     """Return the record after what has become of the drain: it is done, or an attempt has timed out."""
     if not waiting or record.drain is None or not one.node.unschedulable:
         return record, ()
-    if any(claim.kind is ClaimKind.PROFILE for claim in record.drain.claims):
-        # The profile of platform events follows it.
+    if not _is_ours_to_drain(record):
         return record, ()
     name = waiting[0].name
     config = waiting_drain(context.workflows.by_name[name], given.data.profiles[name]) or Draining()
@@ -285,6 +284,18 @@ def _followed(
     message = f"Failed to drain the node within {limit} for profile {name}: Will stay in {state} state"
     notice = Notice(FAILED, message, NoticeType.WARNING, named_as_node=True)
     return _with_drain(record, again), (notice,)
+
+
+def _is_ours_to_drain(record: Record) -> bool:
+    """Whether a drain goes on for workflows alone.
+
+    The profile of platform events joins one only after the node has lost its workflow. If the workflow comes
+    back, it waits until that profile needs the drain no more.
+    """
+    drain = record.drain
+    if drain is None or drain.drain.done is not None:
+        return False
+    return all(claim.kind is not ClaimKind.PROFILE for claim in drain.claims)
 
 
 def _with_drain(record: Record, drain: DrainRecord) -> Record:

@@ -124,7 +124,7 @@ class Laws:
             self.strikes.forget(node.uid)
             self.shared.ends(node)
         else:
-            self.shared.wrote(patch, node)
+            self.shared.wrote(patch, node, self.policy)
         if patch.unschedulable is True:
             self.ours.add(patch.uid)
             if not self.by_hand:

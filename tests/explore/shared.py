@@ -9,7 +9,9 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodeWrite
 from reconciler.model.record import ClaimKind, Record, State
 from reconciler.model.record_text import from_annotation, record_of
+from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
+from reconciler.workflows.configured import workflows_of
 from tests.explore.broken import Broken
 from tests.explore.truth import KEYS
 from tests.laws import checked
@@ -23,6 +25,8 @@ class Shared:
         self._world = world
         self._counts = counts
         self._closed_for: dict[str, set[str]] = {}
+        self._inside: dict[str, set[str]] = {}
+        """The profiles for which each node was in maintenance after the last write, by its UID."""
 
     def ends(self, node: Node) -> None:
         """Note that a person opens a node, or takes its data away: no workflow has it closed any more."""
@@ -32,16 +36,25 @@ class Shared:
         """Whether a workflow of a node has begun, or nobody knows."""
         return not is_readable(node) or bool(begun_profiles(node))
 
-    def wrote(self, write: NodeWrite, node: Node) -> None:
-        """Check a write of the program that has taken effect; `node` is as it is then."""
+    def wrote(self, write: NodeWrite, node: Node, policy: Settings) -> None:
+        """Check a write of the program that has taken effect.
+
+        `node` is as it is then, and `policy` are the settings of the pass.
+        """
         states = _states(node)
         if states is None:
             return
         inside = [name for name, state in states.items() if state == State.IN_MAINTENANCE]
         inside += ["default"] if checked.in_our_hands(node) else []
         self._counts["19"] += bool(states)
-        if len(inside) > 1:
-            raise Broken("19", f"{node.name} is in maintenance for {inside}")
+        # A profile that the node does not have any more goes on with nothing, so none waits for it. It may
+        # come back while another one is at work.
+        selected = workflows_of(policy.profiles).selected(node.labels.get(KEYS.workflows, ""))
+        at_work = [name for name in inside if name in (*selected, "default")]
+        before = self._inside.get(node.uid, set())
+        if len(at_work) > 1 and not before.issuperset(at_work):
+            raise Broken("19", f"{node.name} is in maintenance for {at_work}")
+        self._inside[node.uid] = set(inside)
         begun = begun_profiles(node)
         closed = self._closed_for.get(node.uid, set()) & begun
         if write.unschedulable is False:

@@ -210,3 +210,44 @@ def test_a_node_that_loses_its_profile_for_a_while_says_that_it_is_cordoned() ->
             Step("workflow label", value="first", then=5),
         ),
     )
+
+
+def test_a_reboot_does_not_wait_for_a_profile_that_is_gone() -> None:
+    # Here the check of law 19 was wrong: a profile that the settings do not name any more goes on with
+    # nothing, so nobody waits for it. Law 8: at the end the profile comes back, and then passes ordered its
+    # drain again and again, because the profile of the platform did not want it any more.
+    holds(
+        Scene(1, settings=(*ACTING, PLAIN)),
+        (
+            Step("work", value="one"),
+            Step("settings", value="profiles: {}"),
+            Step("vm event", value="Reboot in 15 by both"),
+        ),
+        seed=830018,
+    )
+
+
+def test_a_profile_that_comes_back_waits_for_the_maintenance_of_the_platform() -> None:
+    # Law 19: n0 was in maintenance for both, because the chain of the profile went on.
+    holds(
+        Scene(1, settings=(*ACTING, PLAIN)),
+        (
+            Step("work", value="two"),
+            Step("workflow label", value="first"),
+            Step("vm event", value="Reboot in 15 by both"),
+        ),
+        seed=830018,
+    )
+
+
+def test_a_profile_that_comes_back_does_not_end_the_drain_of_the_platform() -> None:
+    # As above: the drain goes on when the profile comes back.
+    holds(
+        Scene(1, settings=(*ACTING, PLAIN)),
+        (
+            Step("work", value="two"),
+            Step("workflow label", value="first"),
+            Step("vm event", value="Reboot in 15 by both"),
+            Step("workflow label", value="first--second", then=5),
+        ),
+    )

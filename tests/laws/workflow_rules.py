@@ -27,6 +27,22 @@ WORKFLOW_RULES = (
         _PASSES,
     ),
     Mutant(
+        8,
+        "a workflow orders no drain that the profile of platform events has",
+        _DECIDED,
+        "if ran.draining is not None and _is_ours_to_drain(work.record) and",
+        "if ran.draining is not None and work.record.drain and not work.record.drain.drain.done and",
+        "tests/explore/test_found.py",
+    ),
+    Mutant(
+        19,
+        "a workflow does not end a drain that the profile of platform events has",
+        _DECIDED,
+        "    if not _is_ours_to_drain(record):\n        return record, ()\n",
+        "",
+        "tests/explore/test_found.py",
+    ),
+    Mutant(
         19,
         "a node is in maintenance for one profile at a time",
         _RUN,
