@@ -82,7 +82,7 @@ class AgentProcess:
     def asked(self, path: str) -> tuple[int, str]:
         """Return the status and the text that a path has."""
         host, _, port = self.wait_for_line("listening")["address"].rpartition(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=5)
+        connection = http.client.HTTPConnection(host, int(port), timeout=30)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()

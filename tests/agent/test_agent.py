@@ -347,7 +347,7 @@ def test_probes_that_talk_nonsense_or_leave_do_no_harm(imds: FakeImds, start_age
     agent = start_agent()
     host, _, port = agent.wait_for_line("listening")["address"].rpartition(":")
     for request in (b"", b"\xff" * 3000, b"GET / HTTP/1.1\r\n\r\n"):
-        with socket.create_connection((host, int(port)), timeout=5) as connection:
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
             connection.sendall(request)
 
     agent.wait_until_ready()
@@ -443,7 +443,7 @@ def test_silent_clients_keep_no_probe_waiting(imds: FakeImds, start_agent: Start
     host, _, port = agent.wait_for_line("listening")["address"].rpartition(":")
     with ExitStack() as clients:
         for _ in range(100):
-            clients.enter_context(socket.create_connection((host, int(port)), timeout=5))
+            clients.enter_context(socket.create_connection((host, int(port)), timeout=30))
         # Served one after another, each with its own patience, they would take minutes.
         assert agent.readiness() == (200, "ready")
 

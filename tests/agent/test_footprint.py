@@ -62,7 +62,7 @@ def test_it_loads_the_standard_library_and_a_handful_of_our_own(
     agent = start_agent(python=("-X", "importtime"))
     api.wait_for_events("A")
     agent.process.terminate()
-    agent.process.wait(10)
+    agent.process.wait(60)
 
     loaded = set(re.findall(r"\|\s+([\w.]+)$", agent.errors.read_text(encoding="utf-8"), re.MULTILINE))
     foreign = {name for name in loaded - OURS if name.partition(".")[0] not in sys.stdlib_module_names}

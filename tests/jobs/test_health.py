@@ -46,7 +46,7 @@ def server(checks: Checks) -> Iterator[HealthServer]:
 
 def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, str]:
     """Ask as a kubelet does: the status and the text."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
         connection.request(method, path)
         answer = connection.getresponse()
@@ -57,7 +57,7 @@ def ask(server: HealthServer, path: str, method: str = "GET") -> tuple[int, str]
 
 def connect(server: HealthServer) -> socket.socket:
     """A client that has said nothing yet."""
-    return socket.create_connection(server.address, timeout=10)
+    return socket.create_connection(server.address, timeout=60)
 
 
 def open_files() -> int:
@@ -143,7 +143,7 @@ def test_leaving_closes_everything() -> None:
 
 def get(server: HealthServer, path: str, method: str = "GET") -> http.client.HTTPResponse:
     """Ask for a document; the answer has its headers."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request(method, path)
     return connection.getresponse()
 

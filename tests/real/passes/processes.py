@@ -124,12 +124,12 @@ class Running:
             code = self.process.wait(seconds)
         except (TimeoutError, subprocess.TimeoutExpired):
             self.signal(signal.SIGABRT)
-            self.process.wait(10)
-            self._readers[-1].join(10)
+            self.process.wait(60)
+            self._readers[-1].join(60)
             msg = f"it still ran after {seconds:g} s: {self.everything()}"
             raise AssertionError(msg) from None
         for reader in self._readers:
-            reader.join(10)
+            reader.join(60)
         return Done(code, "".join(self._lines["out"]), "".join(self._lines["err"]))
 
     def terminate(self) -> Done:
@@ -140,7 +140,7 @@ class Running:
     def kill(self) -> None:
         """End it at once; again is no harm."""
         self.signal(signal.SIGKILL)
-        self.wait(10)
+        self.wait(60)
         for stream in self._streams.values():
             stream.close()
 

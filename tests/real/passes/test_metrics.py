@@ -20,7 +20,7 @@ Series = dict[tuple[str, ...], float]
 
 def scraped(address: str) -> Series:
     """The series of a serving program."""
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         return read(answer.read().decode())
 
@@ -81,7 +81,7 @@ def test_a_scrape_shows_a_blocked_drain_until_its_node_is_back(scene: Scene, pro
     assert found["api_requests_total", "kubernetes", "429", "POST"] >= 1
     assert found["pass_nodes",] == 1
     # The page is on the same listener.
-    with urllib.request.urlopen(f"http://{line['address']}/", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{line['address']}/", timeout=60) as answer:
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
         assert "the owner of the pod, or of the budget" in answer.read().decode()
 

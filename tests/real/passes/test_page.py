@@ -38,7 +38,7 @@ def test_the_page_shows_readiness_and_the_day_before_its_process(
         (listening,) = process.wait_for("listening")
 
         def shown(part: str) -> str:
-            with urllib.request.urlopen(f"http://{listening['address']}/", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{listening['address']}/", timeout=60) as answer:
                 html = answer.read().decode()
             return section(parsed(html), part).text if "<html" in html else ""
 

@@ -175,7 +175,7 @@ def test_health_is_served_over_http(scene: Scene, programs: Programs) -> None:
 
     def status(path: str) -> int:
         try:
-            with urllib.request.urlopen(f"http://{line['address']}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{line['address']}{path}", timeout=60) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             with error:
