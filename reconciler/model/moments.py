@@ -13,8 +13,7 @@ from reconciler.model import limits
 
 def to_text(moment: datetime) -> str:
     """Return an aware moment as `2026-11-21T03:04:05Z`, cut to whole seconds as Kubernetes does."""
-    # Passes write thousands of moments: this takes a quarter of the time of strftime.
-    return f"{moment.astimezone(UTC).isoformat(timespec='seconds')[:19]}Z"
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def to_micro_text(moment: datetime) -> str:
