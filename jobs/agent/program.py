@@ -21,7 +21,7 @@ from pathlib import Path
 
 from jobs.agent.figures import Figures
 from jobs.runtime.health import HealthServer
-from jobs.runtime.log_line import write_utf8
+from jobs.runtime.log_line import write_lines, write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
 from reconciler import USER_AGENT
 from reconciler.clients.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
@@ -467,7 +467,7 @@ def _serve_readiness(address: tuple[str, int], health: Health) -> None:
 
 
 def _log(event: LogEvent, level: Level = Level.INFO, **fields: object) -> None:
-    print(log_line(event, level, **fields), flush=True)
+    write_lines(log_line(event, level, **fields))
 
 
 if __name__ == "__main__":

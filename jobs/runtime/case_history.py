@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from jobs.runtime.log_line import write_lines
 from jobs.runtime.log_words import LogEvent, log_line
 from jobs.runtime.output_file import check_output
 from reconciler.errors import OutputError
@@ -63,7 +64,7 @@ class CaseHistory:
         """See the port."""
         lines = [log_line(LogEvent.CASE, **to_fields(case)) for case in cases]
         if self._log:
-            print("".join(f"{line}\n" for line in lines), end="", flush=True)
+            write_lines(*lines)
         if self._file is None:
             return
         try:

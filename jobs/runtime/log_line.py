@@ -46,6 +46,15 @@ def write_utf8() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
+def write_lines(*lines: str) -> None:
+    """Write lines to standard output in one piece, so that no line of another thread comes into one of them.
+
+    `print` writes the end of a line on its own.
+    """
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
 def _encoded(fields: Mapping[str, object]) -> str:
     clean = {_text(key, 64): value for key, value in fields.items()}
     return escaped_json(json.dumps(clean, ensure_ascii=False, allow_nan=False))

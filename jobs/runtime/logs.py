@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.runtime.log_line import LARGEST_TRACEBACK, write_utf8
+from jobs.runtime.log_line import LARGEST_TRACEBACK, write_lines, write_utf8
 from jobs.runtime.log_words import Level, LogEvent, log_line
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
@@ -57,7 +57,7 @@ class PassLog:
     @staticmethod
     def write(event: LogEvent, *, level: str = Level.INFO, **fields: Any) -> None:
         """Write one line."""
-        print(log_line(event, level, **fields), flush=True)
+        write_lines(log_line(event, level, **fields))
 
     def standby(self, holder: str) -> None:
         """Log once which process leads."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import re
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.agent import program
 from jobs.runtime.log_line import LARGEST_LINE, to_line
+from jobs.runtime.log_words import LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from reconciler.model.plan import Actions, ConditionsWrite, NodePlan, Plan, Transition
 from reconciler.model.record import State
@@ -85,6 +90,36 @@ def test_usual_fields_stay_as_they_are() -> None:
     fields = {"event": "node", "dryRun": True, "holds": [{"check": "budgetLeft", "reason": "ä…"}], "count": 2}
     assert json.loads(to_line(fields)) == fields
     assert "ä" in to_line(fields)
+
+
+class _Pieces(io.StringIO):
+    """A stream that keeps what each call writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.written.append(text)
+        return len(text)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [lambda: PassLog.write(LogEvent.ENDING), lambda: program._log(LogEvent.ENDING)],
+    ids=["passes", "the node agent"],
+)
+def test_a_line_is_written_in_one_piece_so_that_no_other_thread_comes_in_between(
+    log: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = _Pieces()
+    monkeypatch.setattr(sys, "stdout", stream)
+
+    log()
+
+    (line,) = stream.written
+    assert strict(line.removesuffix("\n"))["event"] == "ending"
+    assert line.endswith("\n")
 
 
 def test_an_unexpected_error_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:

@@ -188,6 +188,14 @@ SERVING_RULES = (
     ),
     Mutant(
         0,
+        "a log line is written in one piece",
+        _LINE,
+        'sys.stdout.write("".join(f"{line}\\n" for line in lines))',
+        'print("\\n".join(lines))',
+        _LOGS_TEST,
+    ),
+    Mutant(
+        0,
         "log lines have no lone surrogates",
         _LINE,
         'return _SURROGATES.sub("\\ufffd", cut)',
