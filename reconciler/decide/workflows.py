@@ -19,7 +19,7 @@ from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
 from reconciler.model.moments import shifted
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
-from reconciler.model.record import Claim, ClaimKind, DrainRecord, Record, State
+from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, DrainRecord, Record, State
 from reconciler.model.workflow import WorkflowData
 from reconciler.settings.schema import Mode
 from reconciler.settings.sections.trigger_types import Draining
@@ -124,9 +124,10 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
     work = ran.work
     gone = (*_gone(one, work.record, context), *_left_over(one, work.record, ran.data, context))
     order = None
-    if ran.draining is not None and _is_ours_to_drain(work.record) and work.record.drain is not None:
-        order = _order(one, ran.draining, work.record.drain.drain, context)
-        by = [claim.name for claim in work.record.drain.claims if claim.kind is ClaimKind.WORKFLOW]
+    claimed = _drain_of_workflows(work.record)
+    if ran.draining is not None and claimed is not None:
+        order = _order(one, ran.draining, claimed.drain, context)
+        by = [claim.name for claim in claimed.claims if claim.kind is ClaimKind.WORKFLOW]
         order = replace(order, why=f"workflow {', '.join(by)}")
     inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
     inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
@@ -182,8 +183,8 @@ def _in_force(one: Seen, record: Record, data: WorkflowData) -> Record:
 
 def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:
     """Return the claims of these profiles on a drain that is not done: their chains wait for it."""
-    drain = record.drain
-    if drain is None or drain.drain.done is not None:
+    drain = record.drain_under_way
+    if drain is None:
         return ()
     return tuple(one for one in drain.claims if one.kind is ClaimKind.WORKFLOW and one.name in names)
 
@@ -263,13 +264,12 @@ def _followed(
     one: Seen, given: CheckInput, record: Record, waiting: tuple[Claim, ...], context: PassContext
 ) -> tuple[Record, tuple[Notice, ...]]:
     """Return the record after what has become of the drain: it is done, or an attempt has timed out."""
-    if not waiting or record.drain is None or not one.node.unschedulable:
-        return record, ()
-    if not _is_ours_to_drain(record):
+    claimed = _drain_of_workflows(record)
+    if not waiting or claimed is None or not one.node.unschedulable:
         return record, ()
     name = waiting[0].name
     config = waiting_drain(context.workflows.by_name[name], given.data.profiles[name]) or Draining()
-    drain, drained = record.drain.drain, _progress(one, context)
+    drain, drained = claimed.drain, _progress(one, context)
     found = pods_left(one.node, _options(one, config, drain, context), context)
     runs = drained is not None and drained.phase is Phase.RUNNING
     if found is not None and found.drained and not runs:
@@ -286,16 +286,16 @@ def _followed(
     return _with_drain(record, again), (notice,)
 
 
-def _is_ours_to_drain(record: Record) -> bool:
-    """Whether a drain goes on for workflows alone.
+def _drain_of_workflows(record: Record) -> ClaimedDrain | None:
+    """Return the drain that goes on for workflows and not for events of the platform, None without one.
 
     The profile of platform events joins one only after the node has lost its workflow. If the workflow comes
     back, it waits until that profile needs the drain no more.
     """
-    drain = record.drain
-    if drain is None or drain.drain.done is not None:
-        return False
-    return all(claim.kind is not ClaimKind.PROFILE for claim in drain.claims)
+    drain = record.drain_under_way
+    if drain is None or any(claim.kind is ClaimKind.PROFILE for claim in drain.claims):
+        return None
+    return drain
 
 
 def _with_drain(record: Record, drain: DrainRecord) -> Record:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
@@ -58,7 +59,7 @@ def unknown(reason: str, until: datetime | None = None, *, holds: bool = True) -
     return CheckResult(Verdict.UNKNOWN, reason, until, holds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RegisteredCheck:
     """A check with its name: a function of the situation.
 
@@ -69,17 +70,16 @@ class RegisteredCheck:
     ask: Callable[[Situation], CheckResult]
     waits_for: WaitsFor
     ordinarily: str = ""
-    _passes: list[CheckAnswer] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, situation: Situation) -> CheckAnswer:
         """Return the check's answer. It always has words: behind a `!`, a check that passes holds."""
         found = self.ask(situation)
+        return self._plain_pass if found is _PASSED else self._answer(found)
+
+    @cached_property
+    def _plain_pass(self) -> CheckAnswer:
         # Most answers are this one, so it is made once.
-        if found is not _PASSED:
-            return self._answer(found)
-        if not self._passes:
-            self._passes.append(self._answer(found))
-        return self._passes[0]
+        return self._answer(_PASSED)
 
     def _answer(self, found: CheckResult) -> CheckAnswer:
         return CheckAnswer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,10 +22,6 @@ class OwnTimes:
         Otherwise a clock that was a day ahead would leave waits of a day behind.
         """
         return moment if moment <= self.latest else self.now
-
-    def believes(self, moments: Iterable[datetime | None]) -> bool:
-        """Whether none of these moments is in the future."""
-        return all(moment is None or moment <= self.latest for moment in moments)
 
     def maybe(self, moment: datetime | None) -> datetime | None:
         """Return what `of` does, None for None."""

@@ -6,7 +6,6 @@ node: each lists its claims, and is undone when the last claim is removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -428,8 +427,6 @@ class Record:
 
         The data of other profiles stays as it is: each is read like this when its own turn comes.
         """
-        if times.believes(self._moments(profile)):
-            return self
         profiles = tuple(
             (name, _believed(kept, times) if name == profile else kept) for name, kept in self.profiles
         )
@@ -442,19 +439,6 @@ class Record:
             drain = replace(drain, drain=known)
         return replace(self, profiles=profiles, cordon=cordon, drain=drain)
 
-    def _moments(self, profile: str) -> Iterator[datetime | None]:
-        """Yield every moment that `believed` looks at."""
-        if self.cordon is not None:
-            yield self.cordon.since
-        if self.drain is not None:
-            yield self.drain.drain.since
-            yield self.drain.drain.done
-        kept = self.profile(profile)
-        yield kept.since
-        yield kept.quiet_since
-        yield from (one.asked for one in (kept.self_service, kept.replacement) if one is not None)
-        yield from (one.since for one in kept.hooks)
-
     @property
     def in_maintenance(self) -> tuple[str, ...]:
         """The profiles for which the node is in maintenance."""
@@ -466,12 +450,15 @@ class Record:
         return any(kept.self_service is not None for _, kept in self.profiles)
 
     @property
+    def drain_under_way(self) -> ClaimedDrain | None:
+        """The drain of the node, None if there is none or it is done."""
+        return self.drain if self.drain is not None and self.drain.drain.done is None else None
+
+    @property
     def being_drained(self) -> bool:
         """Whether a profile is draining the node and pods are left."""
-        drain = self.drain
-        if drain is None or drain.drain.done is not None:
-            return False
-        return any(claim.kind is not ClaimKind.PERSON for claim in drain.claims)
+        drain = self.drain_under_way
+        return drain is not None and any(claim.kind is not ClaimKind.PERSON for claim in drain.claims)
 
     @property
     def keeps_pods(self) -> bool:

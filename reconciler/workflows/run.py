@@ -261,8 +261,8 @@ def _in_maintenance(data: WorkflowData) -> tuple[str, ...]:
 
 def _drained_for(ran: Ran) -> tuple[str, ...]:
     """Return the profiles of the node whose chains wait for its drain."""
-    drain = ran.work.record.drain
-    if drain is None or drain.drain.done is not None:
+    drain = ran.work.record.drain_under_way
+    if drain is None:
         return ()
     claims = (one.name for one in drain.claims if one.kind is ClaimKind.WORKFLOW)
     return tuple(name for name in claims if name in ran.data.profiles)

@@ -130,10 +130,17 @@ class Api:
         labels: str | None = None,
         fields: str | None = None,
         metadata_only: bool = False,
+        at_least: int | None = None,
     ) -> list[Object]:
-        """Of one namespace, or of all; only `metadata` of each if that is enough."""
+        """Of one namespace, or of all; only `metadata` of each if that is enough.
+
+        With `at_least` from the server's cache, once that has come to this revision; ApiError 504 if it is
+        late.
+        """
         path = f"{_version(resource)}/{resource}" if namespace is None else path_of(resource, None, namespace)
         query = {"labelSelector": labels, "fieldSelector": fields}
+        if at_least is not None:
+            query |= {"resourceVersion": str(at_least), "resourceVersionMatch": "NotOlderThan"}
         accept = _ONLY_METADATA if metadata_only else "application/json"
         answer = self.request("GET", path, query=query, headers={"Accept": accept})
         # An empty list of metadata is null.
@@ -141,11 +148,8 @@ class Api:
 
     def has_cached(self, resource: str, revision: int) -> bool:
         """Whether the server answers from a cache that has come to this revision; it waits some seconds."""
-        query = {"resourceVersion": str(revision), "resourceVersionMatch": "NotOlderThan"}
         try:
-            self.request(
-                "GET", f"{_version(resource)}/{resource}", query=query, headers={"Accept": _ONLY_METADATA}
-            )
+            self.list(resource, metadata_only=True, at_least=revision)
         except ApiError as error:
             if error.status != 504:
                 raise
