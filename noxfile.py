@@ -147,7 +147,7 @@ def mutants(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure passes, drains, starts and cordons; `-- start ahead` for some of them."""
     modules = {"pass": "sweep", "drain": "drains"}
-    modules |= {name: name for name in ("start", "wake", "arm", "readiness", "ahead", "page")}
+    modules |= {name: name for name in ("start", "wake", "arm", "readiness", "ahead", "page", "agent")}
     for name in session.posargs or ["pass", "drain", "start", "wake"]:
         session.run(PYTHON, "-m", f"tests.bench.{modules[name]}")
 

@@ -15,7 +15,6 @@ from jobs.completion import values
 from jobs.runtime.environment import Target
 from reconciler.calendar.values import parse_duration
 from reconciler.model.config_map import PREFIX, ConfigMapName, parse_config_map
-from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.selector import LabelSelector
 from reconciler.model.selector_text import parse_selector_text
 
@@ -182,14 +181,9 @@ optional_config = click.option(
     "--config",
     type=SETTINGS_SOURCE,
     metavar=SOURCE_NAME,
-    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: the defaults of all settings]",
+    help="The settings: a file, or configmap/NAMESPACE/NAME.  [default: those that are installed in the "
+    "cluster]",
 )
-
-WITHOUT_CONFIG = (
-    "these are the default settings, because --config is not given; "
-    "--config configmap/NAMESPACE/NAME uses those of the cluster"
-)
-"""The note of a command with `optional_config` when it is called without it."""
 
 
 def selector(meaning: str) -> Option:
@@ -283,7 +277,7 @@ metrics_otlp = click.option(
 )
 
 prefix = click.option(
-    "--prefix", default=DEFAULT_PREFIX, show_default=True, help="The keys.prefix of the settings."
+    "--prefix", help="The keys.prefix of the settings.  [default: that of the settings in the cluster]"
 )
 
 _kubeconfig = click.option(

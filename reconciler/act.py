@@ -6,7 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from reconciler.errors import CloudError, ClusterError, Conflict, LockLost, NotFound
+from reconciler.errors import (
+    CloudError,
+    ClusterError,
+    Conflict,
+    Forbidden,
+    LockLost,
+    NotFound,
+    NotKept,
+    Rejected,
+)
 from reconciler.model.actions import ActionName, machine_name, outcome_name
 from reconciler.model.azure import PerformMaintenance
 from reconciler.model.ended_case import ended_case
@@ -14,7 +23,8 @@ from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.outside import WritableOutside
-from reconciler.model.plan import NodePlan, Notice, Plan
+from reconciler.model.own import changes, essential
+from reconciler.model.plan import NodePlan, NodeWrite, Notice, NoticeType, Plan
 from reconciler.model.ports import (
     CaseHistory,
     ClusterWriter,
@@ -27,6 +37,7 @@ from reconciler.model.ports import (
     SourceClient,
 )
 from reconciler.model.problems import guarded, internal
+from reconciler.model.undone import NOT_WRITTEN, Undone
 
 _MOST_FAILED = 3
 """After so many notices that can't be sent, or hooks that can't be run, a pass tries no more of them: each
@@ -68,7 +79,9 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_publish(plan, outside.writer, refused),
     )
     untold |= _notify(plan, sender, lambda node: node.todo.notices, refused)
-    return (*begun, *put_off, *done, *_note(plan, outside.writer, refused | untold))
+    noted = tuple(_note(plan, outside.writer, refused | untold))
+    remembered = _remember(plan, (*begun, *done, *noted), outside, sender)
+    return (*begun, *put_off, *done, *(one for one in noted if one.notable), *remembered)
 
 
 def _put_off(closing: Iterable[NodePlan], untold: Collection[str], refused: set[str]) -> Iterator[Outcome]:
@@ -136,6 +149,9 @@ def _take_leases(plan: Plan, writer: ClusterWriter, refused: set[str]) -> Iterat
     for node in plan.nodes:
         for take in node.todo.takes if node.node not in refused else ():
             outcome = _attempt(node.node, ActionName.TAKE_LEASE, partial(writer.take_lease, take))
+            if outcome.result is Result.FAILED and node.todo.write is not None:
+                # Without the Lease, nothing of the step is written.
+                outcome = replace(outcome, lost=tuple(sorted(changes(node.todo.write))))
             yield outcome
             if outcome.result is not Result.DONE:
                 refused.add(node.node)
@@ -166,9 +182,59 @@ def _write_nodes(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[
         write = node.todo.write
         if write is None or node.node in refused:
             continue
-        outcome = _attempt(node.node, outcome_name(node), partial(writer.patch_node, write))
+        outcome = _attempt_write(outcome_name(node), write, writer)
         if outcome.result is not Result.DONE:
             refused.add(node.node)
+        yield outcome
+
+
+def _attempt_write(action: str, write: NodeWrite, writer: ClusterWriter) -> Outcome:
+    """Patch a node. The outcome says what of the patch did not stay, if a repetition is no help."""
+    lost: set[str] = set()
+
+    def patch() -> str:
+        try:
+            answer = writer.patch_node(write)
+        except NotKept as error:
+            lost.update(error.lost)
+            raise
+        except (Conflict, Forbidden, Rejected):
+            lost.update(changes(write))
+            raise
+        lost.update(answer.lost if answer is not None else ())
+        return answer.said if answer is not None else ""
+
+    return replace(_attempt(write.node, action, patch), lost=tuple(sorted(lost)))
+
+
+def _remember(
+    plan: Plan, outcomes: Iterable[Outcome], outside: WritableOutside, sender: _Sender
+) -> Iterator[Outcome]:
+    """Keep in the ledger which writes of nodes did not stay, so that each pause is longer than the last.
+
+    What has to stay for the node to be protected is a Warning Event as well.
+    """
+    failed = {one.node: one for one in outcomes if one.lost}
+    if not failed:
+        return
+    known = {node.node: node.todo.undone for node in plan.nodes if node.todo.undone is not None}
+    for node in plan.nodes:
+        write, outcome = node.todo.write or node.todo.noted, failed.get(node.node)
+        if write is None or outcome is None:
+            continue
+        # A conflict is usual, and the next pass decides again at once. One after the other is not.
+        first = Undone(node.node, write.uid, (), "", -1 if outcome.result is Result.LATER else 0, plan.now)
+        known[node.node] = undone = known.get(node.node, first).again(outcome.lost, outcome.detail, plan.now)
+        if undone.times and not essential(write).isdisjoint(outcome.lost):
+            notice = Notice(NOT_WRITTEN, undone.because, NoticeType.WARNING, once=undone.because)
+            sender.settles(Notification(node.node, write.uid, notice))
+
+    def write_ledger() -> None:
+        ledger = outside.reader.ledger()
+        outside.writer.write_ledger(replace(ledger, undone=tuple(known[name] for name in sorted(known))))
+
+    outcome = _attempt("", ActionName.WRITE_LEDGER, write_ledger)
+    if outcome.result is not Result.DONE:
         yield outcome
 
 
@@ -235,9 +301,7 @@ def _note(plan: Plan, writer: ClusterWriter, refused: Collection[str]) -> Iterat
     """Record which facts were reported; where that fails, the next pass reports them again."""
     for node in plan.nodes:
         if node.todo.noted is not None and node.node not in refused:
-            outcome = _attempt(node.node, "update record", partial(writer.patch_node, node.todo.noted))
-            if outcome.result is not Result.DONE:
-                yield outcome
+            yield _attempt_write("update record", node.todo.noted, writer)
 
 
 class _Sender:

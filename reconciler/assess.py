@@ -235,6 +235,7 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
             signal.source == REQUEST and signal.not_before is None and not signal.date_unreadable
             for signal in group
         ),
+        degraded=any(signal.degraded for signal in group),
     )
 
 

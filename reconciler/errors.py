@@ -11,7 +11,8 @@ ReconcilerError
 │   ├── Conflict           1  409: the object has changed since it was read
 │   ├── TooManyRequests    1  429: an eviction that a budget refuses, or the server throttles
 │   └── Rejected           1  any other 4xx, with the server's own message
-│       └── TooLarge       1  the answer is larger than it may be; the rest was not read
+│       ├── TooLarge       1  the answer is larger than it may be; the rest was not read
+│       └── NotKept        1  the server took a write of a node, and not all of it stayed
 ├── LockLost               1  the lease was not renewed in time: nothing more may be written
 ├── LockHeld               0  another pass holds the lease
 ├── RecordUnreadable       -  the record on a node is broken, or of a newer version: the node is held
@@ -119,6 +120,15 @@ class Rejected(ClusterError):
 
 class TooLarge(Rejected):
     """The answer is larger than it may be; the rest of it was not read."""
+
+
+class NotKept(Rejected):
+    """The server took a write of a node, and not all of it stayed; `lost` names what did not."""
+
+    def __init__(self, message: str, lost: frozenset[str]) -> None:
+        """Create it with what people should know, and what is lost, as `model.own.changes` names it."""
+        super().__init__(message)
+        self.lost = lost
 
 
 _BY_STATUS: dict[int, type[ClusterError]] = {

@@ -51,7 +51,7 @@ def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed
     """Return the patch that holds the node. It replaces another hold, and says whose."""
     before = instructions_of(node, prefix, now).hold
     replaced = f"; it was held {before.word}" if before is not None else ""
-    stops = ", and its drain stops" if hold.stops else ""
+    stops = ", and its drain stops" if hold.stops and _may_be_drained(node, prefix) else ""
     write = node_write(node, prefix, annotations={keys_of(prefix).hold: hold_text(hold)})
     return Instructed(f"held {hold.word}{stops}{replaced}", write)
 
@@ -64,16 +64,46 @@ def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Inst
     return Instructed(f"deferred {deferral.word}{replaced}", write)
 
 
+def consequence(plan: NodePlan, word: Word) -> str:
+    """Return in words what a hold or a deferral means for the case of a node, by the plan made after it.
+
+    It is empty if the node has no case, or its drain has begun. The plan is that of `reconciler plan`.
+    """
+    schedule = plan.schedule
+    if schedule is None or schedule.started:
+        return ""
+    dates = [one.event.not_before for one in plan.events if one.asks and one.event.not_before is not None]
+    platform = f"the platform may start at {to_text(min(dates))}" if dates else ""
+    start = schedule.planned_start
+    begins = (
+        f"its drain {'would start' if schedule.observed else 'starts'} at {to_text(start)}" if start else ""
+    )
+    if schedule.missed:
+        # The line before this one says who holds the node.
+        because = "" if str(word) in schedule.because else schedule.because
+        words = ("the node will not be drained in time", platform, begins, because)
+        return "; ".join(text for text in words if text)
+    if start is None:
+        return f"no start of its drain is planned: {schedule.because}"
+    if word.until is not None and start < word.until:
+        return f"the deadline wins: {begins}, before {to_text(word.until)}"
+    return f"{begins}; {platform}" if platform else begins
+
+
 def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
     """Return the patch that stops the drain of a node with a hold of many nodes, if one may run on it.
 
     The hold itself is in the ledger. A drain that runs reads its own node only.
     """
-    record = record_of(node, prefix)
-    if not isinstance(record, Record) or not (record.in_maintenance or record.claimed_by or record.workflows):
+    if not _may_be_drained(node, prefix):
         return Instructed("is not in maintenance", idle=True)
     write = node_write(node, prefix, annotations={keys_of(prefix).hold_of_many: hold_text(hold)})
     return Instructed(f"its drain stops, held {hold.word}", write)
+
+
+def _may_be_drained(node: Node, prefix: str) -> bool:
+    record = record_of(node, prefix)
+    return isinstance(record, Record) and bool(record.in_maintenance or record.claimed_by or record.workflows)
 
 
 def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[PersonHold] = ()) -> Instructed:
@@ -102,7 +132,7 @@ def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[Pe
     over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
     kept = _kept_for_history(node, prefix, over, who, now)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
-    return Instructed(f"resumed, without the {' and the '.join(words)}{still}", write)
+    return Instructed(f"resumed: ended the {' and the '.join(words)}{still}", write)
 
 
 def resumed_with_many(

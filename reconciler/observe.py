@@ -17,13 +17,23 @@ from reconciler.model.calendar_text import CalendarText
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Reading
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord
+from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
-from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, Node, Wanted
+from reconciler.model.moments import shifted
+from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTATIONS, Node, Wanted
 from reconciler.model.outside import Outside
 from reconciler.model.own_times import own_times
 from reconciler.model.pod import Pod
 from reconciler.model.polling import AnyMemory, Listing, Memory
-from reconciler.model.ports import ClusterReader, HookReader, MachineReader, PartialReader, SourceClient
+from reconciler.model.ports import (
+    ClusterReader,
+    CordonReader,
+    EarlyReader,
+    HookReader,
+    MachineReader,
+    PartialReader,
+    SourceClient,
+)
 from reconciler.model.problems import guarded, internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
@@ -32,6 +42,7 @@ from reconciler.model.snapshot import (
     Agents,
     Ledger,
     Problems,
+    ReadAhead,
     ReadForSettings,
     Remediator,
     ServerVersion,
@@ -39,7 +50,7 @@ from reconciler.model.snapshot import (
 )
 from reconciler.model.unseen import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps
 from reconciler.publishing import registry as publishers
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import Mode, Settings
 from reconciler.sources import registry as sources
 from reconciler.sources.polled import PolledSource
 from reconciler.sources.source import SourceContext, Wants
@@ -48,11 +59,16 @@ from reconciler.workflows.reading import read_for_checks
 
 _RULES = "drain.rules that select namespaces by label are not applied"
 
-_ANNOTATIONS = publishers.ANNOTATIONS | machine_providers.ANNOTATIONS | POOL_ANNOTATIONS
+_ANNOTATIONS = publishers.ANNOTATIONS | machine_providers.ANNOTATIONS | POOL_ANNOTATIONS | UPGRADE_ANNOTATIONS
 """Annotations that every pass reads on nodes, also if the settings need none of them."""
 
 _UNREACHABLE_AT_MOST = 3
 """Pod lists without an answer after which a pass asks for no more: each takes the whole time for retries."""
+
+_SOON = timedelta(minutes=15)
+"""A maintenance that comes sooner is drained for at once."""
+
+_NEXT_PASS = "its pods are read in the next pass, because this one is the first to see its maintenance"
 
 _GROUPED_AT_MOST = 100
 """Nodes with pods of groups that are looked at, the first ones by name: each takes a request."""
@@ -74,8 +90,9 @@ def observe(
 
     Pods are read for the nodes that are being drained, for those on which a drain has left pods, and for
     those on which the platform has started while they may not be empty, one request each; there are no other
-    requests per node. If two nodes or more wait for a drain, the pods of groups are read, with one list for
-    each kind of group, and then those of the nodes with pods of the same group. `capacity` keeps what a
+    requests per node but those of `outside.ahead`, which are bounded. If two nodes or more wait for a drain,
+    the pods of groups are read, with one list for each kind of group, and then those of the nodes with pods
+    of the same group. `capacity` keeps what a
     preview needs to find room on other nodes. Polled sources query their services if the settings enable
     them and the ledger says that a query is due. `now` is aware.
     Machine providers are queried only for nodes that may be replaced.
@@ -83,6 +100,9 @@ def observe(
     reader = outside.reader
     gaps = Gaps(rehearsed)
     needed = sources.wants(settings)
+    if isinstance(reader, EarlyReader):
+        # With an API server that answers slowly, a cordon waits for each read that comes before it.
+        reader.read_ahead(agents=needed.agents, remediator=needed.remediator, server=needed.server)
     read = reader.nodes(_wanted(needed, settings, capacity=capacity))
     # After the list: the answer of the API server shows how far our own clock is off.
     times = own_times(now, reader.skew())
@@ -94,6 +114,7 @@ def observe(
     records, unanswered = guarded(
         "hooks are not asked", partial(_with_answers, records, nodes, outside.hooks), records
     )
+    nodes = _with_owners(reader, nodes, records)
     readable = {name: one for name, one in records.items() if isinstance(one, Record)}
     ledger = _ledger(reader, settings, gaps)
     objects, problems = publishers.read_objects(reader, settings, ledger.published, gaps)
@@ -121,14 +142,37 @@ def observe(
     pods, unread_pods = _pods(reader, busy, gaps)
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     calendars, unread = _calendars(outside, settings, now)
-    groups, ungrouped = _groups(reader, _may_start(nodes, readings, readable, settings), settings, gaps)
+    waiting = _may_start(nodes, readings, readable, settings)
+    groups, ungrouped = _groups(reader, waiting, settings, gaps)
+    # A mode that cordons nothing has the time to read.
+    cordons = settings.mode is not Mode.OBSERVE
+    soon = _short_and_new(waiting, readings, readable, now) if cordons else frozenset()
+    asked = sorted(waiting.difference(busy, soon), key=lambda name: (_first_date(readings[name]), name))
+    ahead = ReadAhead()
+    if outside.ahead is not None:
+        ahead, unasked = guarded(
+            "whether drains can end is not known",
+            partial(outside.ahead.read, asked, now, drains=bool(busy), asks=not soon),
+            ReadAhead(),
+        )
+        ahead = replace(
+            ahead,
+            unread={**ahead.unread, **dict.fromkeys(soon - set(busy), _NEXT_PASS)},
+            # A preview reads all labels. It must not know more than the passes whose forecast it shows.
+            labels=_labels(needed, settings),
+        )
+        ungrouped = (*ungrouped, *unasked)
     return Snapshot(
         nodes=nodes,
         readings=readings,
         records=records,
         pods=pods,
         for_settings=ReadForSettings(
-            namespaces, read_for_checks(outside, workflows_of(settings.profiles).needs), groups, calendars
+            namespaces,
+            read_for_checks(outside, workflows_of(settings.profiles).needs),
+            groups,
+            calendars,
+            ahead,
         ),
         agents=agents,
         remediator=remediator,
@@ -169,8 +213,14 @@ def _wanted(of_sources: Wants, settings: Settings, *, capacity: bool) -> Wanted:
         # A case that has started to replace its machine continues, even if the settings have changed.
         annotations=of_sources.annotations | _ANNOTATIONS | checks.annotations,
         capacity=capacity,
-        labels=None if capacity else of_sources.labels | READ_LABELS | settings.label_keys() | checks.labels,
+        labels=None if capacity else _labels(of_sources, settings),
     )
+
+
+def _labels(of_sources: Wants, settings: Settings) -> frozenset[str]:
+    """Return the keys of the labels of nodes that every pass reads, besides ours."""
+    checks = workflows_of(settings.profiles).needs
+    return of_sources.labels | READ_LABELS | settings.label_keys() | checks.labels
 
 
 def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) -> Snapshot:
@@ -265,6 +315,17 @@ def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unr
         if found is not None:
             records[node.name] = found
     return records, problems
+
+
+def _with_owners(
+    reader: ClusterReader, nodes: tuple[Node, ...], records: Mapping[str, object]
+) -> tuple[Node, ...]:
+    """Return the nodes, with those marked whose record somebody has removed and whose cordon is ours."""
+    unclear = [node for node in nodes if node.unschedulable and node.name not in records]
+    if not unclear or not isinstance(reader, CordonReader):
+        return nodes
+    ours = reader.cordoned_by_us(unclear)
+    return tuple(replace(node, cordoned_by_us=True) if node.name in ours else node for node in nodes)
 
 
 def _with_answers(
@@ -376,6 +437,8 @@ def _may_start(
     def may(node: Node) -> bool:
         if node.name in records and records[node.name].in_maintenance:
             return False
+        if not settings.manages(node.labels):
+            return False
         reported = (signal for reading in readings[node.name] for signal in reading.signals)
         policies = (settings.policy(one.kind, one.condition, node.labels) for one in reported)
         return any(policy is not None and policy.drain for policy in policies)
@@ -383,6 +446,25 @@ def _may_start(
     what = "its drain starts together with no other"
     asked = ((node, guarded(f"node {node.name}: {what}", partial(may, node), False)[0]) for node in nodes)
     return frozenset(node.name for node, found in asked if found)
+
+
+def _short_and_new(
+    waiting: Iterable[str],
+    readings: Mapping[str, tuple[Reading, ...]],
+    records: Mapping[str, Record],
+    now: datetime,
+) -> frozenset[str]:
+    """Return the nodes whose maintenance comes so soon that this pass cordons them before anything is read.
+
+    Only the pass that first sees a maintenance does that. The next one reads the pods, and comes at once.
+    """
+    soon = shifted(now, _SOON)
+    return frozenset(name for name in waiting if name not in records and _first_date(readings[name]) <= soon)
+
+
+def _first_date(readings: Iterable[Reading]) -> datetime:
+    """Return the first date of what the sources report (UTC); what has none may come at any moment."""
+    return min((one.not_before or EARLIEST for each in readings for one in each.signals), default=EARLIEST)
 
 
 def _groups(

@@ -3,11 +3,12 @@
 The schedule is made from what is seen, in each pass, and nothing of it is kept. If nothing changes, each
 later pass makes the same one: what is planned for a moment starts then (law 14). The order is this:
 
-1. A short notice, which was announced at its deadline or later, takes the next place at once.
-2. Every other case with a date starts as early as it may, if that takes no place from a case whose latest
+1. A node that the platform has started needs no place. It is out of service from now on, so it counts.
+2. A short notice, which was announced at its deadline or later, takes the next place at once.
+3. Every other case with a date starts as early as it may, if that takes no place from a case whose latest
    start is earlier. Where not all can be served, as many as possible are: a node that would stay in service
    anyway gives way to one that the platform takes down.
-3. What is too late, and what has no date, uses the places that the others leave free.
+4. What is too late, and what has no date, uses the places that the others leave free.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from reconciler.model.schedule import StartTimes
 GRACE = timedelta(minutes=5)
 """A start so soon after the latest start still comes in time: a pass runs once a minute or so."""
 
+OF_OTHERS = timedelta(minutes=30)
+"""How long a place that somebody else holds counts in the plan, from each pass on: nobody says until when."""
+
 _TRIES = 10
 """How many cases at most are asked whether they give way to another one."""
 
@@ -41,8 +45,8 @@ class Case:
     the node is expected back, None if that is `lasts` after its start, because the end depends on the start.
     From `too_late_from` on no drain begins, because the platform has begun. `short`: it was announced at its
     deadline or later. From `exempt_from` on it needs no place. `has_place`: the node is out of service
-    already. `groups` are those with pods on the node, and `joins` is whether it may start earlier than its
-    times say, together with another node of a group.
+    already. `struck`: the platform has started. `groups` are those with pods on the node, and `joins` is
+    whether it may start earlier than its times say, together with another node of a group.
     """
 
     node: str
@@ -61,6 +65,7 @@ class Case:
     short: bool = False
     exempt_from: datetime | None = None
     has_place: bool = False
+    struck: bool = False
     groups: frozenset[str] = frozenset()
     joins: bool = False
 
@@ -163,10 +168,11 @@ class Limits:
         planned = () if self.planned is None else (self.planned,)
         return (self.fleet, *planned, *self.zones.values(), *self.pools.values())
 
-    def hold(self, node: Place, begin: datetime, end: datetime) -> None:
-        """Note that a node is out of service."""
+    def hold(self, node: Place, begin: datetime, end: datetime | None, now: datetime) -> None:
+        """Note that a node is out of service, for `OF_OTHERS` if nobody can say until when."""
+        known = shifted(now, OF_OTHERS) if end is None else end
         for limit in self.of(node):
-            limit.book(Booking(node.name, begin, end))
+            limit.book(Booking(node.name, begin, known, moves=end is None))
 
 
 class Scheduler:
@@ -185,6 +191,8 @@ class Scheduler:
             last = case.in_time_until
             if case.kept_out:
                 self._keep_out(case)
+            elif case.struck:
+                self._after_the_platform(case)
             elif case.exempt_from is not None and case.exempt_from <= self._now:
                 self._place(case, self._exempt(case), exempt=True)
             elif case.short:
@@ -244,9 +252,39 @@ class Scheduler:
                 return
             self._place(case, before)
 
+    def _after_the_platform(self, case: Case) -> None:
+        """Place a case that the platform has started: it needs no place any more.
+
+        What has started is no forecast: the record says what the platform met.
+        """
+        start = self._exempt(case)
+        if start is None:
+            self._miss(case)
+        else:
+            self._place(case, start, exempt=True)
+
+    def _beside_the_platform(self, case: Case) -> Start | None:
+        """Return a start now beside the nodes that the platform has started, None if there is none.
+
+        Their cordons take no place from a drain that can still help. Once they are cordoned, they count.
+        """
+        struck = [one for one in self._placed.values() if one.case.struck and one.start is not None]
+        struck = [one for one in struck if not one.case.has_place]
+        if not struck:
+            return None
+        for one in struck:
+            self._take_back(one.case)
+        start = self._find(case, self._now)
+        for one in struck:
+            self._place(one.case, one.start, exempt=True)
+            self._placed[one.case.node] = one
+        return start
+
     def _at_once(self, case: Case) -> None:
         """Give a short notice the next place, if that comes before its maintenance."""
         start = self._find(case, None)
+        if start is None or start.at > self._now:
+            start = self._beside_the_platform(case) or start
         first = max(case.times.earliest, self._now)
         if case.times.kept and case.too_late_from is not None and first > case.too_late_from:
             start = None
@@ -268,7 +306,7 @@ class Scheduler:
 
     def _in_time(self, case: Case, last: datetime) -> None:
         """Place a case in time, or as missed."""
-        start = self._find(case, last)
+        start = self._find(case, last) or self._beside_the_platform(case)
         if start is not None:
             self._place(case, start)
         elif case.exempt_from is not None:
@@ -464,10 +502,18 @@ def _down(case: Case) -> timedelta:
     return case.end(case.taken_down) - case.taken_down if case.taken_down is not None else timedelta()
 
 
-def _order(case: Case) -> tuple[bool, datetime, int, datetime, str, str]:
-    """Return the sort key of a case: short notices first, then by the latest start, then the worse kind."""
+def _order(case: Case) -> tuple[bool, bool, datetime, int, datetime, str, str]:
+    """Return the sort key of a case: what has started, short notices, the latest start, the worse kind."""
     deadline = case.times.deadline or FOREVER
-    return (not case.short, deadline, -case.kind.severity, case.end(deadline), case.zone, case.node)
+    return (
+        not case.struck,
+        not case.short,
+        deadline,
+        -case.kind.severity,
+        case.end(deadline),
+        case.zone,
+        case.node,
+    )
 
 
 def _late_order(case: Case) -> tuple[bool, datetime, int, str, str]:

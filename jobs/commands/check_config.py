@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.terminal import echo
 from reconciler.model.calendar_text import Holder
 from reconciler.settings.explain import explain_settings
+from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import calendar_mistakes, read_settings
 from reconciler.settings.schema import Settings
 from reconciler.settings.warnings import warnings
@@ -22,8 +24,13 @@ from reconciler.settings.warnings import warnings
 @click.command("check-config")
 @click.argument("config", metavar=options.SOURCE_NAME, type=options.SETTINGS_SOURCE)
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings.")
+@click.option(
+    "--permissions",
+    is_flag=True,
+    help="Print only what the workflows need beyond k8s/base: patches of the admission policies, and Roles.",
+)
 @options.access
-def command(config: SettingsSource, strict: bool, target: Target) -> int:
+def command(config: SettingsSource, strict: bool, permissions: bool, target: Target) -> int:
     """Print all mistakes in a settings file, or what happens to each kind of event.
 
     Warnings are about valid settings that probably do something else than meant. They go to stderr.
@@ -33,11 +40,30 @@ def command(config: SettingsSource, strict: bool, target: Target) -> int:
     # The API server may be away where a file is checked, so calendars in objects are not read.
     settings, _ = with_calendars(settings, None, now)
     _raise_for_calendars(config, settings)
-    echo(explain_settings(settings, str(config)), nl=False)
-    found = warnings(settings, now)
+    if permissions:
+        echo(grants_as_manifests(grants_of(settings)), nl=False)
+    else:
+        echo(explain_settings(settings, str(config)), nl=False)
+    found = [*map(str, warnings(settings, now)), *_missing(config, settings, target)]
     for warning in found:
         echo(f"warning: {config}: {warning}", err=True)
     return int(strict and bool(found))
+
+
+def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iterator[str]:
+    """Yield what the workflows need and the cluster of the settings does not grant; a file has none."""
+    grants = grants_of(settings)
+    if isinstance(config, Path) or not grants.any:
+        return
+    from reconciler.clients.kubernetes.connection import Connection
+    from reconciler.clients.kubernetes.granted import missing_grants
+
+    connection = Connection(target.kubeconfig, target.context)
+    try:
+        for missing in missing_grants(connection, grants):
+            yield f"{missing}; --permissions prints what is needed"
+    finally:
+        connection.close()
 
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:

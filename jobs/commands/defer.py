@@ -43,6 +43,7 @@ def command(
 
     def instruct(scene: Scene) -> Asked:
         deferral = Deferral(scene.word(until, reason, chosen.scope))
-        return Asked(partial(deferred, deferral=deferral, prefix=scene.settings.keys.prefix, now=scene.now))
+        defer = partial(deferred, deferral=deferral, prefix=scene.settings.keys.prefix, now=scene.now)
+        return Asked(defer, keeps=deferral.word)
 
     return carry_out(chosen, instruct, "MaintenanceDeferred", config, target, output)

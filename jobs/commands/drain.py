@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,12 +20,14 @@ from jobs import options
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.forms import echo_for_programs, for_programs
+from jobs.runtime.installed_prefix import prefix_in_use
 from jobs.runtime.person import person
 from jobs.runtime.signals import ended_by_signals
 from jobs.runtime.terminal import echo
 from reconciler.claim import ClaimRefused, claim
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.cordon_owner import BY_HAND
 from reconciler.clients.kubernetes.fleet_holds import read_holds
 from reconciler.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.eviction.filters import Action
@@ -33,6 +35,7 @@ from reconciler.eviction.survey import Survey, survey
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Phase, WaitLimit
 from reconciler.model.instructions import PersonHold, instructions_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
+from reconciler.model.other_prefixes import NAMES, other_prefixes
 from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
 
@@ -49,10 +52,11 @@ _LAST_EVENTS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which nodes to drain, and how. `timeout` None: no timeout."""
+    """Which nodes to drain, and how. `timeout` None: no timeout. `prefix` None: that of the cluster."""
 
     names: tuple[str, ...]
     selector: LabelSelector | None
+    prefix: str | None
     options: DrainOptions
     timeout: timedelta | None
     dry_run: bool
@@ -69,9 +73,8 @@ def _pods(
     skip_wait_for_delete_timeout: int,
     pods_may_wait: timedelta,
     ignore_holds: bool,
-    prefix: str,
 ) -> DrainOptions:
-    """Return the drain options of the flags. For some flags, 0 or -1 means off."""
+    """Return the drain options of the flags, without the prefix. For some flags, 0 or -1 means off."""
     skip_after = timedelta(seconds=skip_wait_for_delete_timeout)
     return DrainOptions(
         ignore_daemonsets=ignore_daemonsets,
@@ -82,7 +85,6 @@ def _pods(
         skip_terminating_after=skip_after or None,
         pod_selector=pod_selector,
         use_delete=disable_eviction,
-        prefix=prefix,
         own_wait=WaitLimit(SystemClock().now(), pods_may_wait),
         ignore_holds=ignore_holds,
     )
@@ -124,13 +126,13 @@ _pod_options = options.as_one(
         help="How long to wait for pods whose label asks for it (wait-completed). 0s: do not wait.",
     ),
     click.option("--ignore-holds", is_flag=True, help="Also drain nodes that a person holds."),
-    options.prefix,
 )
 
 
 def _asked(
     nodes: tuple[str, ...],
     selector: LabelSelector | None,
+    prefix: str | None,
     pods: DrainOptions,
     timeout: timedelta,
     dry_run: bool,
@@ -138,7 +140,7 @@ def _asked(
 ) -> Asked:
     if bool(nodes) == (selector is not None):
         raise click.UsageError("name the nodes, or give --selector")
-    return Asked(nodes, selector, pods, timeout or None, dry_run, output)
+    return Asked(nodes, selector, prefix, pods, timeout or None, dry_run, output)
 
 
 @click.command("drain")
@@ -147,6 +149,7 @@ def _asked(
     _asked,
     options.nodes,
     options.selector("Select the nodes by label, instead of by name."),
+    options.prefix,
     _pod_options,
     click.option(
         "--timeout",
@@ -176,8 +179,10 @@ def drain(asked: Asked, target: Target) -> int:
     """
     connection = Connection(target.kubeconfig, target.context)
     try:
+        prefix = prefix_in_use(asked.prefix, connection, target.namespace)
+        asked = replace(asked, options=replace(asked.options, prefix=prefix))
         # The claim is written on the node, so no lock is needed: a pass holds a claimed node.
-        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace, field_manager=BY_HAND)
         nodes = _chosen(asked, cluster)
         if not nodes:
             return 1
@@ -192,7 +197,9 @@ def drain(asked: Asked, target: Target) -> int:
 
 def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
     """Return the nodes. If one of them does not exist, print this and return none."""
-    wanted = Wanted(frozenset({"Ready"}), asked.options.prefix, annotations=POOL_ANNOTATIONS)
+    wanted = Wanted(
+        frozenset({"Ready"}), asked.options.prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES
+    )
     if asked.selector is not None:
         nodes = [node for node in cluster.nodes(wanted) if asked.selector.matches(node.labels)]
         if not nodes:
@@ -233,14 +240,26 @@ class _Ledger:
 
 def _held(nodes: list[Node], asked: Asked, ledger: _Ledger) -> Mapping[str, PersonHold]:
     """Return what people hold of these nodes, by name. With --ignore-holds it is only printed."""
-    of_many, now = ledger.holds(), SystemClock().now()
-    found = {node.name: instructions_of(node, asked.options.prefix, now, of_many).hold for node in nodes}
+    of_many, now, prefix = ledger.holds(), SystemClock().now(), asked.options.prefix
+    found = {
+        node.name: instructions_of(node, prefix, now, of_many).hold or _held_by_others(node, prefix, now)
+        for node in nodes
+    }
     held = {name: hold for name, hold in found.items() if hold is not None}
     if not asked.options.ignore_holds:
         return held
     for name, hold in held.items():
         echo(f"{name}: warning: {hold.words(name)}; it is drained all the same", err=True)
     return {}
+
+
+def _held_by_others(node: Node, prefix: str, now: datetime) -> PersonHold | None:
+    """Return a hold of the node under the prefix of another installation, None if there is none."""
+    for other in other_prefixes(node, prefix):
+        hold = instructions_of(node, other, now).hold
+        if hold is not None:
+            return replace(hold, prefix=other)
+    return None
 
 
 def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
@@ -480,6 +499,8 @@ def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told:
 
 def _print_end(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped: bool) -> bool:
     if ended.phase in (Phase.DRAINED, Phase.NODE_GONE):
+        for blocker in ended.kept:
+            echo(f"{order.node}: {blocker.pod} stays: it {blocker.because}", err=True)
         echo(f"{order.node}: {ended.phase}, {ended.gone} pods gone")
         return True
     for blocker in ended.blockers:

@@ -8,14 +8,14 @@ import click
 
 from jobs import options
 from jobs.completion import values
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.documents import in_form
 from jobs.runtime.environment import Target
-from jobs.runtime.forms import for_programs
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
 from jobs.runtime.repeating import Shown, print_again_and_again
-from jobs.runtime.settings_source import SettingsSource, settings_from
-from jobs.runtime.terminal import echo, width
+from jobs.runtime.settings_source import SettingsSource, settings_in_use
+from jobs.runtime.terminal import width
 from reconciler.assess import assess
 from reconciler.calendar.values import near
 from reconciler.clients.kubernetes.connection import Connection
@@ -27,10 +27,8 @@ from reconciler.model.names import is_object_name, quoted
 from reconciler.model.pod import Pod
 from reconciler.model.unseen import PODS
 from reconciler.report.explained import as_text, to_document
-from reconciler.report.text import shown, zone_of
 from reconciler.report.values import Document
 from reconciler.run import examine
-from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
 
@@ -57,30 +55,23 @@ def explain(
 
     Raises NotFound for a name that does not exist.
     """
-    note = f"note: {options.WITHOUT_CONFIG}" if config is None else ""
 
     def look() -> Shown:
-        document = _explained(name, config, target)
-        text = in_form(document, output, as_text, width(output))
-        if note and every is not None and not for_programs(output):
-            # A terminal that is written in place keeps nothing above it.
-            text = shown([note], zone_of(document), width(output)) + text
-        return Shown(text, output, document)
+        policy = settings_in_use(config, target, datetime.now(UTC))
+        document = policy.named_in(_explained(name, policy.settings, target))
+        first = "".join(f"{line}\n" for line in policy.first_line(output))
+        return Shown(first + in_form(document, output, as_text, width(output)), output, document)
 
     if every is not None:
         return print_again_and_again(look, every)
-    found = look()
-    if note:
-        echo(note, err=True)
-    found.echo()
+    look().echo()
     return 0
 
 
-def _explained(name: str, config: SettingsSource | None, target: Target) -> Document:
-    now = datetime.now(UTC)
-    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
+def _explained(name: str, settings: Settings, target: Target) -> Document:
     connection = Connection(target.kubeconfig, target.context)
     try:
+        now = ServerClock(connection).now()
         outside = Wiring(connection, target).to_read(settings)
         found = examine(outside, settings, now, with_preview=True, also_pods=True)
     finally:

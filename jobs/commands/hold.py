@@ -43,9 +43,10 @@ def command(
         hold = PersonHold(scene.word(until, reason, chosen.scope), stops)
         prefix = scene.settings.keys.prefix
         if not chosen.scope:
-            return Asked(partial(held, hold=hold, prefix=prefix, now=scene.now))
+            return Asked(partial(held, hold=hold, prefix=prefix, now=scene.now), keeps=hold.word)
         done = hold_many(hold, scene)
-        return Asked(partial(stopped, hold=hold, prefix=prefix) if stops else _nothing, done, changed=True)
+        on = partial(stopped, hold=hold, prefix=prefix) if stops else _nothing
+        return Asked(on, done, changed=True, keeps=hold.word)
 
     return carry_out(chosen, instruct, "MaintenanceHeld", config, target, output)
 

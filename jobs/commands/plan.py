@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from jobs import options
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
 from jobs.runtime.forms import for_programs, machine_text
 from jobs.runtime.outside import Wiring
 from jobs.runtime.repeating import Shown, print_again_and_again
 from jobs.runtime.screen import screen
-from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from reconciler.calendar.values import format_duration
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
@@ -23,10 +24,11 @@ from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.report.ahead.cases import LONGEST, SHORTEST, PlanAhead, plan_ahead
 from reconciler.report.ahead.document import ahead_document
+from reconciler.report.ahead.line import Line
 from reconciler.report.ahead.text import as_lines
 from reconciler.report.document import as_json
 from reconciler.run import examine
-from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import Settings
 
 
 def _covered(ctx: click.Context, param: click.Parameter, value: timedelta) -> timedelta:
@@ -77,7 +79,8 @@ def command(
     """Print what will start when, as a table and a chart. It only reads the cluster."""
 
     def look() -> Shown:
-        return _shown(look_ahead(config, target, until, selector), way)
+        policy = settings_in_use(config, target, datetime.now(UTC))
+        return _shown(look_ahead(policy.settings, target, until, selector), policy, way)
 
     if way.every is not None:
         return print_again_and_again(look, way.every)
@@ -85,32 +88,30 @@ def command(
     return 0
 
 
-def _shown(ahead: PlanAhead, way: _Way) -> Shown:
-    document = ahead_document(ahead)
+def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _Way) -> Shown:
+    document = policy.named_in(ahead_document(ahead))
+    first = [Line(line) for line in policy.first_line(way.output)]
     if for_programs(way.output):
         return Shown(machine_text(as_json(document), way.output), way.output, document)
     lines = as_lines(ahead, screen(everything=way.everything or way.output == "wide"))
-    return Shown(tuple(lines), way.output, document)
+    return Shown((*first, *lines), way.output, document)
 
 
 def look_ahead(
-    config: SettingsSource | None, target: Target, until: timedelta, selector: LabelSelector | None = None
+    settings: Settings, target: Target, until: timedelta, selector: LabelSelector | None = None
 ) -> PlanAhead:
     """Return what will start from now until then, on the nodes with these labels; the cluster is only read.
 
-    Without settings, the defaults apply, and a note says so. Raises NotFound if no node has the labels.
+    Raises NotFound if no node has the labels.
     """
-    now = datetime.now(UTC)
-    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
     connection = Connection(target.kubeconfig, target.context)
     try:
+        now = ServerClock(connection).now()
         wiring = Wiring(connection, target)
         found = examine(wiring.to_read(settings), settings, now)
         plan = found.plan if selector is None else _of_nodes(found.plan, selector, wiring.cluster)
     finally:
         connection.close()
-    if config is None:
-        plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
     labels = {node.name: node.labels for node in found.snapshot.nodes}
     calendar = settings.with_calendars(found.snapshot.for_settings.calendars).calendar
     return plan_ahead(plan, labels, calendar, now + until)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import click
@@ -10,7 +9,7 @@ import click
 from jobs import options
 from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
-from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
@@ -22,7 +21,6 @@ from reconciler.readiness import in_turn, judge_nodes, read, summed_up
 from reconciler.report.readiness.document import to_document
 from reconciler.report.readiness.markdown import as_markdown
 from reconciler.report.readiness.text import as_text
-from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
 
@@ -50,12 +48,11 @@ def command(
     ask_webhooks: bool,
 ) -> int:
     """Print what keeps nodes from a drain, by workload. It changes nothing in the cluster."""
-    now = datetime.now(UTC)
-    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
-    found = _readiness(target, settings, selector or EVERYTHING, ask=ask_webhooks)
-    if config is None:
-        found = replace(found, notes=(options.WITHOUT_CONFIG, *found.notes))
-    document = to_document(found)
+    policy = settings_in_use(config, target, datetime.now(UTC))
+    found = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
+    document = policy.named_in(to_document(found))
+    for line in policy.first_line(output):
+        echo(line)
     if output == "markdown":
         echo(as_markdown(document), nl=False)
     else:
@@ -68,7 +65,7 @@ def _readiness(target: Target, settings: Settings, selector: LabelSelector, *, a
     connection = Connection(target.kubeconfig, target.context)
     try:
         seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
-        now = datetime.now(UTC)
+        now = connection.time.now()
         judged = judge_nodes(seen, settings, now, selector)
         answers = ask_webhooks(connection, in_turn(judged.going)) if ask else None
         return summed_up(seen, judged, settings, now, answers)

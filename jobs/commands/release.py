@@ -1,8 +1,8 @@
-"""`reconciler release`: undoes by hand what is ours on nodes."""
+"""`reconciler release`: undoes by hand what is ours on nodes, and names what stays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import click
@@ -10,17 +10,26 @@ import click
 from jobs import options
 from jobs.runtime.environment import Target
 from jobs.runtime.events_by_hand import EventsByHand
+from jobs.runtime.installed_prefix import prefix_in_use
 from jobs.runtime.person import person
 from jobs.runtime.terminal import echo
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
+from reconciler.clients.kubernetes.fleet_holds import read_holds
+from reconciler.clients.kubernetes.leftovers import objects_of_ours
 from reconciler.errors import ClusterError, NotFound, RecordUnreadable
+from reconciler.model.keys import Writer, keys_of
+from reconciler.model.maintenance import MaintenanceWrite
 from reconciler.model.node import Node, Wanted
+from reconciler.model.other_prefixes import NAMES, other_prefixes
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
 from reconciler.publishing.registry import ANNOTATIONS, CONDITIONS
-from reconciler.release import publications_off
+from reconciler.release import left_on, ours_on, publications_off, why_left
 from reconciler.release import release as released
+
+_NAMED = 5
+"""Nodes that a line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,11 @@ class _Which:
     names: tuple[str, ...] = ()
     selector: LabelSelector | None = None
 
+    @property
+    def everything(self) -> bool:
+        """Whether it is about the whole cluster, so that nothing of ours has to stay."""
+        return not self.names and self.selector is None
+
     def of(self, nodes: Mapping[str, Node]) -> list[str]:
         """Return their names; NotFound if no node matches the selector."""
         if self.selector is None:
@@ -38,6 +52,28 @@ class _Which:
         if not found:
             raise NotFound(f"no node matches {self.selector}", status=404)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is removed: the keys with this prefix, those of these writers also outside of a case.
+
+    `reset`: also a record that can't be read. `dry_run`: nothing is written.
+    """
+
+    prefix: str
+    writers: tuple[Writer, ...]
+    reset: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What became of a node: the line about it, empty if there is nothing to say, and the keys that stay."""
+
+    line: str
+    ok: bool = True
+    left: tuple[str, ...] = ()
 
 
 def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: bool) -> _Which:
@@ -63,13 +99,16 @@ def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: b
 @click.option("--dry-run", is_flag=True, help="Print what would be released. Write nothing.")
 @options.prefix
 @options.cluster
-def command(which: _Which, reset: bool, dry_run: bool, prefix: str, target: Target) -> int:
-    """Uncordon nodes, and remove the reconciler's labels and annotations."""
+def command(which: _Which, reset: bool, dry_run: bool, prefix: str | None, target: Target) -> int:
+    """Uncordon nodes, and remove the reconciler's labels and annotations.
+
+    With --all, to uninstall, holds, deferrals, approvals and requests are removed, too. What stays is named.
+    """
     return release(which, target, reset=reset, prefix=prefix, dry_run=dry_run)
 
 
-def release(which: _Which, target: Target, *, reset: bool, prefix: str, dry_run: bool = False) -> int:
-    """Undo what is ours on these nodes; return the exit code.
+def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, dry_run: bool = False) -> int:
+    """Undo what is ours on these nodes, name what stays, and return the exit code.
 
     A dry run only prints what would be undone.
 
@@ -78,53 +117,140 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str, dry_run:
     """
     connection = Connection(target.kubeconfig, target.context)
     try:
+        prefix = prefix_in_use(prefix, connection, target.namespace)
         # A person needs no lock; the resourceVersion that was read protects against a pass in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        wanted = Wanted(CONDITIONS, prefix, annotations=ANNOTATIONS)
+        wanted = Wanted(CONDITIONS, prefix, annotations=ANNOTATIONS, labels=None, names=NAMES)
         nodes = {node.name: node for node in cluster.nodes(wanted)}
-        chosen = which.of(nodes)
-        writer = None if dry_run else cluster
-        results = [_release_one(name, nodes.get(name), writer, prefix, reset=reset) for name in chosen]
+        asked = _Asked(prefix, _writers(which, cluster), reset, dry_run)
+        results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
+        objects_ok, about_objects = _objects(cluster, asked) if which.everything else (True, [])
         events, who = EventsByHand(connection), person()
-        for name, (line, ok) in zip(chosen, results, strict=True):
-            if line and ok and not dry_run:
-                message = f"{line.removeprefix(f'{name}: ')} by {who}, by hand"
+        for name, done in results.items():
+            if done.line and done.ok and not dry_run:
+                message = f"{done.line.removeprefix(f'{name}: ')} by {who}, by hand"
                 events.write(nodes[name], Notice("MaintenanceStopped", message))
-        if not which.names and not any(line for line, _ in results):
+        seen = {name: nodes[name] for name in results if name in nodes}
+        left = [*_left(results, asked), *_others(seen.values(), prefix)]
+        if not left and not which.names and not any(done.line for done in results.values()):
             echo("no node has labels or annotations of the reconciler")
-        for line, ok in results:
-            if line:
-                echo(line, err=not ok)
+        for done in results.values():
+            if done.line:
+                echo(done.line, err=not done.ok)
+        for line in (*about_objects, *left, *(_in_namespace(connection, target) if which.everything else ())):
+            echo(line)
         if dry_run:
             echo("dry run: nothing was written")
-        return 0 if all(ok for _, ok in results) else 1
+        return 0 if objects_ok and all(done.ok for done in results.values()) else 1
     finally:
         connection.close()
 
 
-def _release_one(
-    name: str, node: Node | None, writer: Cluster | None, prefix: str, *, reset: bool
-) -> tuple[str, bool]:
-    """Release one node, and return the line about it, and whether that succeeded; no writer: a dry run."""
+def _writers(which: _Which, cluster: Cluster) -> tuple[Writer, ...]:
+    """Return whose keys are removed also outside of a case. An agent that runs writes its key again."""
+    if not which.everything:
+        return ()
+    found = (Writer.PASS, Writer.COMMAND)
+    return found if cluster.agents().installed else (*found, Writer.AGENT)
+
+
+def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Asked) -> _Done:
+    """Release one node."""
     if node is None:
-        return f"{name}: there is no such node", False
+        return _Done(f"{name}: there is no such node", ok=False)
+    prefix, remarks = asked.prefix, []
+    left = left_on(node, prefix, asked.writers)
     try:
-        write, signs = released(node, prefix, reset=reset), publications_off(node, prefix)
-        if writer is not None:
+        write = released(node, prefix, reset=asked.reset, writers=asked.writers)
+        signs = publications_off(node, prefix)
+        if not asked.dry_run:
             if write is not None:
-                writer.patch_node(write)
-            for sign in signs:
-                sign.send(writer)
+                remarks.append(cluster.patch_node(write).said)
+            remarks += [sign.send(cluster) or "" for sign in signs]
     except RecordUnreadable as error:
-        would = "would not be released" if writer is None else "not released"
-        return f"{name}: {would}, because of its record: {error}; --reset removes it", False
+        would = "would not be released" if asked.dry_run else "not released"
+        line = f"{name}: {would}, because of its record: {error}; --reset removes it"
+        return _Done(line, ok=False, left=ours_on(node, prefix))
     except ClusterError as error:
-        return f"{name}: {error}", False
-    done = "would be released" if writer is None else "released"
+        return _Done(f"{name}: {error}", ok=False, left=ours_on(node, prefix))
+    done = "would be released" if asked.dry_run else "released"
     if write is None:
-        return (f"{name}: {done}" if signs else ""), True
+        return _Done(f"{name}: {done}" if signs else "", left=left)
+    said = sorted(
+        keys_of(prefix).on_nodes[key].attribute for key in write.annotations if _of_a_person(key, prefix)
+    )
+    with_ = f", without its {', '.join(one.replace('_', '-') for one in said)}" if said else ""
+    remarks = [f"; {remark}" for remark in remarks if remark]
     if write.unschedulable is False:
-        return f"{name}: {done} and uncordoned", True
-    stays = "it would stay cordoned" if writer is None else "still cordoned"
+        return _Done(f"{name}: {done} and uncordoned{with_}{''.join(remarks)}", left=left)
+    stays = "it would stay cordoned" if asked.dry_run else "still cordoned"
     still = f"; {stays}, not by us" if node.unschedulable else ""
-    return f"{name}: {done}{still}", True
+    return _Done(f"{name}: {done}{with_}{still}{''.join(remarks)}", left=left)
+
+
+def _of_a_person(key: str, prefix: str) -> bool:
+    """Whether a person has given what this key says, with a command that also ends it."""
+    known = keys_of(prefix).on_nodes.get(key)
+    return known is not None and bool(known.ends)
+
+
+def _left(results: Mapping[str, _Done], asked: _Asked) -> Iterator[str]:
+    """Yield a line for each key that stays.
+
+    Of some nodes, only those that people have given with commands count: the others belong to what runs on.
+    """
+    by_key: dict[str, list[str]] = {}
+    for name, done in results.items():
+        for key in done.left:
+            if asked.writers or _of_a_person(key, asked.prefix):
+                by_key.setdefault(key, []).append(name)
+    for key, names in sorted(by_key.items()):
+        yield f"left on {_counted(names)}: {key}; {why_left(key, asked.prefix)}"
+
+
+def _others(nodes: Iterable[Node], prefix: str) -> Iterator[str]:
+    """Yield a line for each other prefix that is in use on these nodes."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        for other in other_prefixes(node, prefix):
+            found.setdefault(other, []).append(node.name)
+    for other, names in sorted(found.items()):
+        yield f"left on {_counted(names)}: keys of another reconciler; --prefix {other} releases them"
+
+
+def _counted(names: list[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({shown}{more})"
+
+
+def _objects(cluster: Cluster, asked: _Asked) -> tuple[bool, list[str]]:
+    """Delete our NodeMaintenance objects; return whether none stays, and what to say about them."""
+    gone = 0
+    try:
+        found = cluster.maintenances(asked.prefix) or ()
+    except ClusterError as error:
+        return True, [f"left: NodeMaintenance objects, if there are any: {error}"]
+    try:
+        for one in found:
+            if not asked.dry_run:
+                cluster.write_maintenance(
+                    MaintenanceWrite(one.name, one.node, asked.prefix, None, exists=True)
+                )
+            gone += 1
+    except ClusterError as error:
+        return False, [f"left: {len(found) - gone} NodeMaintenance objects: {error}"]
+    done = "would be deleted" if asked.dry_run else "deleted"
+    return True, [f"NodeMaintenance objects: {gone} {done}"] if gone else []
+
+
+def _in_namespace(connection: Connection, target: Target) -> Iterator[str]:
+    """Yield what stays in our namespace, and the holds in it, which a new installation would read."""
+    found = objects_of_ours(connection, target.namespace)
+    if found:
+        yield f"left in the namespace {target.namespace}: {', '.join(found)}; they go with the namespace"
+    try:
+        holds = read_holds(connection, target.namespace)
+    except ClusterError:
+        return
+    yield from (f"left in the namespace {target.namespace}: {hold.words('')}" for hold in holds)

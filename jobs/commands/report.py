@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from jobs import options
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.documents import echo_form, in_form
 from jobs.runtime.environment import Target
 from jobs.runtime.metrics_output import MetricsOfRun, MetricsOutput
@@ -19,7 +20,7 @@ from jobs.runtime.output_file import check_output, write_output
 from jobs.runtime.outside import Wiring
 from jobs.runtime.readiness_read import for_page, read_readiness
 from jobs.runtime.repeating import Shown, print_again_and_again
-from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError
@@ -31,7 +32,6 @@ from reconciler.report.markdown import as_markdown
 from reconciler.report.text import as_text, as_wide_text
 from reconciler.report.values import Document
 from reconciler.run import examine
-from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a report is about: the plan, its settings, which rows are shown, and for a page the readiness."""
+    """What a report is about: the plan, its policy, which rows are shown, and for a page the readiness."""
 
     plan: Plan
-    settings: Settings
+    policy: SettingsInUse
     limit: Limit
     readiness: KnownReadiness | None
 
@@ -104,8 +104,8 @@ def command(
 def report(config: SettingsSource | None, target: Target, limit: Limit, way: _Way) -> int:
     """Write the report with the rows of `limit` to a file, or to stdout; the cluster is only read.
 
-    Without settings, the defaults apply, and the report says so. Raises NotFound for a name that no node has,
-    and for a selector that no node matches.
+    Without a source, the settings are those of the cluster. Raises NotFound for a name that no node has, and
+    for a selector that no node matches.
     """
     if way.output == HTML and limit != Limit():
         raise click.UsageError("a page shows the whole fleet; leave out NODES, --selector and --only")
@@ -131,12 +131,13 @@ def report(config: SettingsSource | None, target: Target, limit: Limit, way: _Wa
 
 def _seen(config: SettingsSource | None, target: Target, limit: Limit, way: _Way) -> _Seen:
     """Look at the cluster, and write metrics about that if they are asked for."""
-    settings = parse_settings("", "") if config is None else settings_from(config, target, datetime.now(UTC))
+    policy = settings_in_use(config, target, datetime.now(UTC))
+    settings = policy.settings
     with MetricsOfRun(way.metrics, lambda message: echo(f"warning: {message}", err=True)) as measured:
         connection = Connection(target.kubeconfig, target.context)
         try:
-            outside = Wiring(connection, target).to_read(settings)
-            found = measured.timed(lambda: examine(outside, settings, datetime.now(UTC), with_preview=True))
+            outside, clock = Wiring(connection, target).to_read(settings), ServerClock(connection)
+            found = measured.timed(lambda: examine(outside, settings, clock.now(), with_preview=True))
             measured.rehearsed(found.plan)
             notes = _notices(connection, target, settings)
             readiness = None
@@ -145,20 +146,21 @@ def _seen(config: SettingsSource | None, target: Target, limit: Limit, way: _Way
         finally:
             connection.close()
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
-    plan = replace(found.plan, notes=(*found.plan.notes, *notes))
-    if config is None:
-        plan = replace(plan, notes=(options.WITHOUT_CONFIG, *plan.notes))
-    return _Seen(plan, settings, limit.on(found.snapshot.nodes), readiness)
+    # A page has no first line.
+    first = policy.first_line() if way.output == HTML else ()
+    plan = replace(found.plan, notes=(*first, *found.plan.notes, *notes))
+    return _Seen(plan, policy, limit.on(found.snapshot.nodes), readiness)
 
 
 def _made(seen: _Seen, way: _Way) -> tuple[Document, str]:
     """Return the report as a document, and as a text in the form that is asked for, which is no page."""
-    document = limited(to_document(seen.plan, rehearsed=True), seen.plan, seen.limit)
+    document = seen.policy.named_in(limited(to_document(seen.plan, rehearsed=True), seen.plan, seen.limit))
+    first = "".join(f"{line}\n" for line in seen.policy.first_line(way.output))
     if way.output == "markdown":
-        return document, as_markdown(document)
+        return document, first + as_markdown(document)
     columns = width(way.output) if way.out is None else None
     form = as_wide_text if way.output == "wide" else as_text
-    return document, in_form(document, way.output, form, columns)
+    return document, first + in_form(document, way.output, form, columns)
 
 
 def _page(seen: _Seen) -> str:
@@ -166,7 +168,7 @@ def _page(seen: _Seen) -> str:
     from reconciler.report.page.facts import History
     from reconciler.report.page.html import as_html
 
-    return as_html(page_facts(Passed(seen.plan, seen.settings), History(), readiness=seen.readiness))
+    return as_html(page_facts(Passed(seen.plan, seen.policy.settings), History(), readiness=seen.readiness))
 
 
 def _notices(connection: Connection, target: Target, settings: Settings) -> tuple[str, ...]:

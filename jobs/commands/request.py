@@ -9,17 +9,19 @@ from typing import Any
 import click
 
 from jobs import options
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target
+from jobs.runtime.instructing import check_prefix
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.outside import Wiring
-from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
 from reconciler.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.event import Kind
-from reconciler.model.keys import keys_of
 from reconciler.model.node import Node, Wanted
+from reconciler.model.other_prefixes import NAMES
 from reconciler.model.plan import NodeWrite
 from reconciler.model.selector import LabelSelector
 from reconciler.report.document import to_document
@@ -27,14 +29,8 @@ from reconciler.report.limited import Limit, limited
 from reconciler.report.text import rows_as_text, shown
 from reconciler.request import Request, RequestRefused, cancelled, describe, parse_not_before, requested
 from reconciler.run import rehearse
-from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Mode, Settings
 from reconciler.sources.request import KINDS, parse_kind
-
-_DEFAULTS = (
-    f"note: without --config, moments are in UTC and the annotation is {keys_of().request}; "
-    "--config also shows what a pass does next"
-)
 
 
 class _KindName(click.ParamType[Kind]):
@@ -140,11 +136,14 @@ def request(
 ) -> int:
     """Write the request on the nodes, or remove it; return the exit code.
 
-    With settings, print what a pass would do about these nodes afterwards. A person needs no lock: the
-    resourceVersion that was read protects against another writer in between.
+    Then print what a pass would do about these nodes. A person needs no lock: the resourceVersion that was
+    read protects against another writer in between.
     """
     now = datetime.now(UTC)
-    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
+    policy = settings_in_use(config, target, now)
+    settings = policy.settings
+    for line in policy.first_line():
+        echo(line)
     wish = asked.request(settings.time_zone, now)
     if wish is not None and not settings.sources.requests.enabled:
         raise SettingsError(("these settings ignore requests; set sources.requests.enabled: true",))
@@ -152,13 +151,13 @@ def request(
     try:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         found = _chosen(which, cluster, settings)
+        if policy.defaults:
+            check_prefix(found, policy)
         writes = _writes(found, wish, settings, replace=asked.replace)
         if writes is None:
             return 1
-        if config is None:
-            echo(_DEFAULTS, err=True)
         done = _write_all(writes, wish, settings, cluster)
-        if config is not None:
+        if not policy.defaults:
             _print_next(tuple(node.name for node in found), connection, target, settings)
         return 0 if done else 1
     finally:
@@ -166,7 +165,8 @@ def request(
 
 
 def _chosen(which: tuple[str, ...] | LabelSelector, cluster: Cluster, settings: Settings) -> list[Node]:
-    nodes = {node.name: node for node in cluster.nodes(Wanted(frozenset(), settings.keys.prefix))}
+    wanted = Wanted(frozenset(), settings.keys.prefix, labels=None, names=NAMES)
+    nodes = {node.name: node for node in cluster.nodes(wanted)}
     if isinstance(which, LabelSelector):
         found = [node for node in nodes.values() if which.matches(node.labels)]
         if not found:
@@ -232,7 +232,7 @@ def _because(error: ClusterError) -> str:
 def _print_next(names: tuple[str, ...], connection: Connection, target: Target, settings: Settings) -> None:
     """Print what a pass would do about the nodes now. Nothing depends on it, so it may fail."""
     try:
-        plan = rehearse(Wiring(connection, target).to_read(settings), settings, datetime.now(UTC))
+        plan = rehearse(Wiring(connection, target).to_read(settings), settings, ServerClock(connection).now())
     except ClusterError as error:
         echo(f"warning: what a pass does next is not known ({_because(error)})", err=True)
         return

@@ -17,10 +17,11 @@ import click
 from jobs import options
 from jobs.runtime.acting import NOBODY, Acting, Listeners
 from jobs.runtime.case_history import CaseHistory, HistoryFile
-from jobs.runtime.clock import SystemClock
+from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.health import Document, HealthServer
 from jobs.runtime.history_tail import Past, recent_cases
+from jobs.runtime.last_scrape import LastScrape
 from jobs.runtime.live_page import LivePage
 from jobs.runtime.live_readiness import LiveReadiness
 from jobs.runtime.log_words import LogEvent
@@ -128,12 +129,13 @@ def _serve(
 
             meter = open_things.enter_context(Meter())
             listeners, documents = replace(listeners, counting=meter), {"/metrics": meter.document}
+        last_scrape = LastScrape(ending)
         server = Serving(connection, target, config, every, ending, listeners)
         if past is not None:
             server.page.remember(past)
         if listen is not None:
             checks = {"/healthz": server.stuck, "/readyz": server.unready}
-            documents["/"] = server.page.document
+            documents |= {"/": server.page.document, "/api/v1/info": server.page.node_info}
 
             def report(error: Exception) -> None:
                 listeners.counting.unexpected()
@@ -141,9 +143,11 @@ def _serve(
 
             health = HealthServer(listen, checks, documents=documents, report=report)
             open_things.enter_context(health)
+            open_things.callback(last_scrape.wait, health)
             PassLog.write(LogEvent.LISTENING, address="{}:{}".format(*health.address))
         open_things.enter_context(server)
         wait_until_set(ending.stop)
+        last_scrape.wanted()
         PassLog.write(LogEvent.ENDING)
     if ending.error is not None:
         # Kubernetes starts the process again: a repetition inside it would not help.
@@ -177,13 +181,15 @@ class Serving:
         self._connection, self._target = connection, target
         self._counting = listeners.counting
         self._ending = ending
-        self._clock = SystemClock()
+        self._clock = ServerClock(connection)
         readiness = LiveReadiness(partial(read_apart, target))
         self.page = LivePage(listeners.history, self._trouble, self._clock.now, readiness.known)
         """The page of the last pass. It also hands on the cases that have ended."""
         self._listeners = replace(listeners, on_progress=self._on_progress, history=self.page)
-        self._file = SettingsFile(config, self._clock.now)
+        self._file = SettingsFile(config, SystemClock().now)
         self._acting: Acting | None = None
+        self._lost = ""
+        """The identity under which this process has lost the lock, until it acquires it again."""
         self._only_looking = Wiring(connection, target)
         own_pod = OwnPodEvents(connection, self._only_looking.itself)
         self._warning = SettingsWarning(lambda notice: own_pod.notify(notice, self._settings.time_zone))
@@ -282,6 +288,7 @@ class Serving:
             return _AGAIN
         except LockLost as error:
             self._failed(error)
+            self._lost = self._acting.identity if self._acting is not None else self._lost
             self._leave()
             # Take the lock again at once, or stand by. Writes wait until then.
             return _SOON
@@ -344,9 +351,10 @@ class Serving:
                 self._settings,
                 self._clock,
                 self._listeners,
+                self._lost,
             )
             acting.__enter__()
-            self._acting = acting
+            self._acting, self._lost = acting, ""
             PassLog.write(LogEvent.LEADING)
         return self._acting
 

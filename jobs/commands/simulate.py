@@ -13,7 +13,7 @@ from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.history_lines import MOST_CASES, HistoryLines, TooManyCases
-from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
 from reconciler.comparison.document import Policy, to_document
 from reconciler.comparison.made_up import made_up
@@ -71,7 +71,7 @@ _asked = options.as_one(
 
 
 @click.command("simulate")
-@options.config_source
+@options.optional_config
 @click.option(
     "--against",
     type=options.SETTINGS_SOURCE,
@@ -79,22 +79,28 @@ _asked = options.as_one(
     help="Other settings, to play the same events against.",
 )
 @_asked
-@options.access
+@options.cluster
 @options.output
 def command(
-    config: SettingsSource, against: SettingsSource | None, asked: _Asked, target: Target, output: str
+    config: SettingsSource | None,
+    against: SettingsSource | None,
+    asked: _Asked,
+    target: Target,
+    output: str,
 ) -> int:
     """Play months of maintenance against a policy, and compare it with another one.
 
     The code that decides is the real one. Nodes, platform and time are simulated. Nothing is read from or
-    written to the nodes of a cluster.
+    written to the nodes of a cluster. Without --config, the policy is that of the cluster.
     """
     if (asked.history is None) is (asked.made_up is None):
         raise click.UsageError("name what to play: --history FILE, or --made-up SEED")
     if asked.history is not None and asked.start is not None:
         raise click.UsageError("--start is for --made-up; the cases of a history have their own times")
     now = datetime.now(UTC)
-    named = [(str(one), _settings(one, target, now)) for one in (config, against) if one is not None]
+    policy = settings_in_use(config, target, now)
+    sources = [policy] if against is None else [policy, settings_in_use(against, target, now)]
+    named = [(one.source, _with_calendars(one, target, now)) for one in sources]
     scenario = _scenario(asked, named[0][1], now)
     length = (scenario.end - scenario.start).days
     if length > LONGEST:
@@ -103,16 +109,18 @@ def command(
         message = f"{len(scenario.events)} events are too many; {MOST_EVENTS} can be played. Use --days"
         raise click.UsageError(message)
     policies = [Policy(name, settings, play(scenario, settings)) for name, settings in named]
-    document = to_document(scenario, policies)
+    document = policy.named_in(to_document(scenario, policies))
+    for line in policy.first_line(output):
+        echo(line)
     echo_document(document, output, as_text)
     return 0
 
 
-def _settings(source: SettingsSource, target: Target, now: datetime) -> Settings:
+def _with_calendars(policy: SettingsInUse, target: Target, now: datetime) -> Settings:
     """Return the settings with what their calendars say now, which counts for the whole play."""
-    settings, notes = with_calendars(settings_from(source, target, now), target, now)
+    settings, notes = with_calendars(policy.settings, target, now)
     for note in notes:
-        echo(f"warning: {source}: {note}", err=True)
+        echo(f"warning: {policy.source}: {note}", err=True)
     return settings
 
 

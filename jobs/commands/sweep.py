@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ import click
 from jobs import options
 from jobs.runtime.acting import Acting, Listeners
 from jobs.runtime.case_history import CaseHistory, HistoryFile
-from jobs.runtime.clock import SystemClock
+from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.documents import echo_document
 from jobs.runtime.environment import Target
 from jobs.runtime.forms import echo_for_programs, for_programs
@@ -46,7 +47,7 @@ LOOK_AGAIN = timedelta(seconds=10)
 # How soon SIGTERM is noticed.
 GLANCE = timedelta(seconds=0.5)
 STRUCK = 4
-"""The exit code while a case is missed or late, and nothing failed."""
+"""The exit code when a pass finds out that a case is missed or late, and nothing failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,28 @@ class Records:
     options.metrics_push,
     options.metrics_otlp,
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 4 in each pass while a case is missed or late, not only in the one that finds it out.",
+)
 @options.output
 def command(
-    config: SettingsSource, target: Target, dry_run: bool, for_: timedelta, records: Records, output: str
+    config: SettingsSource,
+    target: Target,
+    dry_run: bool,
+    for_: timedelta,
+    records: Records,
+    strict: bool,
+    output: str,
 ) -> int:
-    """Run one pass over all nodes, for a CronJob."""
-    return sweep(config, target, dry_run=dry_run, patience=for_, records=records, output=output)
+    """Run one pass over all nodes, for a CronJob.
+
+    The exit code is 4 in the pass that finds out that a case is missed or late.
+    """
+    return sweep(
+        config, target, dry_run=dry_run, patience=for_, records=records, output=output, strict=strict
+    )
 
 
 def sweep(
@@ -100,11 +117,13 @@ def sweep(
     patience: timedelta,
     records: Records,
     output: str,
+    strict: bool = False,
 ) -> int:
     """Run a pass and its drains for at most `patience`. Return the exit code.
 
-    In mode Observe, and in a dry run, nothing is written and no lock is taken. Raises OutputError if a file
-    of `records` can't be written at the start.
+    `strict`: it is 4 while a case is missed or late, and not only when that is found out. In mode Observe,
+    and in a dry run, nothing is written and no lock is taken. Raises OutputError if a file of `records` can't
+    be written at the start.
     """
     history = records.history
     kept = CaseHistory(HistoryFile(history), partial(echo, err=True)) if history is not None else None
@@ -112,7 +131,7 @@ def sweep(
         settings = settings_from(config, target, SystemClock().now())
         connection = Connection(target.kubeconfig, target.context)
         try:
-            clock = SystemClock()
+            clock = ServerClock(connection)
             if dry_run or settings.mode is Mode.OBSERVE:
                 outside = Wiring(connection, target).to_read(settings)
                 with tracing.passing() as seen:
@@ -120,10 +139,10 @@ def sweep(
                     seen(plan, ())
                 metrics.rehearsed(plan)
                 echo_document(to_document(plan, rehearsed=True), output, as_text)
-                return _exit_code(failed=_broken(plan), struck=_struck(plan))
+                return _exit_code(failed=_broken(plan), struck=_struck(plan, strict=strict))
             listeners = Listeners(history=kept, counting=metrics.counting, tracing=tracing)
             acting = Acting(connection, target, settings, clock, listeners)
-            return _act(acting, clock, patience, output, metrics)
+            return _act(acting, clock, patience, Story(strict=strict), output, metrics)
         except LockHeld as held:
             _print_locked(held, output)
             return 0
@@ -135,11 +154,15 @@ def _warn(message: str) -> None:
     echo(f"warning: {message}", err=True)
 
 
-def _act(acting: Acting, clock: Clock, patience: timedelta, output: str, metrics: MetricsOfRun) -> int:
-    stop, story = threading.Event(), Story()
-    until = clock.now() + patience
+def _act(
+    acting: Acting, clock: Clock, patience: timedelta, story: Story, output: str, metrics: MetricsOfRun
+) -> int:
+    stop = threading.Event()
+    began = time.monotonic()
     try:
         with ended_by_signals(stop), acting:
+            # By now an answer has told the time. The wait for the lock counts.
+            until = clock.now() + patience - timedelta(seconds=time.monotonic() - began)
             try:
                 _passes(acting, metrics, clock, until, stop, story)
             finally:
@@ -187,8 +210,9 @@ def _passes(
 class Story:
     """What a sweep did in all of its passes."""
 
-    def __init__(self) -> None:
-        """Begin before the first pass."""
+    def __init__(self, *, strict: bool = False) -> None:
+        """Begin before the first pass. `strict` counts a case that is missed or late in each pass."""
+        self._strict = strict
         self.document: Document | None = None
         self.drains: dict[str, DrainProgress] = {}
         self._outcomes: dict[tuple[str, str], Outcome] = {}
@@ -201,7 +225,7 @@ class Story:
         self.document = document if self.document is None else summed(self.document, document)
         self._outcomes |= {(one.node, one.action): one for one in outcomes}
         self._broken |= _broken(plan)
-        self.struck |= _struck(plan)
+        self.struck |= _struck(plan, strict=self._strict)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -243,8 +267,10 @@ def _exit_code(*, failed: bool, struck: bool) -> int:
     return 1 if failed else STRUCK if struck else 0
 
 
-def _struck(plan: Plan) -> bool:
-    """Whether the case of a node is missed or late."""
+def _struck(plan: Plan, *, strict: bool) -> bool:
+    """Whether this pass has found out that a case is missed or late; `strict`: whether one is."""
+    if not strict:
+        return any(node.struck for node in plan.nodes)
     outcomes = (node.outcome for node in plan.nodes)
     return any(one is not None and not one.result.good for one in outcomes)
 

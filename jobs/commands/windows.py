@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import click
@@ -12,51 +13,56 @@ from jobs.runtime.calendars_now import with_calendars
 from jobs.runtime.environment import Target
 from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.screen import echo_lines, screen
-from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo
 from reconciler.errors import SettingsError
 from reconciler.report.ahead.line import Line
 from reconciler.report.ahead.look import Look
 from reconciler.report.fortnight import fortnight
 from reconciler.settings.explain import parse_at, windows_as_data, windows_as_text
-from reconciler.settings.schema import Settings
 
 
 @click.command("windows")
-@click.argument("config", metavar=options.SOURCE_NAME, type=options.SETTINGS_SOURCE)
+@click.argument("config", metavar=f"[{options.SOURCE_NAME}]", type=options.SETTINGS_SOURCE, required=False)
 @click.option(
     "--at", help="A moment. Without an offset, it is in the time zone of the settings.  [default: now]"
 )
 @click.option(
     "--label", "labels", multiple=True, help="A label of the node, as key=value. Repeat it for more labels."
 )
-@options.access
+@options.cluster
 @options.output
 def command(
-    config: SettingsSource, target: Target, at: str | None, labels: tuple[str, ...], output: str
+    config: SettingsSource | None, target: Target, at: str | None, labels: tuple[str, ...], output: str
 ) -> int:
     """Print whether a drain may start at a moment, why, the next openings, and a chart.
 
-    In the chart, a column is open if a drain may start at some time in it.
+    In the chart, a column is open if a drain may start at some time in it. Without settings, it is about
+    those of the cluster.
     """
     now = datetime.now(UTC)
-    settings, notes = with_calendars(settings_from(config, target, now), target, now)
+    policy = settings_in_use(config, target, now)
+    settings, notes = with_calendars(policy.settings, target, now)
     for note in notes:
         echo(f"warning: {note}", err=True)
-    return windows(settings, at=at, labels=labels, output=output)
+    return windows(replace(policy, settings=settings), at=at, labels=labels, output=output)
 
 
-def windows(settings: Settings, *, at: str | None, labels: tuple[str, ...], output: str) -> int:
+def windows(policy: SettingsInUse, *, at: str | None, labels: tuple[str, ...], output: str) -> int:
     """Print whether a drain may start at a moment on a node with these labels, and the next openings."""
+    settings = policy.settings
     try:
         moment = parse_at(at, settings) if at else datetime.now(UTC)
     except ValueError as error:
         raise SettingsError((f"--at: {error}",)) from error
     chosen = dict(label.partition("=")[::2] for label in labels) if labels else None
     if for_programs(output):
-        document = windows_as_data(settings, moment, chosen)
+        document = policy.named_in(windows_as_data(settings, moment, chosen))
+        policy.first_line(output)
         echo_for_programs(json.dumps(document, indent=2), output)
     else:
+        for line in policy.first_line(output):
+            echo(line)
         echo(windows_as_text(settings, moment, chosen), nl=False)
         seen = screen(everything=True)
         look = Look(moment, settings.time_zone, seen.columns, seen.signs.cut)

@@ -70,15 +70,20 @@ class Acting:
         settings: Settings,
         clock: Clock,
         listeners: Listeners = NOBODY,
+        earlier: str = "",
     ) -> None:
-        """Use this connection and these settings; `settings` may be replaced between passes."""
+        """Use this connection and these settings; `settings` may be replaced between passes.
+
+        `earlier` is the identity of an Acting of this process that has lost the lock and was left.
+        """
         self.settings = settings
         self._counting = listeners.counting
         self._history = CountedHistory(listeners.history, listeners.counting)
         self._open_cases = OpenCases()
         self._leads_since: datetime | None = None
         self._clock = clock
-        self._lock = Lock(connection, namespace=target.namespace, identity=identity())
+        self.identity = identity()
+        self._lock = Lock(connection, namespace=target.namespace, identity=self.identity, earlier=earlier)
         self._wiring = Wiring(connection, target, self._lock.check)
         self.cluster = self._wiring.cluster
         self._leaving = False

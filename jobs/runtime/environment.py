@@ -19,6 +19,21 @@ class Target:
     namespace: str = "node-maintenance"
 
 
+class VariablesAsWritten(dict[str, str]):
+    """The variables of a person's shell, for the settings of a Pod.
+
+    A variable that only the Pod has stays as it is written there.
+    """
+
+    def __contains__(self, name: object) -> bool:
+        """Whether it has a content, which each has."""
+        return True
+
+    def get(self, name: str, default: str = "") -> str:  # type: ignore[override]  # no other default is asked for
+        """Return its content, else the default, else the text in the settings."""
+        return self[name] if name in self.keys() else default or f"${{{name}}}"
+
+
 def itself() -> Self:
     """Return the node and pod in which we run, from NODE_NAME, POD_NAMESPACE, POD_NAME and POD_UID."""
     name = os.environ.get("POD_NAME")

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
 from types import MappingProxyType
 
@@ -51,7 +52,7 @@ class _Client:
     """One open connection, what it has sent, and until when (monotonic seconds) it may take the next step.
 
     `waits_for` is the path of the document that is made for it. `rest` is what it has not read yet of its
-    answer; None while there is none.
+    answer; None while there is none. `read` is called once it has read a whole document.
     """
 
     socket: socket.socket
@@ -60,6 +61,7 @@ class _Client:
     rest: deque[memoryview] | None = None
     waits_for: str = ""
     only_headers: bool = False
+    read: Callable[[], None] | None = None
 
 
 class HealthServer:
@@ -102,7 +104,9 @@ class HealthServer:
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
         self._to_make: SimpleQueue[str] = SimpleQueue()
         self._being_made: set[str] = set()
-        self._made: deque[tuple[str, str, Document]] = deque()
+        self._made: deque[tuple[str, str, Document, Callable[[], None] | None]] = deque()
+        self._were_read: set[str] = set()
+        self._once_read: dict[str, Callable[[], None]] = {}
         self._maker = threading.Thread(target=self._make, name="documents", daemon=True)
 
     def __enter__(self) -> HealthServer:
@@ -125,6 +129,15 @@ class HealthServer:
         self._selector.close()
         for one in (self._listener, self._wake, self._woken):
             one.close()
+
+    def once_read(self, path: str, tell: Callable[[], None]) -> bool:
+        """Call `tell` each time that a client has read a document of this path that is made from now on.
+
+        Returns whether a client has read one before. If not, nobody is likely to, and `tell` is not called.
+        """
+        if path in self._were_read:
+            self._once_read[path] = tell
+        return path in self._once_read
 
     def _run(self) -> None:
         while not self._ending:
@@ -221,22 +234,25 @@ class HealthServer:
     def _make(self) -> None:
         """Make one document after another, in a thread of its own."""
         while path := self._to_make.get():
+            # A document whose making has begun may have older values.
+            read = partial(self._was_read, path, self._once_read.get(path))
             try:
-                self._made.append((path, "200 OK", self._documents[path]()))
+                self._made.append((path, "200 OK", self._documents[path](), read))
             except Exception as error:  # noqa: BLE001 - without this thread nobody gets a document any more
                 self._report(error)
                 wrong = _text(f"an error in this program, see its log: {type(error).__name__}")
-                self._made.append((path, "500 Internal Server Error", wrong))
+                self._made.append((path, "500 Internal Server Error", wrong, None))
             self._wake.send(b"x")
 
     def _hand_out(self) -> None:
         """Send each document that is made to all clients that wait for it."""
         while self._made:
-            path, status, document = self._made.popleft()
+            path, status, document, read = self._made.popleft()
             self._being_made.discard(path)
             for client in list(self._clients.values()):
                 if client.waits_for == path:
                     client.waits_for = ""
+                    client.read = None if client.only_headers else read
                     self._selector.register(client.socket, selectors.EVENT_READ, client)
                     self._begin(client, status, document)
 
@@ -266,8 +282,15 @@ class HealthServer:
             return
         except OSError:
             # The client is gone.
-            pass
+            client.read = None
         self._close(client)
+        if client.read is not None:
+            client.read()
+
+    def _was_read(self, path: str, tell: Callable[[], None] | None) -> None:
+        self._were_read.add(path)
+        if tell is not None:
+            tell()
 
     def _wrong(self, check: Answer) -> str:
         try:

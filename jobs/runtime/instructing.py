@@ -17,7 +17,7 @@ from jobs.runtime.events_by_hand import EventsByHand
 from jobs.runtime.forms import echo_for_programs, for_programs
 from jobs.runtime.node_names import check_nodes
 from jobs.runtime.person import person
-from jobs.runtime.settings_source import SettingsSource, settings_from
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use
 from jobs.runtime.terminal import echo, width
 from reconciler.calendar.moments_ahead import parse_ahead
 from reconciler.calendar.values import literal
@@ -33,17 +33,19 @@ from reconciler.errors import (
     Unauthorized,
     Unreachable,
 )
-from reconciler.instruct import Instructed
+from reconciler.instruct import Instructed, consequence
 from reconciler.model.instructions import ALL, PersonHold, Word, is_scope, pool_scope
-from reconciler.model.keys import keys_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
+from reconciler.model.other_prefixes import NAMES, other_prefixes
+from reconciler.model.own import own_keys
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
-from reconciler.report import safe
 from reconciler.report.safe import json_text
 from reconciler.report.text import shown
-from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+
+_MOST_MEANT = 20
+"""Nodes of which people are told what an instruction means for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +130,14 @@ class Scene:
 class Asked:
     """What a command does about each node, and what it has done for all of them at once, in words.
 
-    `changed` says that the ledger has changed.
+    `changed` says that the ledger has changed. `keeps` is who keeps drains from their start and until when,
+    if the command does that: then it says what that means for the cases of these nodes.
     """
 
     on: Callable[[Node], Instructed]
     done: str = ""
     changed: bool = False
+    keeps: Word | None = None
 
 
 Instruct = Callable[[Scene], Asked]
@@ -153,15 +157,19 @@ def carry_out(
     A person needs no lock: the resourceVersion that was read protects against another writer in between.
     """
     now = datetime.now(UTC)
-    settings = parse_settings("", "") if config is None else settings_from(config, target, now)
+    policy = settings_in_use(config, target, now)
+    settings = policy.settings
     connection = Connection(target.kubeconfig, target.context)
     try:
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
-        wanted = Wanted(frozenset(), settings.keys.prefix, annotations=POOL_ANNOTATIONS, labels=None)
+        wanted = Wanted(
+            frozenset(), settings.keys.prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES
+        )
         nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
-        if config is None:
-            _warn_of_prefixes(nodes, settings.keys.prefix)
-        asked = instruct(Scene(settings, now, connection, target))
+        if policy.defaults:
+            check_prefix(nodes, policy)
+        scene = Scene(settings, now, connection, target)
+        asked = instruct(scene)
         if asked.done:
             # A pass may have begun a drain since the list. After the ledger is written, none begins.
             nodes = which.of({node.name: node for node in cluster.nodes(wanted)}, settings)
@@ -169,17 +177,41 @@ def carry_out(
         if asked.changed:
             events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
         results = _write_all(nodes, asked.on, cluster, events, event)
+        meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []
     finally:
         connection.close()
     # Thousands of nodes may have nothing to change.
     results = [one for one in results if not one.pop("idle") or which.names]
+    for line in policy.first_line(output):
+        echo(line)
     if for_programs(output):
-        document = {"done": asked.done or None, "nodes": results}
+        document = policy.named_in({"done": asked.done or None, "nodes": results, "consequences": meant})
         text = json_text(json.dumps(document, indent=2, ensure_ascii=False))
         echo_for_programs(text, output)
     else:
         _print(asked.done, results, settings, width(output))
+        for one in meant[:_MOST_MEANT]:
+            line = shown([f"{one['node']}: {one['consequence']}"], settings.time_zone, width(output))
+            echo(line, nl=False)
+        if len(meant) > _MOST_MEANT:
+            echo(f"and {len(meant) - _MOST_MEANT} more nodes with a case; reconciler plan shows them")
     return 0 if all(one["ok"] for one in results) else 1
+
+
+def _consequences(word: Word, nodes: list[Node], scene: Scene) -> list[dict[str, str]]:
+    """Return what the instruction means for the cases of these nodes, nothing if that can't be read."""
+    from jobs.runtime.outside import Wiring
+    from reconciler.run import rehearse
+
+    try:
+        outside = Wiring(scene.connection, scene.target).to_read(scene.settings)
+        plan = rehearse(outside, scene.settings, datetime.now(UTC))
+    except ClusterError as error:
+        echo(f"warning: what this means for announced events is not known ({_because(error)})", err=True)
+        return []
+    names = {node.name for node in nodes}
+    found = ((one.node, consequence(one, word)) for one in plan.nodes if one.node in names)
+    return [{"node": node, "consequence": words} for node, words in found if words]
 
 
 def hold_many(hold: PersonHold, scene: Scene) -> str:
@@ -211,7 +243,7 @@ def resume_many(scope: str, scene: Scene) -> tuple[str, tuple[PersonHold, ...]]:
     before = change_holds(scene.connection, scene.target.namespace, change)
     ended = [one for one in before if not one.word.ended(scene.now)]
     over = tuple(one for one in ended if one.word.scope == scope)
-    done = (f"resumed, without the hold {one.word}" for one in over)
+    done = (f"resumed: ended the hold {one.word}" for one in over)
     return "; ".join((*done, *(one.words("") for one in ended if one.word.scope != scope))), over
 
 
@@ -266,14 +298,17 @@ def _write_all(
     return results
 
 
-def _warn_of_prefixes(nodes: list[Node], prefix: str) -> None:
-    """Warn if nodes show that a reconciler with another prefix is there: it reads no instruction of ours."""
-    suffix = keys_of("").workflow_state
-    keys = {key for node in nodes for key in node.labels if key.endswith(suffix)}
-    others = sorted(key.removesuffix(suffix) for key in keys - {keys_of(prefix).workflow_state})
-    if others:
-        text = f"warning: nodes have the label {others[0]}{suffix}; a reconciler with this keys.prefix"
-        echo(safe.line(f"{text} reads only what is said with its settings: give --config"), err=True)
+def check_prefix(nodes: list[Node], policy: SettingsInUse) -> None:
+    """Raise SettingsError if a reconciler with another prefix is on these nodes, and none with this one.
+
+    It reads nothing that is written with these settings.
+    """
+    prefix = policy.settings.keys.prefix
+    for node in nodes:
+        others = other_prefixes(node, prefix)
+        if others and not own_keys(node, prefix):
+            text = f"{node.name} has keys of {others[0]}; a reconciler with this keys.prefix reads nothing"
+            raise SettingsError((policy.defaults, f"{text} that is said with the default settings"))
 
 
 def _with_person(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.ports import CaseHistory
 from reconciler.report import safe
+from reconciler.report.node_info import to_node_info
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -145,6 +147,15 @@ class LivePage:
             if self._made is None or not self._made[0].same(shown):
                 self._made = (shown, self._make(shown, trouble))
             return self._made[1]
+
+    def node_info(self) -> Document:
+        """Return the workflows of all nodes as maintenance-controller does; only the leader knows them."""
+        passed = self._passed
+        found: object = {"error": f"no pass has ended here; {self._holder or 'nobody'} has the lock"}
+        if passed is not None:
+            types = {one.name: one.type for one in passed.settings.profiles.instances.check}
+            found = to_node_info(passed.plan, types)
+        return Document("application/json", json.dumps(found).encode())
 
     def _make(self, shown: _Shown, trouble: str) -> Document:
         # A process that nobody asks for its page does not load what makes it.

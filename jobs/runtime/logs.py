@@ -20,6 +20,7 @@ from reconciler.model.settings_version import SettingsVersion
 from reconciler.report.columns import FOR_PEOPLE
 from reconciler.report.values import settings_value
 from reconciler.settings.schema import Settings
+from reconciler.settings.warnings import does_nothing
 
 
 class _JsonLines(logging.Formatter):
@@ -97,8 +98,10 @@ class PassLog:
 
     @staticmethod
     def settings_loaded(settings: Settings) -> None:
-        """Log which settings apply from now on."""
-        PassLog.write(LogEvent.SETTINGS_LOADED, mode=settings.mode.value, settings=_version(settings.version))
+        """Log which settings apply from now on; a file that never does anything is a warning."""
+        mode, version, nothing = settings.mode.value, _version(settings.version), does_nothing(settings)
+        level, because = (Level.WARNING, {"because": f"profiles: {nothing}"}) if nothing else (Level.INFO, {})
+        PassLog.write(LogEvent.SETTINGS_LOADED, level=level, mode=mode, settings=version, **because)
 
     @staticmethod
     def settings_rejected(because: str, in_force: Settings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ from reconciler.metrics.samples import (
     ProcessView,
     Sample,
     count_answers,
+    count_failures,
+    failure_samples,
     held_since,
     open_kinds,
     pass_samples,
@@ -79,6 +82,7 @@ class Meter(Counting):
         self._pass: PassView | None = None
         self._holds = holds
         self._shuffles = ShuffleCounts()
+        self._failures: Counter[str] = Counter()
         self._began: dict[str, datetime] = {}
         self._ended: dict[str, _Counted] = {}
         self._open = ExitStack()
@@ -154,6 +158,11 @@ class Meter(Counting):
         self._pass = PassView(plan, drains, self._holds or {})
         for labels, count in count_answers(plan):
             self._counters.add(catalogue.SOURCE_ANSWERS, *labels, by=count)
+        failures = Counter(self._failures)
+        for profile, count in count_failures(plan):
+            failures[profile] += count
+        # Another thread may read the one before.
+        self._failures = failures
         for kind in open_kinds(plan):
             # A rate sees the first case that ends only if the series was there before it.
             for outcome in ENDS:
@@ -219,7 +228,8 @@ class Meter(Counting):
 
     def _samples(self) -> tuple[Sample, ...]:
         shown = self._pass
-        found = (*process_samples(self._process), *shuffle_samples(self._shuffles))
+        others = (*shuffle_samples(self._shuffles), *failure_samples(self._failures))
+        found = (*process_samples(self._process), *others)
         return found if shown is None else (*found, *pass_samples(shown))
 
 

@@ -234,9 +234,9 @@ class _Traced:
         """See Evictor."""
         return self._evictor.watch_pods(node)
 
-    def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
+    def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
         """See Evictor."""
-        return self._evictor.watch_budgets()
+        return self._evictor.watch_budgets(namespace)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """See Evictor."""

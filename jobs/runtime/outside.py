@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from jobs.runtime.environment import Target, itself
 from reconciler.clients.calendars import Calendars
 from reconciler.clients.guard import Guard
@@ -12,6 +14,7 @@ from reconciler.clients.kubernikus import Kubernikus
 from reconciler.clients.machine_providers import MachineProviders, Surroundings
 from reconciler.clients.prometheus import Prometheus
 from reconciler.clients.sources import SourceClients
+from reconciler.eviction.ahead import PodsAhead
 from reconciler.model.outside import Outside, WritableOutside
 from reconciler.model.ports import Drains
 from reconciler.notifiers.registry import AllNotifiers, notifiers
@@ -34,6 +37,7 @@ class Wiring:
         self._prometheus = Prometheus()
         self._kubernikus = Kubernikus(connection)
         self._calendars = Calendars(connection)
+        self._ahead = PodsAhead(self.cluster, seconds=time.monotonic)
         self._namespace = target.namespace
         self._made: tuple[Settings, MachineProviders, AllNotifiers, SettingsHooks | None] | None = None
 
@@ -46,6 +50,7 @@ class Wiring:
             machines=machines,
             calendars=self._calendars,
             hooks=hooks,
+            ahead=self._ahead,
             itself=self.itself,
             prometheus=self._prometheus,
             kubernikus=self._kubernikus,
@@ -63,6 +68,7 @@ class Wiring:
             machines=machines,
             calendars=self._calendars,
             hooks=hooks,
+            ahead=self._ahead,
             itself=self.itself,
             prometheus=self._prometheus,
             kubernikus=self._kubernikus,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from jobs.runtime.bounded_connection import BoundedConnection
@@ -31,7 +30,7 @@ def read_readiness(connection: Connection, target: Target, settings: Settings) -
     from reconciler.readiness import judge_nodes, read, summed_up
 
     seen = read(Cluster(connection, namespace=target.namespace), Volumes(connection), settings)
-    now = datetime.now(UTC)
+    now = connection.time.now()
     return summed_up(seen, judge_nodes(seen, settings, now), settings, now)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LOOK_EVERY = 1.0
@@ -26,11 +27,13 @@ def ended_by_signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def wait_until_set(stop: threading.Event) -> None:
-    """Return once the event is set; for the main thread, which runs the handlers of signals.
+def wait_until_set(
+    stop: threading.Event, ends: float = float("inf"), clock: Callable[[], float] = time.monotonic
+) -> None:
+    """Return once the event is set, or the clock shows `ends` (seconds).
 
-    The kernel may give a signal to another thread. That does not wake the main thread, so it looks again
-    every second.
+    It is for the main thread, which runs the handlers of signals. The kernel may give a signal to another
+    thread. That does not wake the main thread, so it looks again every second.
     """
-    while not stop.wait(LOOK_EVERY):
+    while (left := ends - clock()) > 0 and not stop.wait(min(left, LOOK_EVERY)):
         pass

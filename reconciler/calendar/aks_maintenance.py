@@ -1,7 +1,8 @@
 """Planned-maintenance configurations of AKS, as ARM and `az aks maintenanceconfiguration show` give them.
 
 A configuration has a schedule with a fixed offset from UTC, so its hours move when the clocks of people
-change. The older form, that of the configuration `default`, has hours of the week in UTC.
+change. The older form, that of the configuration `default`, has hours of the week in UTC. A resource of the
+type `maintenanceWindows`, which several clusters can share, has the same schedule in its properties.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _KEYS = ("maintenanceWindow", "timeInWeek", "notAllowedTime")
 def is_aks(value: object) -> bool:
     """Return whether a document has the keys of a maintenance configuration."""
     try:
-        document = _document(value)
+        document, _ = _document(value)
     except ValueError:
         return False
-    return any(key in document for key in _KEYS)
+    return any(key in document for key in _KEYS) or _is_shared(document)
 
 
 def parse_aks(value: object) -> Imported:
@@ -40,20 +41,28 @@ def parse_aks(value: object) -> Imported:
 
     Raises ValueError with the key that is wrong.
     """
-    document = _document(value)
+    document, created = _document(value)
+    if _is_shared(document):
+        event, dates = _window(document, "properties", created)
+        return Imported((event,), tuple(dates))
     if not any(document.get(key) for key in _KEYS):
         raise ValueError(f"is not a maintenance configuration of AKS: it has none of {', '.join(_KEYS)}")
     taken = tuple(_not_allowed_time(document.get("notAllowedTime")))
     window = document.get("maintenanceWindow")
     if window is not None:
-        event, dates = _window(_mapping(window, "maintenanceWindow"), document)
+        event, dates = _window(_mapping(window, "maintenanceWindow"), "maintenanceWindow", created)
         return Imported((event,), (*taken, *dates))
     hours = tuple(_time_in_week(document.get("timeInWeek")))
     return Imported(hours, taken, always=not hours)
 
 
-def _document(value: object) -> Mapping[str, Any]:
-    """Return the properties of the only configuration in a document."""
+def _is_shared(document: Mapping[str, Any]) -> bool:
+    """Whether these are the properties of a resource `maintenanceWindows`."""
+    return "schedule" in document and "durationHours" in document
+
+
+def _document(value: object) -> tuple[Mapping[str, Any], object]:
+    """Return the properties of the only configuration in a document, and when it was created, if known."""
     if isinstance(value, dict) and isinstance(value.get("value"), list):
         value = value["value"]
     if isinstance(value, list):
@@ -64,12 +73,12 @@ def _document(value: object) -> Mapping[str, Any]:
             )
         value = value[0]
     found = _mapping(value, "the file")
-    properties = found.get("properties")
-    return properties if isinstance(properties, dict) else found
+    properties, system = found.get("properties"), found.get("systemData")
+    created = system.get("createdAt") if isinstance(system, dict) else None
+    return properties if isinstance(properties, dict) else found, created
 
 
-def _window(window: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[Event, tuple[Event, ...]]:
-    path = "maintenanceWindow"
+def _window(window: Mapping[str, Any], path: str, created: object) -> tuple[Event, tuple[Event, ...]]:
     zone = _offset(window.get("utcOffset"), f"{path}.utcOffset")
     clock = _clock(window.get("startTime"), f"{path}.startTime")
     hours = _count(window.get("durationHours"), f"{path}.durationHours", 24)
@@ -78,15 +87,22 @@ def _window(window: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[Eve
     if len(named) != 1:
         raise ValueError(f"{path}.schedule: needs exactly one of {_SCHEDULES}")
     key, part = named[0]
-    begins = window.get("startDate")
-    first = _date(begins, f"{path}.startDate") if begins else None
+    begins, first = window.get("startDate"), None
+    if begins:
+        first = _date(begins, f"{path}.startDate")
+    elif created:
+        # AKS then takes the day on which the configuration was created.
+        first = _moment(created, "systemData.createdAt").astimezone(zone).date()
     rule = _rule(key, _mapping(part, f"{path}.schedule.{key}"), f"{path}.schedule.{key}")
     if first is None and rule.interval > 1:
-        raise ValueError(f"{path}.startDate: is missing, and says from when on an interval above 1 counts")
+        raise ValueError(
+            f"{path}.startDate: is missing, and the file has no systemData.createdAt: an interval above 1 "
+            "counts from the day on which the configuration was created; write that day as startDate"
+        )
     # The start date only says from when on the schedule applies, and which of its intervals comes first.
     start = _first_start(rule, datetime.combine(first or _SOME_MONDAY.date(), clock), zone)
     event = Event(start, zone, Length(elapsed=timedelta(hours=hours)), (rule,))
-    return event, tuple(_not_allowed_dates(window.get("notAllowedDates"), zone))
+    return event, tuple(_not_allowed_dates(window.get("notAllowedDates"), zone, path))
 
 
 def _first_start(rule: Rule, start: datetime, zone: timezone) -> datetime:
@@ -123,8 +139,8 @@ def _rule(key: str, part: Mapping[str, Any], path: str) -> Rule:
     raise ValueError(f"{path}: is not one of {_SCHEDULES}")
 
 
-def _not_allowed_dates(value: object, zone: timezone) -> Iterator[Event]:
-    path = "maintenanceWindow.notAllowedDates"
+def _not_allowed_dates(value: object, zone: timezone, of: str) -> Iterator[Event]:
+    path = f"{of}.notAllowedDates"
     for index, span in enumerate(_list(value, path)):
         here = f"{path}[{index}]"
         entry = _mapping(span, here)

@@ -10,7 +10,7 @@ from reconciler.model.holds import WaitsFor
 
 @check("budgetLeft", ordinarily="the budget has a place for the node", waits_for=WaitsFor.TURN)
 def budget_left(situation: Situation) -> CheckResult:
-    """Pass when every limit has a free place, the node already holds one, or its event is exempt and due."""
+    """Pass when every limit has a free place, the node already holds one, or it needs none."""
     refusals = situation.places.refusals(situation.node)
     if not refusals:
         return passed()

@@ -1,4 +1,4 @@
-"""clockTrusted: whether the local clock agrees with that of the API server."""
+"""clockTrusted: whether the answers of the API server agree about the time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from reconciler.engine.situation import Situation
 from reconciler.model.own_times import CLOCK_TOLERANCE
 
 
-@check("clockTrusted", ordinarily="the local clock agrees with that of the API server")
+@check("clockTrusted", ordinarily="the answers of the API server agree about the time")
 def clock_trusted(situation: Situation) -> CheckResult:
-    """Pass when the local clock is within 30 s of the API server's `Date`, or that is not known."""
+    """Pass when no answer of the last minute differs by more than 30 s from the time of the pass.
+
+    The local clock does not matter. Without any answer that has a `Date`, the check passes.
+    """
     skew = situation.skew
     if skew is None or abs(skew) <= CLOCK_TOLERANCE:
         return passed()
-    way = "ahead of" if skew > timedelta() else "behind"
-    reason = f"the local clock is {abs(skew).total_seconds():.0f}s {way} that of the API server; correct it"
-    return failed(reason)
+    way = "behind" if skew > timedelta() else "ahead of"
+    away = f"{abs(skew).total_seconds():.0f}s {way} others of the last minute"
+    return failed(f"answers of the API server are {away}; correct the clocks of its machines")

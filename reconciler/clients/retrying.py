@@ -17,8 +17,14 @@ from reconciler.errors import ClusterError, Conflict, TooManyRequests, Unreachab
 PATIENCE = 15.0
 """Seconds that retries may take. The timeout of the last request comes on top."""
 
-TRIES = 6
-"""Writes of one change. Kubelets and controllers update an object every few seconds: 1 or 2 are usual."""
+TRIES = 20
+"""Writes of one change. Kubelets and controllers update an object every few seconds: 1 or 2 are usual.
+
+A client that changes it fifty times a second leaves each try a chance of a fourth or more.
+"""
+
+UNANSWERED = 6
+"""Writes of one change that the server does not answer, or puts off."""
 
 Value = TypeVar("Value")
 _backoff = tenacity.wait_exponential_jitter(multiplier=0.2, max=4, jitter=0.3)
@@ -61,27 +67,34 @@ def write_until_settled(
     on: tuple[type[ClusterError], ...] = (Conflict,),
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Write a change; after an error in `on`, read the object again and write once more.
+    """Write a change; after an error in `on`, read the object again and write at once.
+
+    A pause comes before the read, not after it: an object that changes all the time would have changed again.
+    There is none after the first error, unless the server asks for one.
 
     `write` sends the change against the version that was read last. `settled` reads the object after a failed
     write: it returns True if nothing is left to write (the answer was lost, not the write), and raises
     Conflict if the change no longer fits. A `write` that reads the object itself needs no `settled`.
 
-    Raises the last error after TRIES writes, and any error that is not in `on` at once.
+    Raises the last error after TRIES conflicts or UNANSWERED other errors, and any not in `on` at once.
     """
     for attempt in range(1, TRIES + 1):
         try:
             return write()
         except on as error:
             failure = error
+        last = attempt >= (TRIES if isinstance(failure, Conflict) else UNANSWERED)
+        if not last and (pause := _pause(attempt, failure)) > 0:
+            sleep(pause)
         if settled():
             return None
-        if attempt < TRIES:
-            sleep(_pause(attempt, failure))
+        if last:
+            break
     raise failure
 
 
 def _pause(attempt: int, failure: ClusterError) -> float:
     """Return the pause in seconds: short, growing, and random, so that two writers do not stay in step."""
-    backoff = min(0.02 * float(2**attempt), 1.0)
+    longest = 0.2 if isinstance(failure, Conflict) else 1.0
+    backoff = min(0.01 * float(2**attempt), longest) if attempt > 1 else 0.0
     return max(random.uniform(0.5, 1.5) * backoff, failure.retry_after or 0.0)

@@ -23,7 +23,7 @@ from reconciler.sources.polled import PolledSection
 Factory = Callable[[Settings, Guard | None], SourceClient]
 
 KEPT_PROBLEM = 60.0
-"""The time for which a problem is kept, in seconds, unless its service asks for more."""
+"""The time for which a problem is kept at least, in seconds; its service may ask for more."""
 
 
 class SourceClients:
@@ -59,7 +59,10 @@ def factory(source: str) -> Factory:
 
 
 class Keeping:
-    """A client that repeats its answers for `seconds`, for a process that can't write the ledger."""
+    """A client that repeats its answers for `seconds`, for a process that can't write the ledger.
+
+    A problem is kept for as long as its service asks, but no longer than `seconds` or KEPT_PROBLEM.
+    """
 
     def __init__(
         self, client: SourceClient, seconds: float, *, clock: Callable[[], float] = time.monotonic
@@ -81,6 +84,6 @@ class Keeping:
         now = self._clock()
         for scope, listing in fresh.items():
             if listing.asked:
-                lasts = max(listing.wait or 0.0, KEPT_PROBLEM) if listing.problem else self._seconds
-                self._kept[scope] = (now + min(lasts, self._seconds), listing)
+                wait = max(min(listing.wait or 0.0, self._seconds), KEPT_PROBLEM)
+                self._kept[scope] = (now + (wait if listing.problem else self._seconds), listing)
         return tuple(replace(kept[scope], wait=None) if scope in kept else fresh[scope] for scope in scopes)

@@ -1,4 +1,4 @@
-"""Reads the hosts of vCenter servers: which are in maintenance mode, and which have alarms.
+"""Reads the hosts of vCenter servers: which are in maintenance mode or enter it, and which have alarms.
 
 pyvmomi is the extra `esx`. The first query imports it. Nothing sleeps: a later pass queries a vCenter again
 that failed.
@@ -20,7 +20,7 @@ from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.model.secret import MASKED
 from reconciler.settings.schema import Settings
-from reconciler.settings.sections.sources import VCenter, VCenters
+from reconciler.settings.sections.sources import AZ, VCenter, VCenters
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +29,21 @@ PATIENCE = 60.0
 
 PAGE = 500
 MOST_HOSTS = 10_000
-"""Hosts of one vCenter. vCenter itself supports 2,500."""
+"""Hosts of one vCenter and their recent tasks. vCenter supports 2,500 hosts, and lists 200 ended tasks."""
 
 MOST_ALARMS = 200
 """Different alarms that are looked up by name."""
 
 _LONGEST_PROBLEM = 300
-_PROPERTIES = ("name", "runtime.inMaintenanceMode", "config.product.version", "triggeredAlarmState")
+_PROPERTIES = (
+    "name",
+    "runtime.inMaintenanceMode",
+    "config.product.version",
+    "triggeredAlarmState",
+    "recentTask",
+)
+_TASK_PROPERTIES = ("info.name", "info.descriptionId", "info.state")
+_ENTER, _ENTER_ID = "EnterMaintenanceMode_Task", "HostSystem.enterMaintenanceMode"
 
 Found = Listing[str, HostState]
 
@@ -78,9 +86,16 @@ class VCenterClient:
         return tuple(done)
 
     def _server_of(self, zone: str) -> VCenter | None:
-        named = (one for one in self._section.servers if zone and one.zone == zone)
-        others = (one for one in self._section.servers if one.zone is None)
-        return next(named, None) or next(others, None)
+        """Return the vCenter of a zone: that of its name, else of its last character, else of all zones."""
+        last = zone[-1:]
+        servers = {server.zone: server for server in reversed(self._section.servers)}
+        named = [servers.get(name) for name in (zone, last) if name]
+        server = next((one for one in (*named, servers.get(None)) if one is not None), None)
+        if server is None or AZ not in server.url:
+            return server
+        # It becomes a part of an address.
+        letter = last if last.isascii() and last.isalnum() else ""
+        return server.model_copy(update={"url": server.url.replace(AZ, letter)}) if letter else None
 
     def _query(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str], str]:
         """Return the hosts that are in maintenance or have alarms, the names of all, and the problem."""
@@ -96,8 +111,12 @@ class VCenterClient:
     def _hosts(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str]]:
         with VCenterSession(server, left) as content:
             found = {}
+            entering = set()
             for each in self._properties(content, _view(content)):
-                found[_name(each.get("name"))] = each
+                if "info.state" not in each:
+                    found[_name(each.get("name"))] = each
+                elif _enters(each):
+                    entering.add(each["id"])
             # Without its mode, nothing is known about a host.
             known = {name: each for name, each in found.items() if "runtime.inMaintenanceMode" in each}
             alarms = self._alarms(content, known)
@@ -106,10 +125,11 @@ class VCenterClient:
                 each["runtime.inMaintenanceMode"] is True,
                 alarms.get(name, ()),
                 limits.text(str(each.get("config.product.version", "")), limits.NAME),
+                entering=any(task._moId in entering for task in each.get("recentTask") or ()),
             )
             for name, each in known.items()
         }
-        busy = {name: one for name, one in states.items() if one.maintenance or one.alarms}
+        busy = {name: one for name, one in states.items() if one.maintenance or one.entering or one.alarms}
         return busy, frozenset(states)
 
     def _alarms(self, content: Any, hosts: dict[str, dict[str, Any]]) -> dict[str, tuple[str, ...]]:
@@ -140,12 +160,19 @@ class VCenterClient:
         query = vmodl.query.PropertyCollector
         if isinstance(of, tuple):
             objects = [query.ObjectSpec(obj=one, skip=False) for one in of]
-            wanted = query.PropertySpec(type=vim.alarm.Alarm, pathSet=["info.name"])
+            wanted = [query.PropertySpec(type=vim.alarm.Alarm, pathSet=["info.name"])]
         else:
-            through = query.TraversalSpec(name="all", type=vim.view.ContainerView, path="view", skip=False)
+            # One query for hosts and tasks: a query that names a task which is just gone fails as a whole.
+            tasks = query.TraversalSpec(name="tasks", type=vim.HostSystem, path="recentTask", skip=False)
+            through = query.TraversalSpec(
+                name="all", type=vim.view.ContainerView, path="view", skip=False, selectSet=[tasks]
+            )
             objects = [query.ObjectSpec(obj=of, skip=True, selectSet=[through])]
-            wanted = query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES))
-        spec = query.FilterSpec(objectSet=objects, propSet=[wanted])
+            wanted = [
+                query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES)),
+                query.PropertySpec(type=vim.Task, pathSet=list(_TASK_PROPERTIES)),
+            ]
+        spec = query.FilterSpec(objectSet=objects, propSet=wanted)
         collector = content.propertyCollector
         page = collector.RetrievePropertiesEx([spec], query.RetrieveOptions(maxObjects=PAGE))
         count = 0
@@ -164,6 +191,19 @@ def _view(content: Any) -> Any:
     from pyVmomi import vim
 
     return content.viewManager.CreateContainerView(content.rootFolder, [vim.HostSystem], True)
+
+
+def _enters(task: dict[str, Any]) -> bool:
+    """Whether a task that runs brings its host into maintenance mode.
+
+    vCenter waits in it until the host has no VM that is powered on, and only then sets the mode. A queued
+    task may be refused, and an ended one stays in the list for a while.
+    """
+    if str(task["info.state"]) != "running":
+        return False
+    # pyvmomi makes a method of the name.
+    name = getattr(getattr(task.get("info.name"), "info", None), "wsdlName", "")
+    return name == _ENTER or task.get("info.descriptionId") == _ENTER_ID
 
 
 def _by_name(pair: tuple[str, HostState]) -> str:

@@ -45,7 +45,7 @@ class VCenterSession:
         address = urlsplit(server.url)
         tls = address.scheme == "https"
         self._host, self._port = address.hostname or "", address.port or (443 if tls else 80)
-        self._tls = ssl.create_default_context(cafile=server.ca_file) if tls else None
+        self._tls = _tls_of(server) if tls else None
         self._stub: Any = None
         self._content: Any = None
 
@@ -158,6 +158,15 @@ class _Connection(HTTPConnection):
 
 class _TlsConnection(_Connection, HTTPSConnection):
     """The same with TLS."""
+
+
+def _tls_of(server: VCenter) -> ssl.SSLContext:
+    """Return how to verify the certificate of this server."""
+    context = ssl.create_default_context(cafile=server.ca_file)
+    if server.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def resolved(secret: Secret) -> str:

@@ -15,6 +15,7 @@ from reconciler.decide.lasting import lasted
 from reconciler.decide.members import Members, members_of
 from reconciler.decide.one_node import decide_safely
 from reconciler.decide.progress import Progress
+from reconciler.decide.prospects import with_prospects
 from reconciler.decide.replacing import pools_in_replacement
 from reconciler.decide.reporting import (
     expiries,
@@ -30,6 +31,7 @@ from reconciler.decide.seen import Seen, broken, last_key, look_safely, queue_ke
 from reconciler.decide.twins import twins_of
 from reconciler.decide.whole_fleet import fleet_nodes
 from reconciler.engine.budget import count_places, still_missing
+from reconciler.engine.exemption import has_struck
 from reconciler.engine.situation import Acknowledgement
 from reconciler.model.assessment import Assessment
 from reconciler.model.keys import keys_of
@@ -41,6 +43,7 @@ from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger, Snapshot
+from reconciler.model.upgrades import upgraded_pools
 from reconciler.publishing.hints import bears_hints
 from reconciler.publishing.publisher import Fleet, ObjectChanges
 from reconciler.publishing.registry import object_changes
@@ -58,7 +61,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     twins = twins_of(snapshot.nodes, faults) if changes_vms else {}
     workflows = workflows_of(settings.profiles)
     context = PassContext(
-        snapshot, settings, now, reading_names(settings), twins, notice_names(settings), workflows
+        snapshot,
+        settings,
+        now,
+        reading_names(settings),
+        twins,
+        notice_names(settings),
+        workflows,
+        upgraded_pools(snapshot.nodes, faults),
     )
     fleet = [
         node
@@ -92,7 +102,9 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     )
     nothing: Mapping[str, CaseSchedule] = {}
     planned_starts, unplanned = guarded(
-        "no start is planned", lambda: schedules(seen, places, ledger, context, faults), nothing
+        "no start is planned",
+        lambda: with_prospects(schedules(seen, places, ledger, context, faults), seen, context, faults),
+        nothing,
     )
     progress = Progress(
         places,
@@ -129,8 +141,14 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
     queue = sorted(seen, key=lambda one: keys[one.node.name])
     # Nodes in maintenance first: their places and slots are counted before another node needs one.
     # Those with fewer attempts come first: a process that lives for a minute would never come to the others.
+    # Those that the platform has started come last: they need no place, and may take none from the others.
     own = snapshot.own_node
-    for one in sorted(queue, key=lambda one: (one.node.name not in ours, one.node.name == own, one.attempts)):
+
+    def turn(one: Seen) -> tuple[bool, bool, bool, int]:
+        waits = one.node.name not in ours
+        return (waits, waits and any(map(has_struck, one.judged)), one.node.name == own, one.attempts)
+
+    for one in sorted(queue, key=turn):
         progress.plans.append(decide_safely(one, context, progress))
     asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
     if asked:
@@ -155,7 +173,8 @@ def decide(snapshot: Snapshot, assessment: Assessment, settings: Settings, now: 
         (),
     )
     lengths = lasted(snapshot.ledger.lasted, progress.plans, context.second)
-    progress.ledger = replace(progress.ledger, published=shown.signs, lasted=lengths)
+    undone = tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None)
+    progress.ledger = replace(progress.ledger, published=shown.signs, lasted=lengths, undone=undone)
     return Plan(
         now=now,
         mode=settings.mode.value,
@@ -214,7 +233,8 @@ def earliest_after(now: datetime, moments: Iterable[datetime]) -> datetime | Non
 def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None) -> NodePlan:
     """Return the plan with its schedule. A drain that begins in this pass is no plan any more."""
     if schedule is not None and plan.drain_begins:
-        schedule = replace(schedule, because="its drain begins now", started=True)
+        because = schedule.because if schedule.by_pods else "its drain begins now"
+        schedule = replace(schedule, because=because, started=True)
     return replace(plan, schedule=schedule)
 
 

@@ -23,6 +23,7 @@ class PassContext:
     `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
     those that report maintenance minutes before it begins. `twins` are the nodes
     that have one VM with another node, each with that node's name. `workflows` are those of the settings.
+    `upgraded` are the agent pools with a node that AKS upgrades.
     """
 
     snapshot: Snapshot
@@ -32,6 +33,7 @@ class PassContext:
     twins: Mapping[str, str] = field(default_factory=dict)
     notice_names: frozenset[str] = frozenset()
     workflows: Workflows = Workflows()
+    upgraded: frozenset[str] = frozenset()
 
     @cached_property
     def second(self) -> datetime:

@@ -13,7 +13,7 @@ from reconciler.decide.context import PassContext
 from reconciler.decide.facts import CaseStep, tell, with_moved
 from reconciler.decide.hooks import begun_after_hooks, drain_hold, follow_hooks, timed_out, was_held
 from reconciler.decide.planned import Decided, node_patch, node_plan, second_patch
-from reconciler.decide.pods import pods_left
+from reconciler.decide.pods import pods_left, with_returns
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.decide.unattended import unattended
@@ -158,8 +158,6 @@ def follow_drain(
     signs = node_signs(node, standing, showing)
     signs = replace(signs, annotations={**signs.annotations, **word})
     write = node_patch(one, walked, record, signs, context)
-    # Like maintenance-controller, the Event comes first. But a drain begins only after the cordon.
-    moved = _of_workflows(one)
     todo = Actions(
         write=write,
         drain=order,
@@ -167,14 +165,14 @@ def follow_drain(
         perform=walked.effects.perform,
         machine=walked.effects.machine,
         notices=(
-            *(moved if order is not None else ()),
+            *(one.workflows.notices if one.workflows is not None else ()),
             *walked.effects.notices,
             *step.notices,
             *telling.fresh,
         ),
         publications=signs.writes,
         hooks=hooked.runs,
-        pending=(*(moved if order is None else ()), *telling.pending, *over),
+        pending=(*telling.pending, *over),
         noted=second_patch(one, write, noted, context) if noted is not None else None,
         takes=one.workflows.takes if one.workflows is not None else (),
         hypervisor=one.workflows.hypervisor if one.workflows is not None else None,
@@ -185,10 +183,6 @@ def follow_drain(
     shown = drained if drain is not None or running(drained) else None
     decided = Decided(walked.state, record, tuple(holds), telling.ended)
     return node_plan(one, walked, decided, todo, _drain_state(one, record, step.kept, shown, context))
-
-
-def _of_workflows(one: Seen) -> tuple[Notice, ...]:
-    return one.workflows.notices if one.workflows is not None else ()
 
 
 def _for_workflow(
@@ -229,6 +223,7 @@ def _drain_state(
         return DrainState(kept, shown)
     stays = drain.kept
     options = drain_options(cases.allowed(record), context.settings, one.node.labels)
+    options = with_returns(options, drain, record.since, shown)
     if (found := pods_left(one.node, options, context)) is not None:
         kept, stays = found.kept, KeptPods.of(found.kept)
     return DrainState(kept, shown, stays=str(stays) if stays.count else "")
@@ -416,6 +411,7 @@ def _order(begun: _Begun, context: PassContext) -> DrainOrder:
     order = drain_order(
         node, cases.allowed(record), drain.since, settings, context.snapshot, begun=record.since
     )
+    order = replace(order, options=with_returns(order.options, drain, record.since, begun.progress))
     own = node.name == context.snapshot.own_node
     lost = any(
         event.cannot_wait(context.now) and (own or event.event.kind in settings.budget.exempt)

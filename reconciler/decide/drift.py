@@ -2,8 +2,9 @@
 
 A start that is planned for now, and is held by something that the schedule does not know, is planned for now
 again a minute later. What follows from it moves as well: the end of its place, and the starts that wait for
-that. All of them move as fast as the clock, so the forecast stays the same until one of them meets a moment
-that does not move, such as another planned start, or the last moment of a start in time.
+that. The end of a place that somebody else holds moves, too. All of them move as fast as the clock, so the
+forecast stays the same until one of them meets a moment that does not move, such as another planned start, or
+the last moment of a start in time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def forecast_until(limits: Limits, placed: Mapping[str, Placed], now: datetime) 
     gaps += [_gap(dates, bisect_left(dates, at), at) for moments in moving.values() for at in moments]
     # What holds until a moment still holds at that moment, but a window ends before its end.
     found = [gap + timedelta.resolution for gap in gaps if gap is not None]
-    starts = [(placed[name].case, start) for name, (start, *_) in moving.items()]
+    starts = [(placed[name].case, start) for name, (start, *_) in moving.items() if name in placed]
     missed = [(one.case, now) for one in placed.values() if one.missed]
     found += [gap for case, at in (*starts, *missed) if (gap := _to_calendar(case, at)) is not None]
     return shifted(now, min(found)) if found else None
@@ -39,13 +40,18 @@ def forecast_until(limits: Limits, placed: Mapping[str, Placed], now: datetime) 
 def _moving(
     limits: Limits, placed: Mapping[str, Placed], now: datetime
 ) -> Mapping[str, tuple[datetime, ...]]:
-    """Return the moments of each case that moves with the clock: its start, then what follows from it."""
+    """Return the moments that move with the clock, by node: the start of a case, then what follows from it.
+
+    Of a node that somebody else holds, it is the end of that.
+    """
     waiting: dict[datetime, list[str]] = {}
     for name, one in placed.items():
         if one.start is not None:
             waiting.setdefault(one.start.at, []).append(name)
-    moving: dict[str, tuple[datetime, ...]] = {}
-    reached = [now]
+    held = (one for limit in limits.all for one in limit.bookings.values() if one.moves)
+    moving: dict[str, tuple[datetime, ...]] = {one.node: (one.end,) for one in held}
+    seeds = (now, *(end for (end,) in moving.values()))
+    reached = [*seeds, *(at for at in waiting if _is_spaced(at, seeds, limits.spacing))]
     while reached:
         at = reached.pop()
         for name in waiting.pop(at, ()):
@@ -60,6 +66,16 @@ def _follows(placed: Placed, start: datetime, spacing: timedelta) -> Iterator[da
         yield placed.case.end(start)
     if placed.spaced and spacing > timedelta():
         yield shifted(start, spacing)
+
+
+def _is_spaced(moment: datetime, seeds: tuple[datetime, ...], spacing: timedelta) -> bool:
+    """Whether a moment follows from a moving one although no start may be in between.
+
+    A case that gave way to another one leaves a gap: the starts that were spaced from its start stay.
+    """
+    if spacing <= timedelta():
+        return False
+    return any(moment > seed and (moment - seed) % spacing == timedelta() for seed in seeds)
 
 
 def _ends_later(case: Case, start: datetime) -> bool:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.decide.context import PassContext
-from reconciler.decide.pods import pods_left
+from reconciler.decide.pods import pods_left, with_returns
 from reconciler.decide.seen import Seen
 from reconciler.engine import case as cases
 from reconciler.engine.orders import drain_options
+from reconciler.eviction.budgets import BudgetIndex
+from reconciler.eviction.prospect import whose
 from reconciler.eviction.survey import Survey
 from reconciler.model import limits
-from reconciler.model.case_outcome import counted, reports_start, struck_by
+from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
 from reconciler.model.drains import DrainProgress
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
@@ -28,9 +30,14 @@ from reconciler.settings.schema import Mode
 DEADLINE_PASSED = "MaintenanceDeadlinePassed"
 MISSED = "MaintenanceMissed"
 WILL_BE_MISSED = "MaintenanceWillBeMissed"
+NO_LONGER_MISSED = "MaintenanceNoLongerMissed"
+
+WARNED_AFTER = timedelta(minutes=10)
+"""How long the forecast of a miss holds before people are warned of it. Little time left shortens it."""
 
 _NAMED_AT_MOST = 3
 _LONGEST_REASON = 240
+_LONGEST_NAMES = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,7 @@ def with_starts(
             starts.append(PlatformStart(old, old.not_before, pods))
     if tuple(starts) == facts.starts:
         return record
+    starts = _with_met(starts, _survey(record, events, one, context), context)
     kept = tuple(starts) if len(starts) <= limits.EVENTS else (*starts[:1], *starts[1 - limits.EVENTS :])
     known = record.events or tuple(dict.fromkeys(events))
     return replace(record, events=known, facts=replace(facts, starts=kept))
@@ -112,7 +120,10 @@ def tell(step: CaseStep, one: Seen, context: PassContext) -> Telling:
     else:
         case = _with_times(_with_deadline(record, step, context), one.case, step, context)
         case = _with_forecast(case, forecast)
-    notices = (*_warnings(case, one, step.holds, context), *(() if ends else _foretold(forecast, step)))
+    notices = (
+        *_warnings(case, one, step.holds, context),
+        *(() if ends else _foretold(forecast, step, context)),
+    )
     known = {notice.reason for notice in notices if _knows(one.case, case, notice.reason)}
     warned = one.case.facts.warned
     pending = tuple(each for each in notices if each.reason in known and each.reason not in warned)
@@ -148,7 +159,7 @@ def _is_left(old: KnownEvent, one: Seen, context: PassContext) -> bool:
     policy = settings.policy(old.kind, old.condition, node.labels)
     if policy is None or not policy.drain:
         return True
-    to_karpenter = node.is_karpenter and settings.coexist.karpenter.leaves(old)
+    to_karpenter = settings.coexist.karpenter.leaves(old, node)
     return to_karpenter or (old.kind.is_pause and context.snapshot.remediator.on_freeze)
 
 
@@ -159,10 +170,17 @@ def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> Pl
     return replace(start, pods=pods)
 
 
-def _survey(events: Iterable[KnownEvent], one: Seen, context: PassContext) -> Survey | None:
+def _survey(
+    record: CaseRecord, events: Iterable[KnownEvent], one: Seen, context: PassContext
+) -> Survey | None:
     if context.snapshot.problems.namespaces or one.node.name not in context.snapshot.pods:
         return None
-    return pods_left(one.node, drain_options(events, context.settings, one.node.labels), context)
+    options = drain_options(events, context.settings, one.node.labels)
+    if record.drain is not None:
+        options = with_returns(
+            options, record.drain, record.since, context.snapshot.drains.get(one.node.name)
+        )
+    return pods_left(one.node, options, context)
 
 
 def _pods_to_go(
@@ -171,8 +189,19 @@ def _pods_to_go(
     """Return how many pods are on the node that a drain for these events has to evict, None if unknown."""
     if record.drain is not None and record.drain.done is not None:
         return 0
-    found = _survey(events, one, context)
+    found = _survey(record, events, one, context)
     return None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
+
+
+def _with_met(starts: list[PlatformStart], found: Survey | None, context: PassContext) -> list[PlatformStart]:
+    """Return the starts with the names of the pods that the first of them met, if that is new."""
+    struck = [start for start in starts if start.pods]
+    if found is None or not struck or any(start.met for start in starts):
+        return starts
+    first = min(struck, key=lambda start: start.at)
+    budgets = BudgetIndex(context.snapshot.for_settings.ahead.budgets or ())
+    met = limits.text(whose([each.pod for each in (*found.to_go, *found.waiting)], budgets), _LONGEST_NAMES)
+    return [replace(start, met=met) if start is first else start for start in starts]
 
 
 def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
@@ -249,7 +278,7 @@ def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:
     """Whether the record that this pass read has the fact of a Warning Event about the case."""
     if reason == MISSED:
         return struck_by(told) is not None
-    if reason == WILL_BE_MISSED:
+    if reason in (WILL_BE_MISSED, NO_LONGER_MISSED):
         return told.facts.will_be_missed == case.facts.will_be_missed
     return told.facts.deadline_passed is not None
 
@@ -261,21 +290,45 @@ def _forecast(step: CaseStep, one: Seen, context: PassContext) -> Forecast | Non
     started is no forecast: if pods are on the node, it is missed, and `_warnings` says so.
     """
     planned = step.schedule
-    if planned is None or not planned.missed or step.begun or context.settings.mode is Mode.OBSERVE:
+    if planned is None or context.settings.mode is Mode.OBSERVE:
+        return None
+    if step.begun and planned.missed and not planned.by_pods:
         return None
     ahead = [
         judged
         for judged in cases.not_dismissed(one.case, one.judged)
         if judged.times is not None and not judged.event.started
     ]
-    if not ahead:
-        return None
     known = one.case.facts.will_be_missed
+    if not ahead and (planned.missed or known is None or known.over is None):
+        return None
+    if not planned.missed:
+        return _taken_back(step, one, context)
     # After the deadline the reason is what it was: that it has passed now is no news.
     passed = all(judged.deadline is not None and judged.deadline <= context.now for judged in ahead)
-    if known is not None and (passed or known.cause == planned.cause):
+    if known is not None and known.over is None and (passed or known.cause == planned.cause):
         return known
-    return Forecast(planned.cause, context.second)
+    if known is not None and known.is_due(context.now):
+        # People were warned already, and get the new reason at once.
+        return Forecast(planned.cause, context.second, context.second)
+    # What keeps pods does not change by itself, so nothing is gained by a wait.
+    latest = None if planned.by_pods else planned.latest_start
+    left = max((latest or context.second) - context.second, timedelta())
+    warns = context.second + min(WARNED_AFTER, left / 3)
+    return Forecast(planned.cause, context.second, warns.replace(microsecond=0))
+
+
+def _taken_back(step: CaseStep, one: Seen, context: PassContext) -> Forecast | None:
+    """Return the forecast of which people were warned and which is over, None if there is none.
+
+    It stays in the record of an open case, because nothing else says that it was taken back.
+    """
+    known, planned, warned = one.case.facts.will_be_missed, step.schedule, one.case.facts.warned
+    if known is None or planned is None or planned.planned_start is None:
+        return None
+    if known.over is not None:
+        return known if step.after.open or NO_LONGER_MISSED not in warned else None
+    return replace(known, over=context.second) if WILL_BE_MISSED in warned else None
 
 
 def _with_forecast(record: CaseRecord, forecast: Forecast | None) -> CaseRecord:
@@ -283,15 +336,19 @@ def _with_forecast(record: CaseRecord, forecast: Forecast | None) -> CaseRecord:
     facts = record.facts
     if facts.will_be_missed == forecast:
         return record
-    warned = tuple(reason for reason in facts.warned if reason != WILL_BE_MISSED)
+    warned = tuple(reason for reason in facts.warned if reason not in (WILL_BE_MISSED, NO_LONGER_MISSED))
     return replace(record, facts=replace(facts, warned=warned, will_be_missed=forecast))
 
 
-def _foretold(forecast: Forecast | None, step: CaseStep) -> Iterator[Notice]:
-    if forecast is not None and step.schedule is not None:
-        message = f"the node will not be drained in time: {step.schedule.because}"
-        once = f"{to_text(forecast.since)} {forecast.cause}"
-        yield Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=once)
+def _foretold(forecast: Forecast | None, step: CaseStep, context: PassContext) -> Iterator[Notice]:
+    """Yield the Event about a forecast that has held for long enough, or about the end of one."""
+    if forecast is None or step.schedule is None:
+        return
+    once = f"{to_text(forecast.since)} {forecast.cause}"
+    if forecast.over is not None:
+        yield Notice(NO_LONGER_MISSED, step.schedule.outlook, once=f"{to_text(forecast.over)} {once}")
+    elif forecast.is_due(context.now):
+        yield Notice(WILL_BE_MISSED, step.schedule.outlook, NoticeType.WARNING, once=once)
 
 
 def _noted(record: CaseRecord, sent: Iterable[Notice]) -> CaseRecord:
@@ -304,15 +361,17 @@ def _warnings(record: CaseRecord, one: Seen, holds: Sequence[Hold], context: Pas
     why = "; ".join(f"{hold.code}: {hold.reason[:_LONGEST_REASON]}" for hold in holds[:_NAMED_AT_MOST])
     if facts.deadline_passed is not None:
         names = ", ".join(_dated(event) for event in record.events) or "its event"
-        message = f"the latest start for {names} has passed, and no drain has begun"
+        message = f"{names}: {unbegun(record)}"
         yield _warning(DEADLINE_PASSED, f"{message}: {why}" if why else message, facts.deadline_passed)
     missed = struck_by(record)
     if missed is not None:
         name = missed.event.condition or missed.event.kind
-        message = f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods)}"
-        names = _names(_survey(record.events, one, context))
-        message = f"{message}: {names}" if names else message
-        yield _warning(MISSED, f"{message}; held by {why}" if why else message, missed.at)
+        message = (
+            f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods, missed.met)}"
+        )
+        # What held it holds nothing any more, once the platform has started.
+        held = f"held by {why}" if why else unbegun(record) if facts.deadline_passed is not None else ""
+        yield _warning(MISSED, f"{message}; {held}" if held else message, missed.at)
 
 
 def _warning(reason: str, message: str, since: datetime) -> Notice:
@@ -322,9 +381,3 @@ def _warning(reason: str, message: str, since: datetime) -> Notice:
 def _dated(event: KnownEvent) -> str:
     name = event.condition or event.kind.value
     return f"{name} (not before {to_text(event.not_before)})" if event.not_before else name
-
-
-def _names(found: Survey | None) -> str:
-    pods = [one.pod.key for one in (*found.to_go, *found.waiting)] if found is not None else []
-    more = f" and {len(pods) - _NAMED_AT_MOST} more" if len(pods) > _NAMED_AT_MOST else ""
-    return ", ".join(pods[:_NAMED_AT_MOST]) + more

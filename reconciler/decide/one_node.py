@@ -17,6 +17,7 @@ from reconciler.decide.replacing import gone_by_us, pool_key
 from reconciler.decide.seen import DEFAULT, Seen, broken, untouchable
 from reconciler.decide.together import brought_forward, schedule_beside
 from reconciler.decide.workflows import note_workflows, with_workflows
+from reconciler.decide.writable import hold, is_needed, remembering, undone_of, waits
 from reconciler.engine import case as cases
 from reconciler.engine.exemption import is_exempt
 from reconciler.engine.profile import builtin
@@ -28,6 +29,7 @@ from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Cordon, State
+from reconciler.model.undone import Undone
 from reconciler.publishing.hints import removed_hints
 from reconciler.publishing.publisher import NodeSigns
 from reconciler.settings.schema import Settings
@@ -45,34 +47,41 @@ def decide_safely(one: Seen, context: PassContext, progress: Progress) -> NodePl
     if not one.problem:
         before = progress.saved()
         try:
-            return decide_node(one, context, progress)
+            plan = decide_node(one, context, progress)
+            undone = undone_of(plan, context.snapshot.ledger.undone)
+            if undone is None or not waits(plan, undone, context.now):
+                return remembering(plan, one.node, undone, context)
+            if not is_needed(plan, undone):
+                return replace(plan, todo=replace(plan.todo, write=None, noted=None, undone=undone))
+            progress.restore(before)
+            return _leave(one, context, progress, hold(undone), undone)
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             progress.restore(before)
             problem = internal(f"node {one.node.name} can't be decided on", error)
             one = broken(one.node, context, problem)
-    return _leave(one, context, progress)
+    reason = f"an error in this program, see its log; nothing is changed here: {one.problem}"
+    return _leave(one, context, progress, Hold(one.node.name, HoldCode.INTERNAL, reason))
 
 
-def _leave(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
-    """Return the plan of a node that can't be judged: nothing is changed, and a drain that runs goes on."""
+def _leave(
+    one: Seen, context: PassContext, progress: Progress, held: Hold, undone: Undone | None = None
+) -> NodePlan:
+    """Return the plan of a node on which nothing is changed now; a drain that runs goes on."""
     node = one.node
     drained = context.snapshot.drains.get(node.name)
     progress.holding.discard(node.name)
     progress.drains += holds_slot(drained)
     if running(drained) and not is_stuck(drained, None, context.now):
         progress.undrained += node.name != context.snapshot.own_node
-    reason = f"an error in this program, see its log; nothing is changed here: {one.problem}"
-    decided = Decided(
-        one.state, one.case if one.record else None, (Hold(node.name, HoldCode.INTERNAL, reason),)
-    )
-    return node_plan(one, None, decided, Actions(), DrainState(progress=drained))
+    decided = Decided(one.state, one.case if one.record else None, (held,))
+    return node_plan(one, None, decided, Actions(undone=undone), DrainState(progress=drained))
 
 
 def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan:
     """Return the plan of one node; add the places and slots that it takes to `progress`."""
     node, snapshot, settings = one.node, context.snapshot, context.settings
-    hold = untouchable(one, settings)
-    if hold is not None:
+    untouched = untouchable(one, settings)
+    if untouched is not None:
         drained = snapshot.drains.get(node.name)
         signs = _signs_of_the_fleet(node, settings)
         todo = Actions(
@@ -80,7 +89,7 @@ def decide_node(one: Seen, context: PassContext, progress: Progress) -> NodePlan
             stop_drain=running(drained),
             publications=signs.writes,
         )
-        decided = Decided(one.state, one.case if one.record else None, (hold,))
+        decided = Decided(one.state, one.case if one.record else None, (untouched,))
         return node_plan(one, None, decided, todo, DrainState(progress=drained))
     planned = progress.schedules.get(node.name)
     schedule = schedule_beside(planned, progress.plans, context.now)

@@ -11,6 +11,7 @@ from reconciler.decide.workflow_step import WorkflowStep
 from reconciler.engine import case as cases
 from reconciler.engine.budget import pool_of
 from reconciler.engine.state_machine import Walk
+from reconciler.model.case_outcome import outcome_of
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import HoldCode
 from reconciler.model.node import Node
@@ -58,7 +59,17 @@ def node_plan(
         uid=node.uid,
         instructions=one.instructions,
         workflows=step.reports,
+        struck=_is_struck(one.case, after.ended or after.record),
     )
+
+
+def _is_struck(before: CaseRecord, after: CaseRecord | None) -> bool:
+    """Whether a case is late or missed after this pass, and the record that the pass read does not say so."""
+    found = outcome_of(after) if after is not None else None
+    if found is None or found.result.good:
+        return False
+    known = outcome_of(before)
+    return known is None or known.result is not found.result
 
 
 def _holds(one: Seen, walked: Walk | None, after: Decided, todo: Actions) -> tuple[Hold, ...]:

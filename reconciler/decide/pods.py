@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
+
 from reconciler.decide.context import PassContext
 from reconciler.eviction.survey import Survey, survey
-from reconciler.model.drains import DrainOptions
+from reconciler.model.drains import DrainOptions, DrainProgress
 from reconciler.model.node import Node
+from reconciler.model.record import DrainRecord
 
 
 def pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey | None:
@@ -17,3 +21,15 @@ def pods_left(node: Node, options: DrainOptions, context: PassContext) -> Survey
     return survey(
         pods, options, now=context.now, namespaces=snapshot.for_settings.namespaces, own_pod=snapshot.own_pod
     )
+
+
+def with_returns(
+    options: DrainOptions, drain: DrainRecord, begun: datetime | None, drained: DrainProgress | None
+) -> DrainOptions:
+    """Return the options with what tells the pods that come back to the cordoned node.
+
+    `begun` is when the maintenance of the node began (UTC; None: with this attempt). The first attempt evicts
+    pods that came between the cordon and its own start, and no later one evicts what the first left.
+    """
+    since = drain.since if drain.attempt == 1 else begun or drain.since
+    return replace(options, begun=since, returned=drained.returned if drained is not None else frozenset())

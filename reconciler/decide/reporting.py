@@ -76,6 +76,7 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     ends = drain.since + drain.timeout if drain is not None and drain.timeout is not None else None
     found = (ends, *(hold.until for hold in plan.holds), *(event.until for event in plan.events))
     found = (*found, *(hold.asks for hold in plan.holds))
+    found = (*found, plan.todo.undone.until if plan.todo.undone is not None else None)
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
     found = (*found, *_of_workflows(plan, now))
     waits = [one.lost_from for one in plan.events if one.asks]
@@ -88,6 +89,8 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
         waits += [shifted(start, -NEAR) for start in starts]
     if plan.schedule is not None:
         waits += [plan.schedule.planned_start, plan.schedule.ends, plan.schedule.forecast_until]
+    if plan.record is not None and plan.record.facts.will_be_missed is not None:
+        waits.append(plan.record.facts.will_be_missed.warns)
     return tuple(
         moment
         for moment in (*found, *(one for one in waits if one is not None and one > now))
@@ -138,11 +141,15 @@ def notes(
             f"no node agent is installed, but {published} nodes have its annotation, which stays in force: "
             "remove it if no agent runs (docs/agent.md)"
         )
+    unread = sorted(snapshot.for_settings.checks.unread_leases.items())
+    if unread:
+        ref, why = unread[0]
+        notes.append(f"no workflow takes the turn of the Lease {ref}, because it can't be read: {why}")
     karpenter = _count(fleet, lambda node: node.is_karpenter)
     karpenter += sum(one.count for one in resting if one.node.is_karpenter)
     if karpenter:
-        left = f"{coexist.karpenter} left to it (coexist.karpenter.leave)"
-        notes.append(f"Karpenter manages {karpenter} nodes: {left}")
+        left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"
+        notes.append(f"Karpenter manages {karpenter} nodes; {left}")
     return tuple(notes)
 
 

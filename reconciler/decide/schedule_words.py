@@ -102,7 +102,7 @@ class Reasons:
         if self._limits.spacing > timedelta():
             spacing = format_duration(self._limits.spacing)
             return f"budget.spacing ({spacing}) leaves no start {when}: a shorter one would do{late}"
-        return f"its latest start has passed{late}"
+        return f"{'it was announced too late' if case.short else 'its latest start has passed'}{late}"
 
     def _short(self, found: _Shortage, limit: str) -> str:
         names = ", ".join(found.missed[:_NAMED_AT_MOST])

@@ -14,6 +14,7 @@ from reconciler.decide.schedule_words import Reasons
 from reconciler.decide.seen import Seen, untouchable
 from reconciler.engine import case as cases
 from reconciler.engine.budget import DisruptionBudget
+from reconciler.engine.exemption import has_struck
 from reconciler.engine.judging import is_taken
 from reconciler.engine.places_ahead import PlacesAhead
 from reconciler.model.case_outcome import reports_start
@@ -38,6 +39,15 @@ def schedules(
     seen: Sequence[Seen], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
 ) -> Mapping[str, CaseSchedule]:
     """Return the schedule of each node with a case. A node whose data ends in an error is one of `faults`."""
+    found = _schedules(seen, places, ledger, context, faults)
+    if context.settings.mode is Mode.OBSERVE:
+        return {name: replace(one, observed=True) for name, one in found.items()}
+    return found
+
+
+def _schedules(
+    seen: Sequence[Seen], places: DisruptionBudget, ledger: Ledger, context: PassContext, faults: Faults
+) -> Mapping[str, CaseSchedule]:
     waiting: dict[str, Case] = {}
     found: dict[str, CaseSchedule] = {}
     what = "its start is not planned"
@@ -72,14 +82,21 @@ def _without_start(one: Seen, context: PassContext) -> CaseSchedule | None:
     """Return what the schedule says of a node that waits for no start: its drain began, or a plan waits."""
     drain = one.case.drain
     if one.case.state is State.IN_MAINTENANCE and drain is not None:
-        ends = _expected_end(one, context)
-        return CaseSchedule(drain.since, because="its drain has begun", ends=ends, started=True)
+        ends, begun = _expected_end(one, context), "its drain has begun"
+        return CaseSchedule(drain.since, _deadline(one, context), because=begun, ends=ends, started=True)
     plan = next((event for event in one.judged if event.waits_for_notice), None)
     if plan is None or plan.event.plan is None:
         return None
     return CaseSchedule(
         because=plan.because, plan_from=plan.event.not_before, plan_until=plan.event.plan.until
     )
+
+
+def _deadline(one: Seen, context: PassContext) -> datetime | None:
+    """Return the earliest deadline of the events for which the node is in maintenance, None without one."""
+    covered = [judged for judged in one.judged if cases.covers(one.case, judged.event)]
+    found = (judged.deadline or _recorded_deadline(one, judged, context) for judged in covered)
+    return min((deadline for deadline in found if deadline is not None), default=None)
 
 
 def _waiting(one: Seen) -> list[tuple[JudgedEvent, StartTimes]]:
@@ -110,7 +127,7 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
     exempt = (
         each.lost_from
         for each, _ in waiting
-        if each.event.kind in settings.budget.exempt and each.lost_from is not None
+        if (each.event.kind in settings.budget.exempt or has_struck(each)) and each.lost_from is not None
     )
     policy = settings.policy(judged.event.kind, judged.event.condition, node.labels)
     return Case(
@@ -130,6 +147,7 @@ def _case(one: Seen, places: DisruptionBudget, context: PassContext) -> Case | N
         short=late or (at_once and times.deadline is None),
         exempt_from=min(exempt, default=None),
         has_place=node.name in places.holders,
+        struck=any(has_struck(each) for each, _ in waiting),
         groups=context.snapshot.for_settings.groups.get(node.name, frozenset()),
         # Not for a plan that requires no drain yet, and not against the wish of a person.
         joins=all(each.asks and each.starts for each, _ in waiting) and not times.kept,
@@ -282,7 +300,8 @@ def _limits(
             one = by_name.get(name)
             zone, pool = places.where[name]
             end = _freed(one, down.get(name), gone.get(name), context)
-            limits.hold(Place(name, zone, pool, one is not None and _was_short(one, context)), EARLIEST, end)
+            short = one is not None and _was_short(one, context)
+            limits.hold(Place(name, zone, pool, short), EARLIEST, end, context.now)
     return limits
 
 
@@ -300,13 +319,15 @@ def _was_short(one: Seen, context: PassContext) -> bool:
     )
 
 
-def _freed(one: Seen | None, node: Node | None, replaced: datetime | None, context: PassContext) -> datetime:
-    """Return when the place of a node is free again, as far as anybody can say."""
+def _freed(
+    one: Seen | None, node: Node | None, replaced: datetime | None, context: PassContext
+) -> datetime | None:
+    """Return when the place of a node is free again, None if nobody can say, as of a cordon by others."""
     ignore = context.settings.budget.ignore
     if replaced is not None:
         return max(shifted(replaced, ignore.not_ready_for), context.now)
     if one is not None and one.state is State.IN_MAINTENANCE:
-        return _expected_end(one, context) or FOREVER
+        return _expected_end(one, context)
     if node is not None and not node.ready and node.ready_changed is not None:
         return max(shifted(node.ready_changed, ignore.not_ready_for), context.now)
-    return FOREVER
+    return None

@@ -9,7 +9,7 @@ from reconciler.checks.cordon_adopted import is_adoptable
 from reconciler.decide.context import PassContext
 from reconciler.decide.workflow_step import WorkflowStep
 from reconciler.engine import case as cases
-from reconciler.engine.instructed import instructed
+from reconciler.engine.instructed import beside_upgrade, instructed
 from reconciler.engine.judging import judge
 from reconciler.engine.urgency import urgency_of
 from reconciler.model.assessment import NodeAssessment
@@ -25,6 +25,7 @@ from reconciler.model.plan import (
 )
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, Record, State, Unreadable
+from reconciler.model.upgrades import upgrade_on
 from reconciler.model.urgency import LEAST_URGENT, Urgency
 from reconciler.publishing.registry import bears_signs
 from reconciler.settings.schema import Settings
@@ -151,6 +152,8 @@ def look(node: Node, assessment: NodeAssessment, context: PassContext) -> Seen |
     seen = Seen(node, assessment, judged, record, times=context.times)
     said = context.instructions(node)
     judged = tuple(instructed(one, said, seen.case, node, settings, context.now) for one in judged)
+    upgrade = upgrade_on(node, context.upgraded)
+    judged = tuple(beside_upgrade(one, upgrade, context.now) for one in judged)
     return replace(seen, record=record, judged=judged, instructions=said, urgency=_urgency(seen, context))
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
+from reconciler.calendar.values import format_duration
+from reconciler.checks.left_to_us import left_to_us
 from reconciler.checks.not_held import not_held
 from reconciler.decide.context import PassContext
-from reconciler.decide.pods import pods_left
+from reconciler.decide.pods import pods_left, with_returns
 from reconciler.decide.progress import Progress
 from reconciler.decide.seen import Seen
 from reconciler.decide.workflow_step import WorkflowStep
@@ -17,9 +20,10 @@ from reconciler.engine.situation import Situation
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, KeptPods, Phase
 from reconciler.model.event import Answer
 from reconciler.model.holds import HoldCode
-from reconciler.model.moments import shifted
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Hold, Notice, NoticeType, Transition
-from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, DrainRecord, Record, State
+from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.upgrades import upgrade_on
 from reconciler.model.workflow import WorkflowData
 from reconciler.settings.schema import Mode
 from reconciler.settings.sections.trigger_types import Draining
@@ -34,6 +38,12 @@ PLATFORM = "the maintenance of the platform"
 
 _COUNTED_ATTEMPTS = 1000
 """Attempts of a drain that are counted: nothing waits for so long."""
+
+FIRST_PAUSE = timedelta(minutes=1)
+"""How long a node stays uncordoned that somebody has uncordoned during its drain, the first time."""
+
+_DOUBLED = 10
+"""How often that time is doubled at most."""
 
 FAILED = "ChangeMaintenanceStateFailed"
 """The reason of maintenance-controller's Event about a step that does not succeed."""
@@ -110,17 +120,20 @@ def _step(one: Seen, given: CheckInput, names: tuple[str, ...], context: PassCon
     given = replace(given, data=told.data)
     record = _in_force(one, one.record or Record(one.node.uid), given.data)
     waiting = _waiting(record, names)
-    held, kept = _uncordoned(one, record, waiting), _held_by_people(one, context)
-    names = tuple(name for name in names if name not in {claim.name for claim in waiting} or not held)
-    record, notices = _followed(one, given, record, waiting, context) if not held else (record, ())
-    ran = run(
+    kept = _kept_from_starts(one, context)
+    record, notices = _followed(one, given, record, waiting, context)
+    ran_from = partial(
+        run,
         context.workflows,
         names,
-        Worked(one.node, record),
-        given,
-        resumed=() if held else tuple(claim.name for claim in waiting),
+        given=given,
+        resumed=tuple(claim.name for claim in waiting),
         starts=context.settings.mode is not Mode.FINISH and not kept,
     )
+    ran = ran_from(Worked(one.node, record))
+    held = _uncordoned(one, ran.work, names, context)
+    if held and not kept and held[0].until is not None and held[0].until <= context.now:
+        ran, held = ran_from(_cordoned_again(ran.work, context)), ()
     work = ran.work
     gone = (*_gone(one, work.record, context), *_left_over(one, work.record, ran.data, context))
     order = None
@@ -196,24 +209,45 @@ def _unread(one: Seen, waiting: tuple[Claim, ...], context: PassContext) -> tupl
     return (Hold(one.node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {problem}"),)
 
 
-def _held_by_people(one: Seen, context: PassContext) -> tuple[Hold, ...]:
-    """Return the hold of a person, which keeps every workflow from a start."""
-    word = context.instructions(one.node).hold
+def _kept_from_starts(one: Seen, context: PassContext) -> tuple[Hold, ...]:
+    """Return what keeps every workflow from a start: the hold of a person, and an upgrade by AKS."""
+    name, word = one.node.name, context.instructions(one.node).hold
+    upgrade = upgrade_on(one.node, context.upgraded)
+    of_aks = (left_to_us.hold(name, upgrade),) if upgrade else ()
     if word is None:
-        return ()
-    return (replace(not_held.hold(one.node.name, word.words(one.node.name)), until=word.word.until),)
+        return of_aks
+    return (replace(not_held.hold(name, word.words(name)), until=word.word.until), *of_aks)
 
 
-def _uncordoned(one: Seen, record: Record, waiting: tuple[Claim, ...]) -> tuple[Hold, ...]:
-    """Return the hold of a node that somebody has uncordoned during the drain of a workflow (law 1)."""
-    if one.node.unschedulable or not waiting or record.cordon is None:
+def _uncordoned(one: Seen, work: Worked, names: tuple[str, ...], context: PassContext) -> tuple[Hold, ...]:
+    """Return the hold of a node that somebody has uncordoned during the drain of a workflow (law 1).
+
+    A file of maintenance-controller cordons it again, as that does, when the hold ends. Each time the hold is
+    twice as long, so that two programs that disagree write less and less.
+    """
+    waiting, drain, cordon = _waiting(work.record, names), work.record.drain, work.record.cordon
+    if one.node.unschedulable or work.node.unschedulable or not waiting or drain is None or cordon is None:
         return ()
-    profiles = ", ".join(claim.name for claim in waiting)
+    profiles, until = ", ".join(claim.name for claim in waiting), None
+    if context.settings.only_workflows:
+        pause = FIRST_PAUSE * 2 ** min(max(drain.drain.attempt - 1, 0), _DOUBLED)
+        until = shifted(max(cordon.since, drain.drain.since), pause)
+    again = f"; it is cordoned again at {to_text(until)}" if until is not None else ""
     reason = (
         f"somebody uncordoned the node while it was drained for {profiles}: kubectl cordon {one.node.name} "
-        "goes on with the drain"
+        f"goes on with the drain; the profile goes on without it when its checks lead out of its state{again}"
     )
-    return (Hold(one.node.name, HoldCode.WORKFLOW_UNCORDONED, reason),)
+    return (Hold(one.node.name, HoldCode.WORKFLOW_UNCORDONED, reason, until),)
+
+
+def _cordoned_again(work: Worked, context: PassContext) -> Worked:
+    """Return the node with our cordon, and the next attempt of its drain."""
+    record = work.record
+    if record.cordon is not None and record.drain is not None:
+        again = DrainRecord(context.second, record.drain.drain.attempt + 1)
+        ours = replace(record.cordon, whose=Cordon.OURS, since=context.second)
+        record = _with_drain(replace(record, cordon=ours), again)
+    return replace(work, node=replace(work.node, unschedulable=True), record=record)
 
 
 def _gone(one: Seen, record: Record | None, context: PassContext) -> Iterator[Hold]:
@@ -276,12 +310,13 @@ def _followed(
         stays = KeptPods.of(found.kept)
         done = replace(drain, done=context.second, kept=stays)
         return _with_drain(record, done), (Notice("MaintenanceDrained", str(stays)),)
-    limit = _timeout(config, drain)
+    limit = config.eviction_timeout
     if context.now - drain.since < limit:
         return record, ()
     again = DrainRecord(context.second, drain.attempt + 1)
     state = given.data.profiles[name].current
-    message = f"Failed to drain the node within {limit} for profile {name}: Will stay in {state} state"
+    within = format_duration(limit)
+    message = f"Failed to drain the node within {within} for profile {name}: Will stay in {state} state"
     notice = Notice(FAILED, message, NoticeType.WARNING, named_as_node=True)
     return _with_drain(record, again), (notice,)
 
@@ -307,24 +342,13 @@ def _progress(one: Seen, context: PassContext) -> DrainProgress | None:
     return found if found is not None and found.uid == one.node.uid else None
 
 
-def _deletes(config: Draining, drain: DrainRecord) -> bool:
-    """Whether this attempt deletes pods: every second one, with `forceEviction`."""
-    return config.force_eviction and drain.attempt % 2 == 0
-
-
-def _timeout(config: Draining, drain: DrainRecord) -> timedelta:
-    return config.deletion_timeout if _deletes(config, drain) else config.eviction_timeout
-
-
 def _begun(config: Draining, drain: DrainRecord) -> datetime:
     """Return when the first attempt began (UTC): what pods ask for is limited over all attempts together.
 
     The record has only the start of this attempt. Each earlier one lasted for its whole time.
     """
     earlier = max(0, min(drain.attempt - 1, _COUNTED_ATTEMPTS))
-    deletions = earlier // 2 if config.force_eviction else 0
-    lasted = (earlier - deletions) * config.eviction_timeout + deletions * config.deletion_timeout
-    return shifted(drain.since, -lasted)
+    return shifted(drain.since, -earlier * config.eviction_timeout)
 
 
 def _options(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOptions:
@@ -332,19 +356,20 @@ def _options(one: Seen, config: Draining, drain: DrainRecord, context: PassConte
     begun = _begun(config, drain)
     order = drain_order(one.node, (), drain.since, context.settings, context.snapshot, begun=begun)
     return replace(
-        order.options,
+        with_returns(order.options, drain, begun, _progress(one, context)),
         ignore_daemonsets=True,
         evict_empty_dir=True,
         evict_unmanaged=True,
-        use_delete=_deletes(config, drain),
     )
 
 
 def _order(one: Seen, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOrder:
-    order = drain_order(one.node, (), drain.since, context.settings, context.snapshot)
+    settings = context.settings
+    order = drain_order(one.node, (), drain.since, settings, context.snapshot)
     return replace(
         order,
-        timeout=_timeout(config, drain),
+        timeout=config.eviction_timeout,
         options=_options(one, config, drain, context),
-        slots=context.settings.drain.max_concurrent_nodes,
+        escalation=replace(order.escalation, force_late=config.force_eviction),
+        slots=None if settings.only_workflows else settings.drain.max_concurrent_nodes,
     )

@@ -21,14 +21,15 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchEnded,
     WatchPods,
-    Write,
     WriteDone,
 )
 from reconciler.drainer.one import NodeDrain
 from reconciler.drainer.pdb_tracker import PdbTracker, backoff
+from reconciler.drainer.places import Places
 from reconciler.drainer.refusals import throttles
 from reconciler.errors import TooManyRequests
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.ports import Listed
 from reconciler.model.problems import internal
 
 
@@ -40,9 +41,12 @@ class DrainCore:
         self._limits = limits or Limits()
         self._drains: dict[str, NodeDrain] = {}
         self._pdbs = PdbTracker()
+        self._places = Places(self._limits)
         self._number = 0
         self._watches: dict[str, int] = {}
-        self._budget_watch: int | None = None
+        self._budget_watches: dict[int, str] = {}
+        self._unlisted: set[int] = set()
+        self._namespaces: frozenset[str] = frozenset()
         self._budgets_due: datetime | None = None
         self._reopen: dict[str | None, datetime] = {}
         self._breaks: dict[str | None, int] = {}
@@ -106,7 +110,7 @@ class DrainCore:
             drain.end(Phase.FAILED, now, because)
             self._number += 1
             drain.number, drain.in_flight = self._number, 0
-        self._pdbs = PdbTracker()
+        self._pdbs, self._places = PdbTracker(), Places(self._limits)
         self._reopen.clear()
         self._dirty.clear()
         self._quiet_until = None
@@ -155,16 +159,10 @@ class DrainCore:
                     self._breaks.pop(node, None)
                     self._drains[node].see(change, now)
                     self._dirty.add(node)
-            case BudgetNews(change):
-                known = self._pdbs.known
-                key = self._pdbs.see(change)
-                self._breaks.pop(None, None)
-                if not known and self._pdbs.known:
-                    self._dirty.update(self._drains)
-                elif key is not None:
-                    self._dirty_waiting({key})
+            case BudgetNews():
+                self._budget_changed(event)
             case WatchEnded():
-                self._watch_ended(event, now)
+                self._watch_ended(event, now, commands)
             case WriteDone():
                 self._written(event, now)
             case NodeSeen() | PodsSeen() | AttachmentsSeen():
@@ -183,7 +181,7 @@ class DrainCore:
             self._unwatch(order.node, commands)
         self._number += 1
         drain = self._drains[order.node] = NodeDrain(order, self._number, self._limits)
-        if former is not None and (former.order.uid, former.order.since) == (order.uid, order.since):
+        if former is not None and order.uid == former.order.uid:
             drain.continue_after(former)
         self._live.add(order.node)
         self._watches[order.node] = self._number
@@ -213,28 +211,42 @@ class DrainCore:
 
     def _written(self, event: WriteDone, now: datetime) -> None:
         write = event.write
+        self._places.release(write.node, write.pod.namespace)
         drain = self._drains.get(write.node)
         released = self._pdbs.held_by(write.pod.uid)
         if drain is None or drain.number != write.drain:
             self._pdbs.release(write.pod.uid)
         else:
-            full = self._in_flight() >= self._limits.parallel
             stopped = drain.written(event, self._pdbs, now)
             if stopped:
                 for one in self._drains.values():
                     one.end(Phase.STOPPED, now, stopped)
-            if full:
-                self._dirty.update(node for node, one in self._drains.items() if one.starved)
             self._dirty.add(write.node)
             if isinstance(event.error, TooManyRequests) and throttles(event.error):
                 self._quiet_until = now + self._limits.asked_wait(event.error.retry_after)
+        self._dirty.update(node for node in self._live if self._drains[node].starved)
         self._dirty_waiting(released)
 
-    def _watch_ended(self, event: WatchEnded, now: datetime) -> None:
+    def _budget_changed(self, event: BudgetNews) -> None:
+        if not isinstance(event.change, Listed):
+            key = self._pdbs.see(event.change)
+            self._dirty_waiting({key} if key is not None else ())
+            return
+        if event.watch not in self._unlisted:
+            return
+        self._unlisted.discard(event.watch)
+        if not self._unlisted:
+            self._pdbs.only = self._watched_namespaces()
+            self._pdbs.see(event.change)
+            self._breaks.pop(None, None)
+            self._dirty.update(self._drains)
+
+    def _watch_ended(self, event: WatchEnded, now: datetime, commands: list[Command]) -> None:
         if event.node is None:
-            if event.watch != self._budget_watch:
+            if event.watch not in self._budget_watches:
                 return
-            self._budget_watch = self._budgets_due = None
+            del self._budget_watches[event.watch]
+            self._unwatch_budgets(commands)
             self._pdbs.forget(broken=True)
             self._dirty.update(self._drains)
         elif self._watches.get(event.node) != event.watch:
@@ -251,9 +263,9 @@ class DrainCore:
         if self._quiet_until is not None and self._quiet_until <= now:
             self._quiet_until = None
             self._dirty.update(self._drains)
-        if self._budgets_due is not None and (self._pdbs.known or self._budgets_due <= now):
+        if self._budgets_due is not None and (not self._unlisted or self._budgets_due <= now):
             # Without news the evictions are tried. The server still refuses those that a budget forbids.
-            self._pdbs.broken = not self._pdbs.known
+            self._pdbs.broken = bool(self._unlisted)
             self._budgets_due = None
             self._dirty.update(self._drains)
         for node, drain in self._drains.items():
@@ -262,7 +274,7 @@ class DrainCore:
 
     def _advance(self, now: datetime, commands: list[Command]) -> None:
         self._reopen_watches(now, commands)
-        free = 0 if self._quiet_until is not None else self._limits.parallel - self._in_flight()
+        places = self._places if self._quiet_until is None else None
         self._dirty |= self._next_in_line()
         while self._dirty:
             # In the order in which they were started, which is the order of the plan.
@@ -271,22 +283,17 @@ class DrainCore:
                     continue
                 drain.slot_free = self._slot_free(drain)
                 try:
-                    wanted = drain.advance(self._pdbs, free, now)
+                    wanted = drain.advance(self._pdbs, places, now)
                 except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
                     self._fail(drain, error, now)
                     continue
                 finally:
                     self._stand_in_line(drain)
-                free -= sum(isinstance(command, Write) for command in wanted)
                 commands += wanted
             self._touched |= self._dirty
             # Each of them takes its slot now, or leaves the line.
             self._dirty = self._next_in_line()
-        if (
-            self._budget_watch is None
-            and None not in self._reopen
-            and any(self._drains[node].wants_budgets for node in self._live)
-        ):
+        if None not in self._reopen and any(self._lacks_budgets(self._drains[node]) for node in self._live):
             self._open_budgets(now, commands)
 
     def _slot_free(self, drain: NodeDrain) -> bool:
@@ -321,11 +328,36 @@ class DrainCore:
                 self._watches[node] = self._number
                 commands.append(WatchPods(node, self._number))
 
+    def _lacks_budgets(self, drain: NodeDrain) -> bool:
+        if not drain.budgets_of:
+            return False
+        watched = self._watched_namespaces()
+        return not self._budget_watches or bool(watched and drain.budgets_of - watched)
+
     def _open_budgets(self, now: datetime, commands: list[Command]) -> None:
-        self._number += 1
-        self._budget_watch = self._number
+        """Watch the budgets of the namespaces that have pods to move. If there are many, watch all."""
+        self._namespaces = self._namespaces.union(*(self._drains[node].budgets_of for node in self._live))
+        wanted = self._watched_namespaces() or {""}
+        if "" in wanted and self._budget_watches:
+            self._unwatch_budgets(commands)
+            self._pdbs.forget(broken=self._pdbs.broken)
+        for namespace in sorted(wanted.difference(self._budget_watches.values())):
+            self._number += 1
+            self._budget_watches[self._number] = namespace
+            self._unlisted.add(self._number)
+            commands.append(WatchBudgets(self._number, namespace))
         self._budgets_due = now + self._limits.reread_every
-        commands.append(WatchBudgets(self._number))
+
+    def _watched_namespaces(self) -> frozenset[str]:
+        """Return the namespaces whose budgets are watched. If there is none, those of all are."""
+        few = len(self._namespaces) <= self._limits.namespaces
+        return self._namespaces if few else frozenset()
+
+    def _unwatch_budgets(self, commands: list[Command]) -> None:
+        commands += [Unwatch(watch) for watch in sorted(self._budget_watches)]
+        self._budget_watches.clear()
+        self._unlisted.clear()
+        self._budgets_due = None
 
     def _close(self, commands: list[Command]) -> None:
         """Stop the watches of drains that have ended."""
@@ -334,10 +366,10 @@ class DrainCore:
             self._touched.add(node)
             self._ended += 1
             self._unwatch(node, commands)
-        if not self.running() and self._budget_watch is not None:
-            commands.append(Unwatch(self._budget_watch))
-            self._budget_watch = self._budgets_due = None
+        if not self.running() and self._budget_watches:
+            self._unwatch_budgets(commands)
             self._pdbs.forget()
+            self._namespaces = frozenset()
 
     def _unwatch(self, node: str, commands: list[Command]) -> None:
         self._reopen.pop(node, None)
@@ -351,9 +383,6 @@ class DrainCore:
             self._dirty.update(
                 node for node, one in self._drains.items() if not wanted.isdisjoint(one.waits_on)
             )
-
-    def _in_flight(self) -> int:
-        return sum(drain.in_flight for drain in self._drains.values())
 
     def _clock_went_back(self, now: datetime) -> None:
         self._pdbs.hurry(now)

@@ -16,7 +16,8 @@ from reconciler.model.ports import BudgetChange, PodChange
 class Limits:
     """Limits for parallel requests, and times.
 
-    - `parallel` and `per_node`: writes in flight, for all drains and for one node.
+    - `parallel` and `per_node`: writes in flight, for all drains and for one node; see Places.
+    - `readers`: reads in flight. Writes that hang keep none of them waiting.
     - `check_every`: an eviction is sent only if the node was seen cordoned within this time.
     - `check_ahead`: the age of that look at which the node is read again, while evictions are sent.
     - `check_idle`: how often the node is read otherwise.
@@ -26,6 +27,7 @@ class Limits:
       which also limits the pause that the webhook asks for.
     - `attachments`: the longest wait for volumes after the last pod, read every `attachments_every`.
     - `budgets_from`: from this number of queued pods on, the budgets are watched.
+    - `namespaces`: up to this number of namespaces with pods to move, only their budgets are watched.
     - `longest_wait`: the longest pause that an answer may ask for with Retry-After.
     - `reread_every`: the longest time for which a drain relies on its watches. A watch event can get lost, so
       after this time the pods are listed again, and evictions no longer wait for the list of budgets.
@@ -35,6 +37,7 @@ class Limits:
 
     parallel: int = 50
     per_node: int = 20
+    readers: int = 10
     check_every: timedelta = timedelta(seconds=3)
     check_ahead: timedelta = timedelta(seconds=2)
     check_idle: timedelta = timedelta(seconds=10)
@@ -46,6 +49,7 @@ class Limits:
     attachments: timedelta = timedelta(seconds=60)
     attachments_every: timedelta = timedelta(seconds=2)
     budgets_from: int = 5
+    namespaces: int = 4
     longest_wait: timedelta = timedelta(minutes=5)
     reread_every: timedelta = timedelta(seconds=30)
     overdue: timedelta = timedelta(seconds=5)
@@ -78,9 +82,10 @@ class WatchPods:
 
 @dataclass(frozen=True, slots=True)
 class WatchBudgets:
-    """Watch all budgets."""
+    """Watch the budgets of a namespace, or all of them with ""."""
 
     watch: int
+    namespace: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +177,10 @@ class PodNews:
 
 @dataclass(frozen=True, slots=True)
 class BudgetNews:
-    """One event of the budget watch."""
+    """One event of a budget watch. `watch` is the number in WatchBudgets."""
 
     change: BudgetChange
+    watch: int
 
 
 @dataclass(frozen=True, slots=True)

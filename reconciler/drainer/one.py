@@ -21,6 +21,7 @@ from reconciler.drainer.messages import (
     WriteDone,
 )
 from reconciler.drainer.pdb_tracker import PdbTracker, backoff
+from reconciler.drainer.places import Places
 from reconciler.drainer.refusals import (
     EvictionRefusal,
     RefusalMeaning,
@@ -28,8 +29,9 @@ from reconciler.drainer.refusals import (
     two_budgets,
     waits_for,
 )
+from reconciler.drainer.returns import Returns
 from reconciler.errors import Forbidden, NotFound, ReconcilerError, Rejected, Unreachable
-from reconciler.eviction.budgets import asks
+from reconciler.eviction.budgets import asks, never_allows, would_refuse
 from reconciler.eviction.filters import Action, PodDeleteStatus, judge
 from reconciler.eviction.order import Tier
 from reconciler.eviction.singletons import may_be_restarted
@@ -38,7 +40,7 @@ from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.instructions import stopping_hold
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
-from reconciler.model.pod import Pod, grace_seconds
+from reconciler.model.pod import Pod, PodDisruptionBudget, grace_seconds, grace_text
 from reconciler.model.ports import Listed, PodChange, PodGone
 
 # A granted eviction sets the deletion timestamp at once. A pod without one after this time was kept by a
@@ -47,6 +49,12 @@ _SPARED_AFTER = timedelta(seconds=60)
 
 # A restart that takes longer counts as blocked.
 _RESTARTED_WITHIN = timedelta(seconds=60)
+
+AWAITED = timedelta(seconds=60)
+"""How long the next tier waits for a pod that neither a budget nor a webhook refuses."""
+
+AHEAD = timedelta(minutes=2)
+"""A pod whose turn has not come goes so long before its grace period only just fits."""
 
 
 class Stage(Enum):
@@ -115,6 +123,7 @@ class NodeDrain:
     wake: datetime | None = None
     starved: bool = False
     waits_on: set[str] = field(default_factory=set)
+    budgets_of: frozenset[str] = frozenset()
     wants_budgets: bool = False
     in_flight: int = 0
     now: datetime | None = None
@@ -149,8 +158,11 @@ class NodeDrain:
     _left_attached: tuple[str, ...] = ()
     _retry_at: datetime | None = None
     _progress_at: datetime | None = None
+    _sent_at: datetime | None = None
     _looked: bool = False
     _wakes: list[datetime] = field(default_factory=list)
+    _returns: Returns = field(default_factory=Returns)
+    _refused_since: dict[str, datetime] = field(default_factory=dict)
 
     @property
     def running(self) -> bool:
@@ -158,10 +170,16 @@ class NodeDrain:
         return self.phase is Phase.RUNNING
 
     def continue_after(self, former: NodeDrain) -> None:
-        """Count on from a run of the same attempt that has ended.
+        """Count on from a run of the same attempt that has ended, or from the attempt that timed out before.
 
-        A pass that still saw it run orders the drain again.
+        A pass that still saw an attempt run orders it again.
         """
+        same = former.order.since == self.order.since
+        if former.phase is Phase.TIMED_OUT or (same and former.phase is Phase.DRAINED):
+            # In both the node was cordoned all the time.
+            self._returns.continue_after(former._returns, frozenset(former._had))
+        if not same:
+            return
         self._had = set(former._had)
         self._had_before = frozenset(former._had)
         self._evicted_before = former._evicted_before | former._evicted
@@ -180,6 +198,7 @@ class NodeDrain:
             case PodGone(uid):
                 if self._pods.pop(uid, None) is not None:
                     self._progress_at = now
+                self._returns.gone(uid)
                 self._gone.add(uid)
                 self._gone_since_read.add(uid)
             case pod:
@@ -285,6 +304,7 @@ class NodeDrain:
             return self._refused(tracked, answer.write, error, pdbs, now)
         tracked.failures, tracked.because, tracked.budget, tracked.retry_at = 0, "", "", None
         tracked.denied_by = ""
+        self._refused_since.pop(tracked.pod.namespace, None)
         tracked.asked_at = self._progress_at = now
         if restarted:
             tracked.stage = Stage.RESTARTED
@@ -331,19 +351,21 @@ class NodeDrain:
         self._cordoned_at = None
         self._read_at = _not_after(now, self._read_at)
         self._retry_at = _not_after(now, self._retry_at)
+        self._refused_since = {place: min(at, now) for place, at in self._refused_since.items()}
         self._attachments_at = _not_after(now, self._attachments_at)
         self._empty_since = _not_after(now, self._empty_since)
         self._progress_at = _not_after(now, self._progress_at)
+        self._sent_at = _not_after(now, self._sent_at)
         self.blocked_since = _not_after(now, self.blocked_since)
         self.wake = now
 
     # Commands.
 
-    def advance(self, pdbs: PdbTracker, free: int, now: datetime) -> list[Command]:
-        """Return the commands, with at most `free` writes. Set `wake`, `waits_on` and `starved`.
+    def advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> list[Command]:
+        """Return the commands, with writes that find `places`. Set `wake`, `waits_on` and `starved`.
 
-        A drain that needs a slot evicts only while it holds one. It takes one if `slot_free`, else it sets
-        `waits_for_slot`. It gives the slot back when it is blocked.
+        Without `places` no write is sent now. A drain that needs a slot evicts only while it holds one. It
+        takes one if `slot_free`, else it sets `waits_for_slot`. It gives the slot back when it is blocked.
         """
         self.now = now
         if not self.running:
@@ -351,7 +373,7 @@ class NodeDrain:
         self._wakes.clear()
         self.waits_on.clear()
         self.starved = self.waits_for_slot = False
-        commands = list(self._advance(pdbs, free, now))
+        commands = list(self._advance(pdbs, places, now))
         if self.running:
             self._count_progress(now)
         self.wake = min(self._wakes, default=None) if self.running else None
@@ -380,6 +402,7 @@ class NodeDrain:
             waits_for_slot=self.running and self.waits_for_slot,
             blocked_since=self.blocked_since if self.running else None,
             blocked_at=self.blocked_at if self.running else None,
+            returned=frozenset(uid for uid in self._returns.left if uid in self._pods),
         )
 
     @property
@@ -396,10 +419,13 @@ class NodeDrain:
         self.blocked_since = None if goes_on else self.blocked_since or now
         # A budget that allows one eviction at a time does not cost the slot after each of them.
         kept_until = self._progress_at + self.limits.slot_kept if self._progress_at is not None else now
-        kept = not self._due(kept_until, now)
+        kept = self.holds_slot and not self._due(kept_until, now)
         if not leaves:
-            self.blocked_at = kept_until if kept and self.holds_slot else None
-        asks = self.in_flight > 0 or self._check_asked is not None
+            self.blocked_at = kept_until if kept else None
+        # An eviction that a webhook keeps hanging costs the slot, as one that a budget refuses does.
+        sent = self.holds_slot and self.in_flight > 0 and self._sent_at is not None
+        hangs = sent and self._due((self._sent_at or now) + self.limits.slot_kept, now)
+        asks = (sent and not hangs) or self._check_asked is not None
         self.holds_slot = self.holds_slot and (goes_on or kept or asks)
 
     def _late_at(self, remaining: list[Tracked]) -> datetime | None:
@@ -407,7 +433,12 @@ class NodeDrain:
 
         A pod that is late may never leave. A pod whose eviction a webhook denies is moved by its controller.
         """
-        moments = [self._gone_at(tracked) for tracked in remaining]
+        until = self._until()
+        moments: list[datetime | None] = [
+            gone
+            for tracked in remaining
+            if (gone := self._gone_at(tracked)) is not None and (until is None or gone <= until)
+        ]
         moments += [self._denied_until(tracked) for tracked in remaining]
         moments += [
             tracked.asked_at + _RESTARTED_WITHIN
@@ -415,6 +446,17 @@ class NodeDrain:
             if tracked.stage is Stage.RESTARTED and tracked.asked_at is not None
         ]
         return max((at for at in moments if at is not None), default=None)
+
+    def _until(self) -> datetime | None:
+        """Return until when this attempt helps the node (UTC): until its timeout, or its deadline.
+
+        An attempt that began after the deadline has only the timeout. None: by hand, without a timeout.
+        """
+        order, deadline = self.order, self.order.escalation.deadline
+        ends = shifted(order.since, order.timeout) if order.timeout is not None else None
+        if deadline is None or deadline <= order.since:
+            return ends
+        return deadline if ends is None else min(ends, deadline)
 
     def _denied_until(self, tracked: Tracked) -> datetime | None:
         """Return from when a pod counts as blocked that a webhook keeps (UTC), None if no webhook does."""
@@ -429,7 +471,7 @@ class NodeDrain:
         self.holds_slot, self.waits_for_slot = self.slot_free, not self.slot_free
         return self.holds_slot
 
-    def _advance(self, pdbs: PdbTracker, free: int, now: datetime) -> Iterator[Command]:
+    def _advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> Iterator[Command]:
         timeout = self.order.timeout
         if timeout is not None and self._due(shifted(self.order.since, timeout), now):
             self.end(Phase.TIMED_OUT, now, f"not drained within {timeout}")
@@ -460,16 +502,17 @@ class NodeDrain:
         if not all(self._seen_cordoned_with(tracked) for tracked in remaining):
             # Nothing is scheduled to a cordoned node, so somebody may have uncordoned it.
             yield from self._check(now)
-        writes = list(self._writes(remaining, pdbs, free, now))
+        writes = list(self._writes(remaining, pdbs, places, now)) if places is not None else []
         seen_for = now - self._cordoned_at
-        if writes and seen_for > self.limits.check_every:
-            self._take_back(writes, pdbs)
+        if places is not None and writes and seen_for > self.limits.check_every:
+            self._take_back(writes, pdbs, places)
             yield from self._check(now)
             return
         if writes and seen_for > self.limits.check_ahead:
             # Evictions go on while the answer is on its way.
             yield from self._check(now)
         self.in_flight += len(writes)
+        self._sent_at = now if writes else self._sent_at
         yield from writes
 
     def _check(self, now: datetime) -> Iterator[Command]:
@@ -522,33 +565,81 @@ class NodeDrain:
         return ListPods(self.order.node, self.number)
 
     def _writes(
-        self, remaining: list[Tracked], pdbs: PdbTracker, free: int, now: datetime
+        self, remaining: list[Tracked], pdbs: PdbTracker, places: Places, now: datetime
     ) -> Iterator[Write]:
-        room = min(free, self.limits.per_node - self.in_flight)
-        group = min(tracked.judged.group for tracked in remaining)
-        here = [tracked for tracked in remaining if tracked.judged.group == group]
+        turn = next((one.judged.group for one in remaining if self._is_awaited(one, pdbs, now)), None)
+        here = [
+            one for one in remaining if turn is None or one.judged.group <= turn or self._is_last(one, now)
+        ]
         queued = sum(tracked.stage is Stage.QUEUED and tracked.judged.goes for tracked in here)
-        if not pdbs.known and queued >= self.limits.budgets_from:
+        in_turn = {tracked.pod.uid for tracked in here}
+        if queued >= self.limits.budgets_from:
             self.wants_budgets = True
+        if self.wants_budgets:
+            self.budgets_of = frozenset(one.pod.namespace for one in remaining)
         # Without the budgets, many evictions would be refused. If they can't be read, evict and retry.
-        waiting_for_budgets = self.wants_budgets and not pdbs.known and not pdbs.broken
+        waiting_for_budgets = self.wants_budgets and not pdbs.knows(self.budgets_of) and not pdbs.broken
         for tracked in remaining:
-            if room <= 0:
-                self.starved = True
-                return
             if tracked.stage is Stage.IN_FLIGHT or not self._seen_cordoned_with(tracked):
                 continue
             if tracked.retry_at is not None and not self._due(tracked.retry_at, now):
                 continue
+            if not places.has_room(self.order.node, tracked.pod.namespace):
+                self.starved = True
+                continue
             write = self._escalated(tracked, now)
-            if write is None and tracked.judged.group == group and not waiting_for_budgets:
+            if write is None and tracked.pod.uid in in_turn and not waiting_for_budgets:
                 write = self._ordinary(tracked, pdbs, now)
                 if tracked.judged.overruled and isinstance(write, Evict | Delete):
                     self._stages[tracked.pod.uid] = f"{tracked.pod.key} goes: {tracked.judged.overruled}"
             if write is not None:
-                room -= 1
+                places.take(self.order.node, tracked.pod.namespace)
                 tracked.stage = Stage.IN_FLIGHT
+                if not isinstance(write, Restart):
+                    self._returns.sent(tracked.pod)
                 yield write
+
+    def _is_awaited(self, tracked: Tracked, pdbs: PdbTracker, now: datetime) -> bool:
+        """Whether the pods of later tiers and orders wait for this one: it goes, or can go soon.
+
+        What its author wishes, and what never lets it go, keeps no other pod on a node that may be lost.
+        """
+        pod, until = tracked.pod, self._until()
+        if tracked.judged.action is Action.WAIT and pod.deleting_until is None:
+            # A rule of the settings has no end. What the pod itself asks for has one.
+            return tracked.judged.until is None
+        gone = self._gone_at(tracked)
+        if gone is not None:
+            return (until is None or gone <= until) and not self._due(gone, now)
+        if tracked.stage is Stage.RESTARTED:
+            return not self._due((tracked.asked_at or now) + _RESTARTED_WITHIN, now)
+        denied = self._denied_until(tracked)
+        if denied is not None:
+            return not self._due(denied, now)
+        since = self._refused_since.get(pod.namespace)
+        if since is not None and self._due(since + AWAITED, now):
+            # Also those of the namespace that were not tried yet: there may be hundreds, each of which hangs.
+            return False
+        budgets = pdbs.covering(pod)
+        if len(budgets) != 1 or tracked.stage is Stage.IN_FLIGHT:
+            return len(budgets) <= 1
+        never = would_refuse(budgets[0], pod) and never_allows(budgets[0])
+        return not never or self._may_restart(tracked, budgets)
+
+    def _is_last(self, tracked: Tracked, now: datetime) -> bool:
+        """Whether the pod has to go now to be gone by the deadline, whoever is before it."""
+        deadline = self.order.escalation.deadline
+        if deadline is None or tracked.judged.tier is Tier.OWN:
+            return False
+        needed = timedelta(seconds=self._grace_seconds(tracked.pod)) + AHEAD
+        return self._due(shifted(deadline, -needed), now)
+
+    def _may_restart(self, tracked: Tracked, budgets: tuple[PodDisruptionBudget, ...]) -> bool:
+        """Whether its Deployment is restarted instead of an eviction, because its budget refuses that."""
+        options, everywhere = self.order.options, self.order.restart_singletons
+        return not tracked.no_restart and may_be_restarted(
+            tracked.pod, budgets, prefix=options.prefix, everywhere=everywhere
+        )
 
     def _ordinary(self, tracked: Tracked, pdbs: PdbTracker, now: datetime) -> Write | None:
         if tracked.stage is not Stage.QUEUED or not tracked.judged.goes:
@@ -567,12 +658,7 @@ class NodeDrain:
             if closed is not None:
                 self.waits_on.add(budgets[0].key)
                 self._wakes.append(closed)
-                if not tracked.no_restart and may_be_restarted(
-                    pod,
-                    budgets,
-                    prefix=self.order.options.prefix,
-                    everywhere=self.order.restart_singletons,
-                ):
+                if self._may_restart(tracked, budgets):
                     return Restart(node, number, pod) if self._may_evict() else None
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
                 return None
@@ -607,18 +693,22 @@ class NodeDrain:
                     tracked.hastened = True
                     instead = "is deleted instead of evicted, to be gone by the deadline"
                     return self._stage(pod, min(grace, left), instead)
-        if steps.force_stuck_after is not None and pod.deleting_until is not None and not self._node_ready:
-            stuck = self._due(shifted(pod.deleting_until, steps.force_stuck_after), now)
-            if (
-                stuck
-                and not tracked.forced
-                and (tracked.remains and tracked.judged.action is not Action.KEEP)
-            ):
+        if not tracked.forced and tracked.remains and tracked.judged.action is not Action.KEEP:
+            stuck_at, because = self._stuck_at(pod)
+            if stuck_at is not None and self._due(stuck_at, now):
                 tracked.forced = True
-                return self._stage(
-                    pod, 0, "is deleted with grace period 0, because it is stuck on a node that is not Ready"
-                )
+                return self._stage(pod, 0, f"is deleted with grace period 0, because {because}")
         return None
+
+    def _stuck_at(self, pod: Pod) -> tuple[datetime | None, str]:
+        """Return from when a pod that is being deleted is deleted without grace (UTC), and why then."""
+        steps, until = self.order.escalation, pod.deleting_until
+        if until is not None and steps.force_stuck_after is not None and not self._node_ready:
+            return shifted(until, steps.force_stuck_after), "it is stuck on a node that is not Ready"
+        if until is not None and steps.force_late:
+            grace = timedelta(seconds=self._grace_seconds(pod))
+            return shifted(until, grace), "it is still there after twice its grace period"
+        return None, ""
 
     def _stage(self, pod: Pod, grace: int, done: str) -> Delete:
         self._stages[pod.uid] = f"{pod.key} {done}"
@@ -649,12 +739,12 @@ class NodeDrain:
             case RefusalMeaning.STOP:
                 return refusal.because
             case RefusalMeaning.BUDGET:
-                if not pdbs.known:
-                    self.wants_budgets = True
+                self.wants_budgets = True
                 if refusal.budget:
                     pdbs.exhausted(refusal.budget, now, limits.backoff_first, limits.backoff_last)
-                if refusal.budget in pdbs.all and refusal.wait is None:
-                    # The tracker of the budget decides when to retry, for all its pods.
+                if [one.key for one in pdbs.covering(pod)] == [refusal.budget] and refusal.wait is None:
+                    # The tracker of the budget decides when to retry, for all its pods. It does not where the
+                    # watch shows other budgets of the pod than the server has.
                     tracked.retry_at = None
                     return ""
             case RefusalMeaning.DENIED:
@@ -665,6 +755,8 @@ class NodeDrain:
             case RefusalMeaning.LATER:
                 pass
         tracked.failures += 1
+        if refusal.meaning is not RefusalMeaning.BUDGET:
+            self._refused_since.setdefault(pod.namespace, now)
         tracked.hastened = tracked.forced = False
         tracked.retry_at = now + max(pause, limits.asked_wait(refusal.wait))
         return ""
@@ -683,9 +775,10 @@ class NodeDrain:
             deletes = shifted(steps.deadline, -timedelta(seconds=self._grace_seconds(tracked.pod)))
             tracked.retry_at = min(tracked.retry_at, deletes) if deletes > now else tracked.retry_at
 
-    def _take_back(self, writes: list[Write], pdbs: PdbTracker) -> None:
+    def _take_back(self, writes: list[Write], pdbs: PdbTracker, places: Places) -> None:
         for write in writes:
             pdbs.release(write.pod.uid)
+            places.release(write.node, write.pod.namespace)
             tracked = self._pods[write.pod.uid]
             tracked.stage = Stage.LEAVING if write.pod.uid in self._evicted else Stage.QUEUED
             tracked.hastened = tracked.forced = False
@@ -702,6 +795,8 @@ class NodeDrain:
         if tracked is not None and tracked.pod.deleting_until is not None and pod.deleting_until is None:
             # A late event. A deletion is never taken back.
             return
+        if tracked is None:
+            self._returns.arrived(pod, at_start=self._at_start)
         judged = self._judge(pod, now)
         if tracked is None:
             tracked = self._pods[pod.uid] = Tracked(judged, looks_before=0 if self._at_start else self._looks)
@@ -716,10 +811,18 @@ class NodeDrain:
     def _forget_all_but(self, there: set[str]) -> None:
         for uid in [uid for uid in self._pods if uid not in there]:
             del self._pods[uid]
+            self._returns.gone(uid)
 
     def _judge(self, pod: Pod, now: datetime) -> PodDeleteStatus:
         order = self.order
-        return judge(pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
+        return judge(
+            pod,
+            order.options,
+            now=now,
+            namespaces=order.namespaces,
+            own_pod=order.own_pod,
+            returned=pod.uid in self._returns.left,
+        )
 
     def _rejudge(self, now: datetime) -> None:
         """Update the verdicts that depend on the time."""
@@ -783,6 +886,7 @@ class NodeDrain:
         return True
 
     def _blockers(self, now: datetime) -> Iterator[Blocker]:
+        limit = self._until()
         for tracked in self._remaining():
             pod = tracked.pod
             if tracked.because:
@@ -796,6 +900,9 @@ class NodeDrain:
             elif pod.deleting_until is not None and pod.deleting_until < now:
                 late = int((now - pod.deleting_until).total_seconds())
                 yield Blocker(pod.key, f"is still terminating {late}s after its grace period")
+            elif limit is not None and pod.deleting_until is not None and pod.deleting_until > limit:
+                grace = grace_text(pod.grace)
+                yield Blocker(pod.key, f"its grace period is {grace}; waits at most until {to_text(limit)}")
             elif not self.running:
                 going = pod.deleting_until is not None or tracked.stage is Stage.LEAVING
                 yield Blocker(pod.key, "was terminating" if going else "was not evicted yet")

@@ -3,6 +3,10 @@
 One eviction per budget is in flight. More at once cause refusals and conflicts on the server and are not
 faster (docs/bench.md). The disruptions that a budget allows are those of the last watch event, minus the
 evictions since then.
+
+Which budgets select a pod is computed once. A budget that changes is matched with the pods of its namespace
+that were asked about, and with no others: a tenant may change thousands of budgets without pause. While the
+pods to move are of few namespaces, the budgets of others are not even watched.
 """
 
 from __future__ import annotations
@@ -10,29 +14,50 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import islice
 
-from reconciler.eviction.budgets import asks, asks_none, would_refuse
+from reconciler.eviction.budgets import MOST_COVERING, asks, asks_none, would_refuse
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed
+
+REMEMBERED = 2000
+"""Pods of one namespace whose budgets are remembered."""
+
+
+@dataclass(slots=True)
+class _Covered:
+    """A pod, and the keys of the budgets that select it."""
+
+    pod: Pod
+    keys: dict[str, None]
 
 
 @dataclass(slots=True)
 class PdbTracker:
-    """All budgets by `namespace/name`. `known`: the watch has listed them. `broken`: the watch has failed."""
+    """The budgets that are watched, by `namespace/name`.
+
+    `known`: the budgets of the namespaces `only` are listed, those of all if it is empty. `broken`: a watch
+    has failed, or says nothing.
+    """
 
     known: bool = False
     broken: bool = False
+    only: frozenset[str] = frozenset()
     _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
     _by_namespace: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _busy: dict[str, str] = field(default_factory=dict)
-    _covers: dict[str, tuple[Mapping[str, str], tuple[str, ...]]] = field(default_factory=dict)
+    _covers: dict[str, dict[str, _Covered]] = field(default_factory=dict)
     _ask_at: dict[str, datetime] = field(default_factory=dict)
     _refusals: dict[str, int] = field(default_factory=dict)
 
     @property
     def all(self) -> Mapping[str, PodDisruptionBudget]:
-        """All budgets from the watch."""
+        """All budgets from the watches."""
         return self._budgets
+
+    def knows(self, namespaces: frozenset[str]) -> bool:
+        """Whether the budgets of these namespaces are listed."""
+        return self.known and (not self.only or namespaces <= self.only)
 
     def see(self, change: BudgetChange) -> str | None:
         """Handle one watch event. Return the key of a budget if pods may no longer have to wait for it."""
@@ -42,8 +67,10 @@ class PdbTracker:
                 return None
             case BudgetGone(key):
                 self._budgets.pop(key, None)
-                self._by_namespace.get(key.partition("/")[0], {}).pop(key, None)
-                self._covers.clear()
+                namespace = key.partition("/")[0]
+                self._by_namespace.get(namespace, {}).pop(key, None)
+                for covered in self._covers.get(namespace, {}).values():
+                    covered.keys.pop(key, None)
                 return key
             case budget:
                 self._put(budget)
@@ -54,23 +81,26 @@ class PdbTracker:
                 return budget.key
 
     def forget(self, *, broken: bool = False) -> None:
-        """Drop all state, because the watch has ended."""
+        """Drop all state, because a watch has ended."""
         self.known, self.broken = False, broken
         self._budgets.clear()
         self._by_namespace.clear()
         self._covers.clear()
 
     def covering(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Return the budgets that the server would check for the pod."""
+        """Return the budgets that the server would check for the pod; of very many, some."""
         if asks_none(pod):
             return ()
         mine = self._by_namespace.get(pod.namespace, {})
         # This is called for every pod after every event, but selectors and labels rarely change.
-        labels, keys = self._covers.get(pod.uid, (None, ()))
-        if labels is not pod.labels:
-            keys = tuple(budget.key for budget in mine.values() if budget.covers(pod))
-            self._covers[pod.uid] = (pod.labels, keys)
-        return tuple(mine[key] for key in keys)
+        known = self._covers.setdefault(pod.namespace, {})
+        covered = known.get(pod.uid)
+        if covered is None or covered.pod.labels is not pod.labels:
+            if len(known) >= REMEMBERED:
+                known.clear()
+            keys = dict.fromkeys(budget.key for budget in mine.values() if budget.covers(pod))
+            covered = known[pod.uid] = _Covered(pod, keys)
+        return tuple(mine[key] for key in islice(covered.keys, MOST_COVERING))
 
     def take(self, budgets: tuple[PodDisruptionBudget, ...], uid: str) -> bool:
         """Reserve all budgets for one eviction. Return False, and reserve none, if one is in use."""
@@ -123,7 +153,11 @@ class PdbTracker:
     def _put(self, budget: PodDisruptionBudget) -> None:
         former = self._budgets.get(budget.key)
         if former is None or former.selector != budget.selector:
-            self._covers.clear()
+            for covered in self._covers.get(budget.namespace, {}).values():
+                if budget.covers(covered.pod):
+                    covered.keys[budget.key] = None
+                else:
+                    covered.keys.pop(budget.key, None)
         self._budgets[budget.key] = budget
         self._by_namespace.setdefault(budget.namespace, {})[budget.key] = budget
 

@@ -51,7 +51,7 @@ def failed(command: Watch | Request, error: ReconcilerError) -> Answer | WatchEn
     match command:
         case WatchPods(node, watch):
             return WatchEnded(node, watch, error)
-        case WatchBudgets(watch):
+        case WatchBudgets(watch, _):
             return WatchEnded(None, watch, error)
         case CheckNode(node, drain):
             return NodeSeen(node, drain, error=error)

@@ -29,6 +29,7 @@ from reconciler.drainer.messages import (
     WatchBudgets,
     WatchEnded,
     WatchPods,
+    Write,
     WriteDone,
 )
 from reconciler.drainer.requests import ask, failed
@@ -57,9 +58,9 @@ _LONGEST_SLEEP = 3600.0
 class Drainer:
     """Carries out drains in the background, until `close`.
 
-    Errors of requests are in the progress, and are not raised in the caller's thread. A pool of
-    `limits.parallel` threads sends requests, each watch has its own thread, and one thread runs the core.
-    An exception in the core fails the drains that run, is logged, and does not end the thread: the next order
+    Errors of requests are in the progress, and are not raised in the caller's thread. `limits.parallel`
+    threads send writes, `limits.readers` send reads, each watch has its own thread, and one runs the core. An
+    exception in the core fails the drains that run, is logged, and does not end the thread: the next order
     starts a drain again.
     """
 
@@ -100,7 +101,8 @@ class Drainer:
         self._watches: dict[int, AbstractContextManager[object]] = {}
         self._unwanted: set[int] = set()
         self._followers: list[Thread] = []
-        self._pool: ThreadPoolExecutor | None = None
+        self._writers: ThreadPoolExecutor | None = None
+        self._readers: ThreadPoolExecutor | None = None
         self._thread: Thread | None = None
 
     def start(self, order: DrainOrder) -> None:
@@ -114,7 +116,8 @@ class Drainer:
             if self._closing:
                 return
             if self._thread is None:
-                self._pool = ThreadPoolExecutor(self._limits.parallel, thread_name_prefix="drain")
+                self._writers = ThreadPoolExecutor(self._limits.parallel, thread_name_prefix="drain")
+                self._readers = ThreadPoolExecutor(self._limits.readers, thread_name_prefix="drain-read")
                 self._thread = Thread(target=self._run, name="drainer", daemon=True)
                 self._thread.start()
             self._events.append(Start(order))
@@ -168,14 +171,15 @@ class Drainer:
         """
         with self._changed:
             self._closing = True
-            thread, pool = self._thread, self._pool
+            thread, pools = self._thread, (self._writers, self._readers)
             self._changed.notify_all()
         if thread is not None:
             thread.join()
         for number in list(self._watches):
             self._leave(number)
-        if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for pool in pools:
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
         self._join_followers()
 
     def _join_followers(self) -> None:
@@ -261,16 +265,15 @@ class Drainer:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case WatchPods(node, number):
-                self._watch(command, number, node)
-            case WatchBudgets(number):
-                self._watch(command, number, None)
+            case WatchPods() | WatchBudgets():
+                self._watch(command)
             case Unwatch(number):
                 self._leave(number)
             case _:
-                assert self._pool is not None
+                pool = self._writers if isinstance(command, Write) else self._readers
+                assert pool is not None
                 try:
-                    self._pool.submit(self._ask, command)
+                    pool.submit(self._ask, command)
                 except RuntimeError as error:
                     # No thread can be started now. The core retries as after any request that failed.
                     _log.exception("a request of the drainer can't be sent", extra={"node": command.node})
@@ -299,9 +302,10 @@ class Drainer:
         except Exception:  # noqa: BLE001 - the pod is evicted, whatever is said about it
             _log.exception("an eviction can't be reported", extra={"node": command.node})
 
-    def _watch(self, command: Watch, number: int, node: str | None) -> None:
+    def _watch(self, command: Watch) -> None:
+        node = command.node if isinstance(command, WatchPods) else None
         name = f"watch-{node or 'budgets'}"
-        thread = Thread(target=self._follow, args=(number, node), name=name, daemon=True)
+        thread = Thread(target=self._follow, args=(command,), name=name, daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
@@ -310,16 +314,17 @@ class Drainer:
             return
         self._followers = [*(one for one in self._followers if one.is_alive()), thread]
 
-    def _follow(self, number: int, node: str | None) -> None:
+    def _follow(self, command: Watch) -> None:
         """Pass the events of a watch to the core until it ends or is stopped."""
-        error: ReconcilerError | None = None
+        number, error = command.watch, None
+        node = command.node if isinstance(command, WatchPods) else None
         try:
-            if node is None:
-                for budget_change in self._entered(number, self._evictor.watch_budgets()):
-                    self._put(BudgetNews(budget_change))
+            if isinstance(command, WatchBudgets):
+                for budget_change in self._entered(number, self._evictor.watch_budgets(command.namespace)):
+                    self._put(BudgetNews(budget_change, number))
             else:
-                for pod_change in self._entered(number, self._evictor.watch_pods(node)):
-                    self._put(PodNews(node, number, pod_change))
+                for pod_change in self._entered(number, self._evictor.watch_pods(command.node)):
+                    self._put(PodNews(command.node, number, pod_change))
         except ReconcilerError as failure:
             error = failure
         except Exception as failure:  # noqa: BLE001 - a bug must not block the drain forever

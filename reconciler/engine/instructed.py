@@ -1,7 +1,7 @@
-"""What the instructions of people, and a missing approval, make of a judged event.
+"""What the instructions of people, a missing approval, and an upgrade by AKS make of a judged event.
 
-A hold and a missing approval move its earliest start: to the moment at which they end, or out of reach. The
-schedule plans with the same moments, so that its forecast comes true.
+They move its earliest start: to the moment at which they end, or out of reach. The schedule plans with the
+same moments, so that its forecast comes true.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
+from reconciler.model.schedule import StartTimes
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
 from reconciler.settings.schema import Settings
 
@@ -53,6 +54,27 @@ def instructed(
     demanded = judged.lost_from if judged.asks else judged.deadline
     about = _About(said, case, node, now, keys_of(settings.keys.prefix))
     kept = Kept(_hold(about), _deferral(about, demanded), _approval(about, judged, policy, demanded))
+    return _kept(judged, times, kept, now)
+
+
+def beside_upgrade(judged: JudgedEvent, upgrade: str, now: datetime) -> JudgedEvent:
+    """Return the event with a start that waits for the end of an upgrade by AKS; `now` is aware, UTC.
+
+    `upgrade` says in words what AKS upgrades, empty if it upgrades nothing. Two nodes of a pool that are
+    drained at a time are too many. But from its latest start on, the drain would come too late.
+    """
+    times = judged.times
+    if not upgrade or times is None:
+        return judged
+    demanded = judged.lost_from if judged.asks else judged.deadline
+    until = min((at for at in (times.latest, demanded) if at is not None), default=None)
+    if until is not None and until <= now:
+        return judged
+    return _kept(judged, times, replace(judged.kept, upgrade=Wait(upgrade, until)), now)
+
+
+def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> JudgedEvent:
+    """Return the event with what it waits for, and with its later start."""
     if not kept.waits:
         return judged
     begins = max(one.until or FOREVER for one in kept.waits)

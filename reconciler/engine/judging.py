@@ -63,6 +63,8 @@ def judge(
             waits_for_notice=waits,
         )
     because = f"{event.condition or event.kind} requires a drain"
+    if event.degraded and deadline is not None and now < deadline:
+        because = f"{because}: the hardware under the VM fails"
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
     if not starts:
         because = f"{event.kind} has started: a drain would come too late"
@@ -122,7 +124,7 @@ def _left(
     name = event.condition or event.kind.value
     if remediator.on_freeze and event.kind.is_pause:
         return f"{name} is left to AKS's remediator (OnFreeze in remediator-config)", None
-    if node.is_karpenter and settings.coexist.karpenter.leaves(event):
+    if settings.coexist.karpenter.leaves(event, node):
         return f"{name} is left to Karpenter (coexist.karpenter.leave)", None
     return None
 

@@ -15,13 +15,14 @@ class Booking:
     """A place that a node holds from `begin` until `end` (UTC).
 
     `planned`: it begins with a planned start, which needs a free place. Any other node is out of service
-    whether a place is free or not.
+    whether a place is free or not. `moves`: nobody knows its end, which is some time after now in each pass.
     """
 
     node: str
     begin: datetime
     end: datetime
     planned: bool = False
+    moves: bool = False
 
 
 class PlacesAhead:

@@ -36,7 +36,8 @@ def start_times(
     times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
     # A plan weeks ahead is no news that leaves no time.
     on_sight = event.at_once or (at_once and event.plan is None)
-    if on_sight or taken or policy.start is Start.EARLY or (policy.start is None and _we_decide(policy)):
+    early = policy.start is Start.EARLY or (policy.start is None and (event.degraded or _we_decide(policy)))
+    if on_sight or taken or early:
         return times
     if times.latest is None:
         # No start is in time. The calendar alone says when it may start.

@@ -49,15 +49,21 @@ class BudgetIndex:
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
         """Index the budgets by a label that their pods must have; the others only by namespace."""
         self._by_label: dict[tuple[str, ...], list[PodDisruptionBudget]] = {}
+        self._keys: dict[str, set[str]] = {}
         for budget in budgets:
             for label in _labels(budget):
                 self._by_label.setdefault((budget.namespace, *label), []).append(budget)
+                self._keys.setdefault(budget.namespace, set()).update(label[:1])
 
     def covering(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """Return the budgets that select the pod, sorted by namespace and name; of very many, the first."""
+        keys, labels = self._keys.get(pod.namespace), pod.labels
+        if keys is None:
+            return ()
         places: list[tuple[str, ...]] = [()]
-        for key, value in pod.labels.items():
-            places += ((key,), (key, value))
+        # Few labels are those of budgets, and a pod has few labels where a namespace has many budgets.
+        for key in keys.intersection(labels):
+            places += ((key,), (key, labels[key]))
         candidates = (one for place in places for one in self._by_label.get((pod.namespace, *place), ()))
         found = islice((one for one in candidates if one.covers(pod)), MOST_COVERING)
         return tuple(sorted(found, key=lambda budget: budget.key))

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from reconciler.eviction.order import Tier, tier_of
-from reconciler.eviction.rules import others_word, own_word, rule_for
+from reconciler.eviction.rules import others_end, others_word, own_word, rule_for
 from reconciler.model.drains import Behavior, DrainOptions, Refusals
 from reconciler.model.hooks import HookStep, hooks_of
 from reconciler.model.moments import shifted, to_text
@@ -26,6 +26,8 @@ DAEMONSET_REFUSED = Refusals().daemonset
 DAEMONSET_IGNORED = "ignoring DaemonSet-managed Pods"
 EMPTY_DIR_REFUSED = Refusals().empty_dir
 EMPTY_DIR_DELETED = "deleting Pods with local storage"
+RETURNS_TOLERATING = "comes back because it tolerates the cordon"
+RETURNS = "comes back although the node is cordoned"
 _KUBELET_DELETES_WITHIN = timedelta(minutes=1)
 UNMANAGED_REFUSED = Refusals().unmanaged
 UNMANAGED_DELETED = "deleting Pods that declare no controller"
@@ -83,6 +85,7 @@ class _Circumstances(NamedTuple):
     now: datetime
     namespaces: Mapping[str, Mapping[str, str]]
     daemonset_gone: bool
+    returned: bool
 
 
 class _Word(NamedTuple):
@@ -108,10 +111,14 @@ def judge(
     now: datetime,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     own_pod: str | None = None,
+    returned: bool = False,
 ) -> PodDeleteStatus:
-    """Return what a drain does with a pod `now` (UTC), with all reasons."""
+    """Return what a drain does with a pod `now` (UTC), with all reasons.
+
+    `returned`: the drain has seen it come back to the node.
+    """
     gone = pod.owner is not None and f"{pod.namespace}/{pod.owner.name}" in options.gone_daemonsets
-    around = _Circumstances(options, now, namespaces or {}, gone)
+    around = _Circumstances(options, now, namespaces or {}, gone, returned)
     refusals: list[str] = []
     warnings: list[str] = []
     action, because = Action.DELETE if options.use_delete else Action.EVICT, ""
@@ -197,6 +204,18 @@ def _mirror(pod: Pod, _: _Circumstances) -> _Word:
     )
 
 
+def _returned(pod: Pod, around: _Circumstances) -> _Word:
+    """Keep a pod that came back to the cordoned node: after an eviction, its owner puts another one there."""
+    begun = around.options.begun
+    since = begun is not None and pod.created is not None and pod.created > begun
+    if pod.finished or not (
+        around.returned or pod.uid in around.options.returned or (since and pod.tolerates_cordon)
+    ):
+        return _FINE
+    because = RETURNS_TOLERATING if pod.tolerates_cordon else RETURNS
+    return _Word(final=Action.KEEP, because=because)
+
+
 def _own_word(pod: Pod, around: _Circumstances) -> _Word:
     """Follow the pod's own label. It keeps the drain waiting for a limited time only.
 
@@ -253,7 +272,14 @@ def _others_word(pod: Pod, around: _Circumstances) -> _Word:
         return _FINE
     if rule_for(pod, around.options.rules, around.namespaces) is not None:
         return _FINE
-    return _wish(pod, who, around)
+    ends, word = others_end(pod), _wish(pod, who, around)
+    if ends is None or pod.finished or (word.until is not None and word.until <= ends):
+        return word
+    if ends <= around.now:
+        return _FINE
+    if word.final is not Action.WAIT:
+        return word
+    return _Word(final=Action.WAIT, because=f"{who} says to leave it until {to_text(ends)}", until=ends)
 
 
 def _hook(pod: Pod, around: _Circumstances) -> _Word:
@@ -298,6 +324,7 @@ _FILTERS: tuple[_Filter, ...] = (
     _only_an_object,
     _daemonset,
     _mirror,
+    _returned,
     _own_word,
     _rule,
     _others_word,

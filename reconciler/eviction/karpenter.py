@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reconciler.eviction.budgets import asks_none, would_refuse
+from reconciler.model.node import DISRUPTED_TAINT
 from reconciler.model.pod import DO_NOT_DISRUPT, Pod, PodDisruptionBudget, Toleration
-
-DISRUPTED = "karpenter.sh/disrupted"
-"""The key of Karpenter's taint, with the effect NoSchedule. It waits for no pod that tolerates it."""
 
 _SHOWN = 3
 
@@ -39,9 +37,10 @@ def _is_waited_for(pod: Pod) -> bool:
 def _tolerates(one: Toleration) -> bool:
     if one.effect not in ("", "NoSchedule"):
         return False
+    # Karpenter waits for no pod that tolerates its taint, which has the effect NoSchedule and no value.
     if one.operator == "Exists":
-        return one.key in ("", DISRUPTED)
-    return one.key == DISRUPTED and one.value == ""
+        return one.key in ("", DISRUPTED_TAINT)
+    return one.key == DISRUPTED_TAINT and one.value == ""
 
 
 def _why(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> str:

@@ -135,17 +135,20 @@ def _place(pod: Pod, needs: Mapping[str, Fraction], places: list[Place]) -> list
 
 def obstacle(pod: Pod, needs: Mapping[str, Fraction], place: Place) -> str:
     """Return why the pod can't run on the node, as `without enough cpu`; empty if it can."""
-    placement = pod.placement or Placement()
-    if place.node.unschedulable:
+    why = unfit(pod.placement or Placement(), place.node)
+    short = lacking(needs, place) if not why else []
+    return f"without enough {' and '.join(short)}" if short else why
+
+
+def unfit(placement: Placement, node: Node) -> str:
+    """Return why a pod can't run on the node, whatever is free there; empty if it can."""
+    if node.unschedulable:
         return "cordoned"
-    if not place.node.ready:
+    if not node.ready:
         return "not Ready"
-    if not selects(placement, place.node):
+    if not selects(placement, node):
         return "not matching its node selector or affinity"
-    if not tolerates(place.node.taints, placement.tolerations):
-        return "tainted"
-    short = lacking(needs, place)
-    return f"without enough {' and '.join(short)}" if short else ""
+    return "" if tolerates(node.taints, placement.tolerations) else "tainted"
 
 
 def lacking(needs: Mapping[str, Fraction], place: Place) -> list[str]:

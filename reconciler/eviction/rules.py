@@ -5,17 +5,20 @@ select a pod, the first one by name applies. A drain label on the pod wins over 
 
 What a pod tells an autoscaler is weaker than a rule. Karpenter does not evict a pod whose annotation
 `karpenter.sh/do-not-disrupt` is `true`, and waits for it (karpenter, pkg/utils/pod/scheduling.go, IsEvictable
-and IsDrainable). The cluster autoscaler waits for a pod whose annotation
-`cluster-autoscaler.kubernetes.io/safe-to-evict` is `on-completion`; `false` only keeps it from scaling down
-(autoscaler, cluster-autoscaler/simulator/drainability/rules).
+and IsDrainable). With a duration it does so while the pod is younger. The cluster autoscaler waits for a pod
+whose annotation `cluster-autoscaler.kubernetes.io/safe-to-evict` is `on-completion`; `false` only keeps it
+from scaling down (autoscaler, cluster-autoscaler/simulator/drainability/rules).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
+from reconciler.calendar.values import parse_duration
 from reconciler.model.drains import Behavior, PodRule
 from reconciler.model.keys import keys_of
+from reconciler.model.moments import shifted
 from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
 
 CAPI_LABEL = "cluster.x-k8s.io/drain"
@@ -54,7 +57,25 @@ def others_word(pod: Pod) -> str:
     for key, value in _ASKS_OTHERS:
         if pod.annotations.get(key) == value:
             return f"its annotation {key}={value}"
+    if _protected_for(pod) is not None:
+        return f"its annotation {DO_NOT_DISRUPT}={pod.annotations[DO_NOT_DISRUPT]}"
     return ""
+
+
+def others_end(pod: Pod) -> datetime | None:
+    """Return when that annotation asks for nothing any more (UTC), None if it says no time.
+
+    Since v1.12, Karpenter counts a duration from the start of the pod, which is seconds after its creation.
+    """
+    protected = _protected_for(pod)
+    return None if protected is None or pod.created is None else shifted(pod.created, protected)
+
+
+def _protected_for(pod: Pod) -> timedelta | None:
+    try:
+        return parse_duration(pod.annotations[DO_NOT_DISRUPT])
+    except (KeyError, ValueError):
+        return None
 
 
 def _selects(rule: PodRule, pod: Pod, namespaces: Mapping[str, Mapping[str, str]]) -> bool:

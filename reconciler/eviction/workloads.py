@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from reconciler.model import limits
 from reconciler.model.pod import Pod
 from reconciler.model.readiness import Workload
 
@@ -40,6 +41,17 @@ def workload_of(pod: Pod) -> Workload:
         if parts is not None and int(parts[2]) in _MINUTES:
             return Workload(pod.namespace, "CronJob", parts[1])
     return Workload(pod.namespace, owner.kind[:_KIND], owner.name)
+
+
+def owner_of(pod: Pod) -> str:
+    """Return the workload that creates the pod, as `Deployment shop/web`; empty if the pod has no controller.
+
+    The result is for people. Anyone who may write the pod may write any owner.
+    """
+    if pod.owner is None:
+        return ""
+    found = workload_of(pod)
+    return f"{found.kind} {found.namespace}/{limits.text(found.name, limits.NAME)}"
 
 
 def serves(workload: Workload) -> bool:

@@ -10,7 +10,7 @@ from reconciler.engine import case as cases
 from reconciler.engine.budget import pool_of
 from reconciler.engine.orders import drain_order
 from reconciler.eviction import preview as eviction
-from reconciler.explain.owners import owner_of
+from reconciler.eviction.workloads import owner_of
 from reconciler.explain.who import ends_by_itself, who_ends, who_reads
 from reconciler.model.assessment import NodeAssessment
 from reconciler.model.drains import Blocker
@@ -49,6 +49,7 @@ def explain_node(
         _out_of_service(node, plan),
         tuple(_source(reading) for reading in assessment.readings),
         (
+            *_observed(plan),
             *_holds(plan, keys_of(settings.keys.prefix)),
             *_unknowns(node, assessment),
             *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
@@ -66,10 +67,18 @@ def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
     preview = plan.draining.preview
     blockers = preview.blockers if preview is not None else ()
     return (
+        *_observed(plan),
         *_holds(plan, keys),
         *(_unread(source, because, plan.node) for source, because in plan.unread),
         *(blocked_by(one, None) for one in _each_budget_once(blockers)),
     )
+
+
+def _observed(plan: NodePlan) -> Iterator[Obstacle]:
+    """Yield that the mode starts no drain, for a node whose drain would begin now."""
+    if plan.schedule is not None and plan.schedule.observed and plan.drain_begins:
+        who = "the owner of the settings: `mode: Enforce` starts drains"
+        yield Obstacle("startsAllowed", "nothing starts in mode Observe", who)
 
 
 def plan_of(node: Node, plan: Plan) -> NodePlan:

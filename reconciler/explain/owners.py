@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from reconciler.eviction.workloads import workload_of
-from reconciler.model import limits
 from reconciler.model.pod import Pod
 
 OWNER_LABELS = (
@@ -17,17 +15,6 @@ OWNER_LABELS = (
 
 _LAST = frozenset({"owner", "team"})
 _MOST = 8
-
-
-def owner_of(pod: Pod) -> str:
-    """Return the workload that creates the pod, as `Deployment shop/web`; empty if the pod has no controller.
-
-    The result is for people. Anyone who may write the pod may write any owner.
-    """
-    if pod.owner is None:
-        return ""
-    found = workload_of(pod)
-    return f"{found.kind} {found.namespace}/{limits.text(found.name, limits.NAME)}"
 
 
 def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reconciler.eviction.workloads import owner_of
 from reconciler.explain.nodes import blocked_by
-from reconciler.explain.owners import owner_labels, owner_of
+from reconciler.explain.owners import owner_labels
 from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanation
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod

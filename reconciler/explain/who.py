@@ -13,15 +13,15 @@ _PLATFORM = "the platform, which ends the event after its maintenance"
 _REQUESTER = "whoever requested it: reconciler request {node} --cancel{config} ends it"
 _NOBODY = "nobody: it ends by itself"
 _HOOK = (
-    "the owner of what the reason names: kubectl annotate node {{node}} {{keys}}/{step}.NAME- removes an "
-    "annotation; it ends by itself after `hooks.timeout`"
+    "the owner of the hook that the reason names, which ends by itself after `hooks.timeout`; only a hook in "
+    "an annotation can be removed: kubectl annotate node {{node}} {{keys}}/{step}.NAME-"
 )
 
 WHO: Mapping[str, str] = MappingProxyType(
     {
         # Checks.
         "startsAllowed": f"{_SETTINGS}: `mode: Enforce` starts drains again",
-        "clockTrusted": "the administrator of this machine: correct its clock; passes compare their own",
+        "clockTrusted": "the administrator of the machines of the API server: correct their clocks",
         "leftToUs": f"{_NOBODY} when the other tool is done with the node",
         "windowOpen": f"{_NOBODY} when a window opens; or {_SETTINGS}: `windows`, `notAllowed`, `calendars`",
         "startPlanned": f"{_NOBODY} at the planned start; or {_SETTINGS}: `start` and `ahead` of the kind",
@@ -43,7 +43,7 @@ WHO: Mapping[str, str] = MappingProxyType(
         "machineStays": "the machine provider, which deletes the machine",
         "eventsGone": "{ends}",
         "nodeReady": "the administrator of the node: kubectl describe node {node}",
-        "leftByRemediator": "AKS: its remediator removes the taint",
+        "leftByRemediator": "AKS: it removes its taint, or the annotations of its upgrade",
         "preDrainHooksDone": _HOOK.format(step="pre-drain"),
         "postDrainHooksDone": _HOOK.format(step="post-drain"),
         "preUncordonHooksDone": _HOOK.format(step="pre-uncordon"),
@@ -58,6 +58,9 @@ WHO: Mapping[str, str] = MappingProxyType(
         HoldCode.IN_TIME: "nobody: it has started",
         HoldCode.LOOKED_AFTER: f"whoever labelled the node; or {_SETTINGS}: `nodeSelector`",
         HoldCode.NAMESPACES_READABLE: "the administrator of the cluster: the reconciler must list namespaces",
+        HoldCode.NODE_WRITABLE: "the administrator of the cluster: kubectl get "
+        "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies lists "
+        "what may change or deny the write",
         HoldCode.NOT_CLAIMED: "the person whom the reason names: {release} ends it",
         HoldCode.ONE_PROFILE: f"{_NOBODY} when the other profile is done",
         HoldCode.PODS_READABLE: "the administrator of the cluster: the reconciler must list pods",

@@ -87,7 +87,7 @@ PLATFORM_TIME = _gauge(
 )
 LATEST_START = _gauge(
     "case_latest_start_timestamp_seconds",
-    "The last allowed moment for the start of a case's drain.",
+    "The last allowed moment for the start of a case's drain; the deadline once it has begun.",
     "node",
     "kind",
     unit=_SECONDS,
@@ -101,6 +101,12 @@ PLANNED_START = _gauge(
 )
 WILL_BE_MISSED = _gauge(
     "case_will_be_missed", "1 if the node of a case will not be drained in time.", "node", "kind"
+)
+AT_RISK = _gauge(
+    "case_at_risk",
+    "1 if the node of a case may not be drained in time, which depends on what may or may not change.",
+    "node",
+    "kind",
 )
 BLOCKED_PODS = _gauge(
     "blocked_pods",
@@ -165,6 +171,7 @@ FAMILIES = (
     LATEST_START,
     PLANNED_START,
     WILL_BE_MISSED,
+    AT_RISK,
     BLOCKED_PODS,
     DRAINS_RUNNING,
     DRAINS,
@@ -197,5 +204,12 @@ SHUFFLES_PER_REPLICA = Family(
     ("owner", "profile"),
 )
 
-OF_OTHERS = (SHUFFLES, SHUFFLES_PER_REPLICA)
+TRANSITION_FAILURES = Family(
+    "maintenance_controller_transition_failure_count",
+    Type.UNTYPED,
+    "How often checks of a workflow could not be answered: once for each node and pass.",
+    ("profile",),
+)
+
+OF_OTHERS = (SHUFFLES, SHUFFLES_PER_REPLICA, TRANSITION_FAILURES)
 """Families with the names of another program, which do not follow the rules of Prometheus."""

@@ -22,6 +22,7 @@ from reconciler.metrics.panels import (
     table,
     words,
 )
+from reconciler.model.case_outcome import ENDS, InTime
 
 # Several replicas run, and one of them acts: each expression is about all of them.
 _NODE = '{node=~"$node"}'
@@ -131,11 +132,12 @@ def _next() -> tuple[Panel, ...]:
         table(
             "Cases",
             "When each drain starts if nothing changes, its last allowed moment, and the platform's time. "
-            "Missed is 1 if the node will not be drained in time.",
+            "Missed is 1 if the node will not be drained in time, at risk if it may not be.",
             Query(f"1000 * max by (node, kind) ({m.PLANNED_START.name}{_NODE})", "planned start"),
             Query(f"1000 * max by (node, kind) ({m.LATEST_START.name}{_NODE})", "latest start"),
             Query(f"1000 * max by (node, kind) ({m.PLATFORM_TIME.name}{_NODE})", "platform may start"),
             Query(f"max by (node, kind) ({m.WILL_BE_MISSED.name}{_NODE})", "missed"),
+            Query(f"max by (node, kind) ({m.AT_RISK.name}{_NODE})", "at risk"),
             units=moments,
         ),
         table(
@@ -182,12 +184,14 @@ def _fleet() -> tuple[Panel, ...]:
 
 def _drains() -> tuple[Panel, ...]:
     cases = m.CASES.name
-    ended = f'sum(increase({cases}{{outcome=~"drained|late|missed"}}[$__range]))'
+    in_time = "|".join(one for one in ENDS if one.in_time is InTime.YES)
+    known = "|".join(one for one in ENDS if one.in_time is not InTime.UNKNOWN)
+    ended = f'sum(increase({cases}{{outcome=~"{known}"}}[$__range]))'
     score = replace(
         stat(
             "Drained in time",
-            "The score: cases whose drain ended before the platform struck, of those that it struck.",
-            Query(f'sum(increase({cases}{{outcome="drained"}}[$__range])) / {ended}'),
+            "The score: cases whose node was drained in time, of those that were drained, late or missed.",
+            Query(f'sum(increase({cases}{{outcome="{in_time}"}}[$__range])) / {ended}'),
             "percentunit",
             thresholds=limits((None, "red"), (0.9, "yellow"), (0.99, "green")),
             noValue="no case",

@@ -6,7 +6,7 @@ Series of a node exist only while the plan has a case or a hold for it, so they 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,10 +15,10 @@ from reconciler.metrics import catalogue
 from reconciler.metrics.catalogue import Family
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import leading_kind
-from reconciler.model.event import MaintenanceEvent
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import NodePlan, Plan, Verdict
 from reconciler.model.problems import guarded
-from reconciler.model.record import KnownEvent, State
+from reconciler.model.record import State
+from reconciler.model.schedule import CaseForecast
 from reconciler.workflows.shuffles import ShuffleCounts
 
 BUDGETS = 20
@@ -26,6 +26,11 @@ BUDGETS = 20
 
 The rest is one series without namespace and budget: whoever may create pods may create budgets.
 """
+
+_FORECASTS = (
+    (catalogue.WILL_BE_MISSED, CaseForecast.WILL_BE_MISSED),
+    (catalogue.AT_RISK, CaseForecast.AT_RISK),
+)
 
 HoldsSince = Mapping[tuple[str, str], datetime]
 """Since when a node has a hold, by its name and the code of the hold (UTC)."""
@@ -147,29 +152,23 @@ def _of_node(node: NodePlan, view: PassView) -> tuple[Sample, ...]:
     return tuple(found)
 
 
-def _events(node: NodePlan) -> Sequence[MaintenanceEvent | KnownEvent]:
-    """Return the events of a case: those that require its drain, or those that its record knows."""
-    asking = [one.event for one in node.events if one.asks]
-    return asking or (node.record.events if node.record is not None else ())
-
-
 def open_kinds(plan: Plan) -> frozenset[str]:
     """Return the kinds of the cases that are open after the pass."""
-    return frozenset(leading_kind(_events(node)) for node in plan.nodes if has_case(node))
+    return frozenset(leading_kind(node.case_events) for node in plan.nodes if has_case(node))
 
 
 def _case(node: NodePlan) -> Iterator[Sample]:
-    events = _events(node)
-    labels = (node.node, leading_kind(events))
+    labels = (node.node, leading_kind(node.case_events))
     schedule = node.schedule
     moments = (
-        (catalogue.PLATFORM_TIME, min((one.not_before for one in events if one.not_before), default=None)),
+        (catalogue.PLATFORM_TIME, node.platform_time),
         (catalogue.LATEST_START, schedule.latest_start if schedule is not None else None),
         (catalogue.PLANNED_START, schedule.planned_start if schedule is not None else None),
     )
     yield from (Sample(family, at.timestamp(), labels) for family, at in moments if at is not None)
     if schedule is not None:
-        yield Sample(catalogue.WILL_BE_MISSED, int(schedule.missed), labels)
+        for family, forecast in _FORECASTS:
+            yield Sample(family, int(schedule.forecast is forecast), labels)
 
 
 def _blocked(node: NodePlan, drain: DrainProgress | None) -> Iterator[Sample]:
@@ -193,6 +192,19 @@ def shuffle_samples(counts: ShuffleCounts) -> Iterator[Sample]:
         labels = (row.owner, row.profile)
         yield Sample(catalogue.SHUFFLES, row.pods, labels)
         yield Sample(catalogue.SHUFFLES_PER_REPLICA, row.per_replica, labels)
+
+
+def failure_samples(failures: Mapping[str, int]) -> Iterator[Sample]:
+    """Yield how often checks of a workflow could not be answered, by its name."""
+    for profile, count in sorted(failures.items()):
+        yield Sample(catalogue.TRANSITION_FAILURES, count, (profile,))
+
+
+def count_failures(plan: Plan) -> Iterable[tuple[str, int]]:
+    """Yield the name of each workflow of each node, and 1 if one of its checks has no answer in this pass."""
+    for node in plan.nodes:
+        for report in node.workflows:
+            yield report.profile, any(one.verdict is Verdict.UNKNOWN for one in report.answers)
 
 
 def count_answers(plan: Plan) -> Iterable[tuple[tuple[str, str], int]]:

@@ -12,3 +12,5 @@ RELATIVES = (
     "TerminateScheduled",
 )
 CONDITIONS = frozenset((MAIN, *RELATIVES))
+NOTICES = frozenset((MAIN, "RebootScheduled", "RedeployScheduled"))
+"""Those that report the start of planned maintenance, and not another kind of event only."""

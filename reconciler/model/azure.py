@@ -21,6 +21,13 @@ class Scope:
     scale_set: str = ""
     vm: str = ""
 
+    def limits(self, other: Scope) -> bool:
+        """Whether no call may be sent for the other scope while this one is refused for too many calls.
+
+        Azure's limits are those of a subscription in one region, and a group of nodes is in one region.
+        """
+        return self.subscription == other.subscription and self.group in ("", other.group)
+
     def __str__(self) -> str:
         """Return it in words."""
         if self.scale_set:

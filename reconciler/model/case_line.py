@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from reconciler.model import limits
-from reconciler.model.case_outcome import ENDS, InTime
+from reconciler.model.case_outcome import ENDS
 from reconciler.model.ended_case import CasePlace, CaseTimes, EndedCase
 from reconciler.model.moments import from_text, to_text
 
@@ -40,7 +40,7 @@ def to_fields(case: EndedCase) -> dict[str, Any]:
         "podsMoved": case.pods_moved,
         "podsLeft": case.pods_left,
         "outcome": case.outcome.value,
-        "inTime": case.in_time.value,
+        "inTime": case.outcome.in_time.value,
         "why": case.why,
         "people": list(case.people),
     }
@@ -48,6 +48,8 @@ def to_fields(case: EndedCase) -> dict[str, Any]:
 
 def from_fields(fields: Mapping[str, Any]) -> EndedCase:
     """Return the case that the fields of a line describe; other fields are ignored.
+
+    `inTime` is among those: it follows from the outcome, also in a line of an earlier version.
 
     Raises ValueError, which names the field, if one is missing or has a wrong value.
     """
@@ -67,7 +69,6 @@ def from_fields(fields: Mapping[str, Any]) -> EndedCase:
         kind=_text(fields, "kind") if fields.get("kind") is not None else "",
         sources=_texts(fields, "sources", limits.NAME),
         outcome=_choice(ENDS, fields, "outcome"),
-        in_time=_choice(tuple(InTime), fields, "inTime"),
         why=_text(fields, "why", limits.TEXT),
         pods_moved=_count(fields, "podsMoved"),
         pods_left=_count(fields, "podsLeft"),

@@ -12,6 +12,14 @@ from reconciler.model.moments import to_text
 from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart
 
 
+class InTime(StrEnum):
+    """Whether a node was drained in time. Lines of the history show the values."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
 class CaseResult(StrEnum):
     """The outcome of a case. Reports and NodeMaintenance objects show the values, so they never change."""
 
@@ -32,21 +40,28 @@ class CaseResult(StrEnum):
     """The case ended while its event was still announced, such as after somebody's uncordon."""
 
     @property
+    def in_time(self) -> InTime:
+        """Whether the node was drained in time: before the date of its event, and before the platform struck.
+
+        Everything that says so asks here. It is unknown for a case that goes on, and for an event that did
+        not start.
+        """
+        match self:
+            case CaseResult.DRAINED:
+                return InTime.YES
+            case CaseResult.LATE | CaseResult.MISSED:
+                return InTime.NO
+            case _:
+                return InTime.UNKNOWN
+
+    @property
     def good(self) -> bool:
-        """Whether the node was not struck with pods on it, as far as is known."""
-        return self not in (CaseResult.LATE, CaseResult.MISSED)
+        """Whether it is not known that the node was not drained in time."""
+        return self.in_time is not InTime.NO
 
 
 ENDS = tuple(one for one in CaseResult if one is not CaseResult.RUNNING)
 """The outcomes of cases that have ended."""
-
-
-class InTime(StrEnum):
-    """Whether a node was drained before the platform struck. Lines of the history show the values."""
-
-    YES = "yes"
-    NO = "no"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,8 @@ class CaseOutcome:
     `drained` is when the drain ended, `started` when the platform was first seen to start. `pods` is how many
     pods that the drain had to evict were on the node then, None if they could not be counted or it has not
     started. `deadline_passed` is when a pass saw that the latest start was over and no drain had begun.
+    `too_late`: the case was announced after that. `met` names the first of the pods, with their workloads and
+    PodDisruptionBudgets.
     """
 
     result: CaseResult
@@ -63,22 +80,8 @@ class CaseOutcome:
     started: datetime | None = None
     pods: int | None = None
     deadline_passed: datetime | None = None
-
-    @property
-    def in_time(self) -> InTime:
-        """Whether the node was drained before the platform struck; unknown for an event that did not start.
-
-        A node on which no pod had to be evicted counts as drained.
-        """
-        match self.result:
-            case CaseResult.DRAINED:
-                return InTime.YES
-            case CaseResult.MISSED if self.pods is not None:
-                return InTime.NO
-            case CaseResult.LATE if self.started is not None and self.drained is not None:
-                return InTime.YES if self.drained <= self.started or self.pods == 0 else InTime.NO
-            case _:
-                return InTime.UNKNOWN
+    too_late: bool = False
+    met: str = ""
 
     @property
     def words(self) -> str:
@@ -90,7 +93,7 @@ class CaseOutcome:
         started = f"the platform started at {to_text(self.started)}" if self.started else ""
         match self.result:
             case CaseResult.MISSED:
-                yield f"missed: {started} while {counted(self.pods)}"
+                yield f"missed: {started} while {counted(self.pods, self.met)}"
                 yield drained or "not drained"
             case CaseResult.LATE:
                 yield f"late: {drained}, after the date of its event" if not started else f"late: {drained}"
@@ -107,16 +110,22 @@ class CaseOutcome:
             case CaseResult.RUNNING:
                 yield "running"
         if self.deadline_passed:
-            yield f"no drain had begun at the latest start (seen at {to_text(self.deadline_passed)})"
+            what = "announced too late" if self.too_late else "no drain had begun at the latest start"
+            yield f"{what} (seen at {to_text(self.deadline_passed)})"
 
 
-def counted(pods: int | None) -> str:
-    """Return how many pods were on a node, in words."""
+def unbegun(case: CaseRecord) -> str:
+    """Return in words that the latest start of a case is over and no drain has begun."""
+    when = "it was announced too late" if case.facts.announced_too_late else "the latest start has passed"
+    return f"{when}, and no drain has begun"
+
+
+def counted(pods: int | None, met: str = "") -> str:
+    """Return how many pods were on a node, in words; `met` names them."""
     if pods is None:
         return "an unknown number of pods was on the node"
-    return f"{pods} {'pod that' if pods == 1 else 'pods that'} had to be evicted " + (
-        "was on the node" if pods == 1 else "were on the node"
-    )
+    words = "pod that had to be evicted was" if pods == 1 else "pods that had to be evicted were"
+    return f"{pods} {words} on the node{f': {met}' if met else ''}"
 
 
 def outcome_of(case: CaseRecord) -> CaseOutcome | None:
@@ -134,6 +143,8 @@ def outcome_of(case: CaseRecord) -> CaseOutcome | None:
         started=first.at if first else None,
         pods=first.pods if first else None,
         deadline_passed=facts.deadline_passed,
+        too_late=facts.announced_too_late,
+        met=first.met if first else "",
     )
 
 

@@ -8,8 +8,14 @@ from reconciler.model.names import is_object_name
 
 PREFIX = "configmap/"
 
+INSTALLED = "maintenance-policy"
+"""The ConfigMap with the settings that k8s/base and the chart install."""
+
+INSTALLED_LABEL = "app.kubernetes.io/part-of=node-maintenance-reconciler"
+"""The label of everything that they install, also under another name."""
+
 KEY = "maintenance.yaml"
-"""The key with the settings in the ConfigMap that k8s/base installs."""
+"""The key with the settings in that ConfigMap."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,8 @@ class DrainOptions:
     Keys under `prefix` on a pod are for the reconciler. `own_wait` limits the wait that such a key asks for;
     None is no limit. `hook_wait` limits how long a `pre-drain` hook of a pod holds its eviction; None: hooks
     hold nothing. `refusals` are the reasons of pods that are kept. `ignore_holds`: a hold with `--now` does
-    not stop the drain.
+    not stop the drain. Pods that come back to the cordoned node stay: those with a UID in `returned`, and
+    those that tolerate the cordon and were created after `begun` (UTC; None: not known).
     """
 
     ignore_daemonsets: bool = True
@@ -106,6 +107,8 @@ class DrainOptions:
     hook_wait: WaitLimit | None = None
     refusals: Refusals = Refusals()
     ignore_holds: bool = False
+    begun: datetime | None = None
+    returned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +118,14 @@ class Escalation:
     `warn_after`: warn, and name the blocker. `delete_before_deadline`: delete, instead of evicting, each
     pod that would not be gone by `deadline` with its grace period. `force_stuck_after`: on a node that is
     not Ready, delete pods with grace period 0 when they still exist this long after their grace period.
+    `force_late`: on every node, do that when they still exist one more grace period after it.
     """
 
     warn_after: timedelta | None = None
     delete_before_deadline: bool = False
     deadline: datetime | None = None
     force_stuck_after: timedelta | None = None
+    force_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +209,8 @@ class DrainProgress:
     `escalations` are the stages that were taken, a sentence each. `slot` is whether a drain that runs uses
     one of the slots of its order, `waits_for_slot` whether it could go on if it had one. `blocked_since` is
     when it last made progress (UTC), None while pods leave. `blocked_at` is when that changes, or when it
-    gives its slot back, if nothing else happens before (UTC).
+    gives its slot back, if nothing else happens before (UTC). `returned` are the UIDs of the pods that came
+    back to the node and stay; they are in `kept`, too.
     """
 
     node: str
@@ -223,3 +229,4 @@ class DrainProgress:
     waits_for_slot: bool = False
     blocked_since: datetime | None = None
     blocked_at: datetime | None = None
+    returned: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model import limits
-from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime, outcome_at_end
+from reconciler.model.case_outcome import CaseOutcome, CaseResult, outcome_at_end
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
 from reconciler.model.machine import Remove
@@ -48,7 +48,7 @@ class CaseTimes:
 
 @dataclass(frozen=True, slots=True)
 class EndedCase:
-    """A case that has ended: what was announced, what was done, and whether it was in time.
+    """A case that has ended: what was announced, what was done, and what became of it.
 
     `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.
     `pods_moved` are the pods that left in its drains. `pods_left` are those that a drain kept, and for a
@@ -61,7 +61,6 @@ class EndedCase:
     kind: str
     sources: tuple[str, ...]
     outcome: CaseResult
-    in_time: InTime
     why: str
     pods_moved: int | None = None
     pods_left: int | None = None
@@ -91,7 +90,6 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         kind=leading_kind(case.events),
         sources=tuple(sorted({source for one in case.events for source in one.sources})),
         outcome=outcome.result,
-        in_time=outcome.in_time,
         why=_why(outcome, _ending(case, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """A host that is in maintenance mode, or has alarms that the settings name; `version` is that of ESX."""
+    """A host that is in maintenance mode or enters it, or has alarms that the settings name.
+
+    While it enters, vCenter waits for its VMs to go. `version` is that of ESX.
+    """
 
     maintenance: bool = False
     alarms: tuple[str, ...] = ()
     version: str = ""
+    entering: bool = False

@@ -120,7 +120,8 @@ class Signal:
     `not_before` is aware, UTC. `date_unreadable` means that a date was given and could not be read.
     `duration` None means that it is unknown. `resources` are the VMs that the event names, as the source
     spells them. `plan` is set if it is not imminent but planned weeks ahead. `condition` is set if the
-    event is a node condition that the settings name; `since` is then when it became True.
+    event is a node condition that the settings name; `since` is then when it became True. `degraded`: the
+    hardware under the VM fails, so it may be lost before its date.
     """
 
     source: str
@@ -136,6 +137,7 @@ class Signal:
     condition: str = ""
     since: datetime | None = None
     plan: PlatformPlan | None = None
+    degraded: bool = False
 
 
 class Answer(StrEnum):
@@ -179,7 +181,8 @@ class MaintenanceEvent:
     """One event of one node, joined from the signals that report it.
 
     The most detailed signal wins; `disagreements` says in words where the sources differ. `at_once`: a
-    request without a date asks for it now, whatever date another source gives.
+    request without a date asks for it now, whatever date another source gives. `degraded`: a source says that
+    the hardware under the VM fails.
     """
 
     node: str
@@ -198,6 +201,7 @@ class MaintenanceEvent:
     disagreements: tuple[str, ...] = ()
     plan: PlatformPlan | None = None
     at_once: bool = False
+    degraded: bool = False
 
     @property
     def started(self) -> bool:

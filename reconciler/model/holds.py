@@ -21,6 +21,7 @@ class HoldCode(StrEnum):
     IN_TIME = "inTime"
     LOOKED_AFTER = "lookedAfter"
     NAMESPACES_READABLE = "namespacesReadable"
+    NODE_WRITABLE = "nodeWritable"
     NOT_CLAIMED = "notClaimed"
     ONE_PROFILE = "oneProfile"
     PODS_READABLE = "podsReadable"

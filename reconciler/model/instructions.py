@@ -84,15 +84,20 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class PersonHold:
-    """No drain begins. `stops`: a drain that runs evicts no more pods, either."""
+    """No drain begins. `stops`: a drain that runs evicts no more pods, either.
+
+    `prefix` is that of its key if it is the one of another installation, else empty.
+    """
 
     word: Word
     stops: bool = False
+    prefix: str = ""
 
     def words(self, node: str) -> str:
         """Return in words who holds the node, and how that ends."""
         who = {"": "it is", ALL: "all nodes are"}.get(self.word.scope, f"{self.word.scope} is")
-        return f"{who} held {self.word}; {resume_command(self.word.scope, node)} ends that"
+        there = f", with the settings of keys.prefix {self.prefix}," if self.prefix else ""
+        return f"{who} held {self.word}; {resume_command(self.word.scope, node)}{there} ends that"
 
     def applies(self, pool: str, now: datetime) -> bool:
         """Whether a hold of the ledger is about a node of this pool, and in force at `now` (aware)."""
@@ -162,16 +167,18 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the instructions, or a missing approval, keep a drain for one event waiting for."""
+    """What a drain for one event waits for: instructions, a missing approval, or an upgrade by AKS."""
 
     hold: Wait | None = None
     deferral: Wait | None = None
     approval: Wait | None = None
+    upgrade: Wait | None = None
 
     @property
     def waits(self) -> tuple[Wait, ...]:
         """Each of them that applies."""
-        return tuple(one for one in (self.hold, self.deferral, self.approval) if one is not None)
+        each = (self.hold, self.deferral, self.approval, self.upgrade)
+        return tuple(one for one in each if one is not None)
 
 
 def pool_scope(pool: str) -> str:

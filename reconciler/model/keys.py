@@ -1,11 +1,13 @@
-"""Keys: all our labels and annotations, each spelled once.
+"""Keys: all our labels and annotations, each spelled once, and who writes and removes each.
 
 The node agent imports this file, so it needs nothing but the standard library.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cached_property, lru_cache
 
 DEFAULT_PREFIX = "node-maintenance.dev"
@@ -14,6 +16,53 @@ INSTALLATION = f"{DEFAULT_PREFIX}/keys-prefix"
 
 It is the same for every prefix.
 """
+
+
+class Writer(Enum):
+    """Who writes a key."""
+
+    PASS = auto()
+    COMMAND = auto()
+    """A command of this program, for a person."""
+
+    AGENT = auto()
+    HAND = auto()
+    """A person, with kubectl. Nothing of this program writes it, so nothing removes it."""
+
+
+@dataclass(frozen=True)
+class NodeKey:
+    """A key on nodes: its attribute of OwnKeys, its writer, and the command by which a person ends it.
+
+    `with_case`: it belongs to the case of the node, and goes when a person releases the node.
+    """
+
+    attribute: str
+    writer: Writer
+    with_case: bool = False
+    ends: str = ""
+
+
+NODE_KEYS = (
+    NodeKey("record", Writer.PASS, with_case=True),
+    NodeKey("state", Writer.PASS, with_case=True),
+    NodeKey("acknowledge", Writer.PASS, with_case=True),
+    NodeKey("deadline", Writer.PASS, with_case=True),
+    NodeKey("maintenance", Writer.PASS, with_case=True),
+    NodeKey("workflow_state", Writer.PASS),
+    NodeKey("workflow_data", Writer.PASS),
+    NodeKey("said_before", Writer.COMMAND, with_case=True),
+    NodeKey("hold", Writer.COMMAND, ends="reconciler resume NODE"),
+    NodeKey("hold_of_many", Writer.COMMAND, ends="reconciler resume --all, or --pool"),
+    NodeKey("defer", Writer.COMMAND, ends="reconciler resume NODE"),
+    NodeKey("approved", Writer.COMMAND, ends="reconciler approve NODE --cancel"),
+    NodeKey("request", Writer.COMMAND, ends="reconciler request NODE --cancel"),
+    NodeKey("imds", Writer.AGENT),
+    NodeKey("ignore", Writer.HAND),
+    NodeKey("workflows", Writer.HAND),
+    NodeKey("log_details", Writer.HAND),
+)
+"""Every key of ours that a node can have. `reconciler release` removes by this list, and names the rest."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +189,15 @@ class OwnKeys:
         """Return the command by which a person approves the drain of a node, and its workflows."""
         config = " --config FILE" if self.prefix != DEFAULT_PREFIX else ""
         return f"reconciler approve {node}{config}"
+
+    @cached_property
+    def on_nodes(self) -> dict[str, NodeKey]:
+        """Return what is known of each key that a node can have, by the key."""
+        return {getattr(self, one.attribute): one for one in NODE_KEYS}
+
+    def released(self, writers: Collection[Writer] = ()) -> frozenset[str]:
+        """Return the keys that a release of a node removes: those of its case, and those of these writers."""
+        return frozenset(key for key, one in self.on_nodes.items() if one.with_case or one.writer in writers)
 
     def owns(self, key: str) -> bool:
         """Whether a label or annotation of this key is ours."""

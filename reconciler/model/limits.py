@@ -44,6 +44,9 @@ EVENTS = 100
 ENTRIES = 100
 """Profiles of one node, and notifications of one node."""
 
+ADDRESSES = 5
+"""Addresses of one namespace, to which messages about its pods are sent."""
+
 INSTANCES = 1000
 """Instances of one kind in the settings, and profiles."""
 

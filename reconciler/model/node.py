@@ -10,12 +10,21 @@ from reconciler.model import limits
 from reconciler.model.own_times import OwnTimes
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
+_OLD_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
 OS_LABEL = "kubernetes.io/os"
 # AKS writes both; the short one is older and is what its documentation's selectors use.
 AGENT_POOL_LABELS = ("kubernetes.azure.com/agentpool", "agentpool")
 SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
 UPGRADE_STATUS_LABEL = "kubernetes.azure.com/upgrade-status"
+# AKS writes both while it upgrades the node (azure-aks-docs, node-auto-repair.md). The first one alone may be
+# somebody else's.
+SCALE_DOWN_ANNOTATION = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+SCALE_DOWN_REASON_ANNOTATION = "kubernetes.azure.com/azure-cluster-autoscaler-scale-down-disabled-reason"
+UPGRADE_ANNOTATIONS = frozenset({SCALE_DOWN_ANNOTATION, SCALE_DOWN_REASON_ANNOTATION})
 KARPENTER_LABEL = "karpenter.sh/nodepool"
+# Karpenter replaces the node. The second one is of versions before 1.0.
+DISRUPTED_TAINT = "karpenter.sh/disrupted"
+_DISRUPTED_TAINTS = (DISRUPTED_TAINT, "karpenter.sh/disruption")
 # In the order in which they are read. Karpenter is first, because node auto-provisioning of AKS writes the
 # labels of an agent pool too. Cluster API has the labels on Machines, and on nodes where it copies them.
 POOL_LABELS = (
@@ -45,6 +54,7 @@ TYPE_LABEL = "type"
 READ_LABELS = frozenset(
     {
         ZONE_LABEL,
+        _OLD_ZONE_LABEL,
         OS_LABEL,
         *POOL_LABELS,
         SPOT_LABEL,
@@ -56,6 +66,9 @@ READ_LABELS = frozenset(
         TYPE_LABEL,
     }
 )
+CORDON_TAINT = "node.kubernetes.io/unschedulable"
+"""The taint of a cordoned node, with the effect NoSchedule."""
+
 AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
 REMEDIATOR_TAINT = "remediator.kubernetes.azure.com/unschedulable"
 # Taints that take a node out of service without a cordon. `DeletionCandidateOfClusterAutoscaler` is none of
@@ -64,8 +77,7 @@ OUT_OF_SERVICE_TAINTS = frozenset(
     {
         AUTOSCALER_TAINT,
         REMEDIATOR_TAINT,
-        "karpenter.sh/disrupted",
-        "karpenter.sh/disruption",
+        *_DISRUPTED_TAINTS,
         "node.kubernetes.io/out-of-service",
         "node.cloudprovider.kubernetes.io/shutdown",
         "cloud.google.com/impending-node-termination",
@@ -126,7 +138,8 @@ class Node:
     """A node as one consistent read showed it.
 
     It has only the annotations under our own prefix and the wanted ones, and only the wanted conditions;
-    `allocatable` (quantities as text) is there only for a preview.
+    `allocatable` (quantities as text) is there only for a preview. `cordoned_by_us` is only set if the node
+    has no record: a pass has cordoned it, and somebody removed the record.
     """
 
     name: str
@@ -142,6 +155,7 @@ class Node:
     allocatable: Mapping[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     kubelet_version: str = ""
+    cordoned_by_us: bool = False
 
     def believed(self, times: OwnTimes) -> Node:
         """Return the node without transitions of conditions in the future."""
@@ -170,7 +184,12 @@ class Node:
 
     @property
     def out_of_service(self) -> str:
-        """Why no new pod can run on it: a cordon, NotReady, or a taint; empty if it is in service."""
+        """Why no new pod can run on it, or soon can't; empty if it is in service.
+
+        An upgrade by AKS, a cordon, NotReady, or a taint.
+        """
+        if self.in_upgrade:
+            return "upgraded by AKS"
         if self.unschedulable:
             return "cordoned by others"
         if not self.ready:
@@ -185,7 +204,7 @@ class Node:
 
         Azure writes the fault domain 0 on every VM of a scale set without zones. That is no zone.
         """
-        found = self.labels.get(ZONE_LABEL, "")
+        found = self.labels.get(ZONE_LABEL) or self.labels.get(_OLD_ZONE_LABEL, "")
         of_azure = self.agent_pool or self.provider_id.casefold().startswith("azure:")
         return "" if found == _FAULT_DOMAIN and of_azure else found
 
@@ -227,9 +246,24 @@ class Node:
         return KARPENTER_LABEL in self.labels
 
     @property
+    def is_disrupted(self) -> bool:
+        """Whether Karpenter has begun to replace the node."""
+        return any(map(self.has_taint, _DISRUPTED_TAINTS))
+
+    @property
     def is_quarantined(self) -> bool:
         """Whether an AKS upgrade failed to drain the node and left it cordoned."""
         return self.labels.get(UPGRADE_STATUS_LABEL) == "Quarantined"
+
+    @property
+    def in_upgrade(self) -> bool:
+        """Whether AKS upgrades the node now. One that it left undrained is not upgraded any more."""
+        reason = self.annotations.get(SCALE_DOWN_REASON_ANNOTATION)
+        return (
+            reason == "upgrade"
+            and self.annotations.get(SCALE_DOWN_ANNOTATION) == "true"
+            and not self.is_quarantined
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +271,7 @@ class Wanted:
     """Which parts of each node a list keeps; everything else is dropped while it is read.
 
     `labels` None keeps all labels. Labels and annotations under `annotation_prefix`, and the annotations in
-    `annotations`, are always kept.
+    `annotations`, are always kept; those whose name is in `names` are kept under any prefix.
     """
 
     conditions: frozenset[str]
@@ -245,6 +279,7 @@ class Wanted:
     capacity: bool = False
     annotations: frozenset[str] = frozenset()
     labels: frozenset[str] | None = None
+    names: frozenset[str] = frozenset()
 
     def keeps_label(self, key: str) -> bool:
         """Whether a label of that key is kept."""

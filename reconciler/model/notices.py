@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -22,6 +22,9 @@ class Topic(StrEnum):
 
     WILL_BE_MISSED = "WillBeMissed"
     """The node will not be drained in time."""
+
+    NO_LONGER_MISSED = "NoLongerMissed"
+    """What was said with `WillBeMissed` no longer holds. Who got that gets this, too."""
 
     STARTED = "Started"
     """The node is cordoned, and its drain starts."""
@@ -69,7 +72,8 @@ class Message:
     `case` identifies the case, `key` the message in it: two messages with the same both are the same one.
     `kind` is the most disruptive event of the case, or its condition. `at` is when a pass saw it (UTC).
     `text` has its moments in RFC 3339 and UTC. `repeats` is whether it was sent before and still holds.
-    `namespaces` are those of the pods on the node, as far as they were needed before.
+    `namespaces` are those of the pods on the node, as far as they were needed before. `patience` is how long
+    it may wait at most for the end of what it says, None if there is no limit.
     """
 
     topic: Topic
@@ -83,6 +87,7 @@ class Message:
     zone: str = ""
     repeats: bool = False
     namespaces: tuple[str, ...] = ()
+    patience: timedelta | None = None
 
     @property
     def id(self) -> str:

@@ -17,12 +17,16 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one action. LATER: the cluster has changed, so the next pass decides again."""
+    """The result of one action. LATER: the cluster has changed, so the next pass decides again.
+
+    `lost` is what did not stay of a node's patch, as `own.changes` names it, also if the rest of it is done.
+    """
 
     node: str
     action: str
     result: Result
     detail: str = ""
+    lost: tuple[str, ...] = ()
 
     @property
     def notable(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.ports import (
+    AheadReader,
     CalendarReader,
     CaseHistory,
     ClusterReader,
@@ -54,6 +55,7 @@ class Outside:
     machines: MachineReader | None = None
     calendars: CalendarReader | None = None
     hooks: HookReader | None = None
+    ahead: AheadReader | None = None
     itself: Self = Self()
     prometheus: PrometheusReader | None = None
     kubernikus: KubernikusReader | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -24,10 +24,11 @@ from reconciler.model.keys import keys_of
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import Condition, Taint
 from reconciler.model.publication import Publication
-from reconciler.model.record import CaseRecord, State
+from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.snapshot import Ledger
+from reconciler.model.undone import Undone
 from reconciler.model.unseen import Unseen
 from reconciler.model.urgency import Urgency
 from reconciler.model.workflow_message import WorkflowMessage
@@ -329,11 +330,12 @@ class Actions:
 
     `publications` only show something to other tools: they are not counted as actions, and are sent last.
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
-    because the case ends, or about steps of workflows: such a write follows them. `notices` are sent after
-    `write`, and `noted` then records that both were sent. `takes` are the Leases that a step of a workflow
-    takes, and `hypervisor` is what it changes on the node's Hypervisor, both before `write`. `hooks` are run
-    after it. `messages` of workflows are kept for delivery before `write`, which has the time. The next one
-    is due at `next_message` (UTC), None if none will be.
+    because the case ends: such a write follows them. `notices` are sent after `write`, and `noted` then
+    records that both were sent. `takes` are the Leases that a step of a workflow takes, and `hypervisor` is
+    what it changes on the node's Hypervisor, both before `write`. `hooks` are run after it. `messages` of
+    workflows are kept for delivery before `write`, which has the time. The next one is due at `next_message`
+    (UTC), None if none will be. `undone` is what did not stay of the same write in earlier
+    passes.
     """
 
     write: NodeWrite | None = None
@@ -350,6 +352,7 @@ class Actions:
     hypervisor: HypervisorWrite | None = None
     messages: tuple[WorkflowMessage, ...] = ()
     next_message: datetime | None = None
+    undone: Undone | None = None
 
     @property
     def any(self) -> bool:
@@ -388,7 +391,8 @@ class NodePlan(PlannedNode):
     is the node's, empty in the plan of a node that no longer exists. `urgency` is its place in the order of
     the nodes, None if no event requires a drain. `unread` are the sources that can't be read, each with the
     reason. `schedule` is when its drain is planned to start, None if it has no case.
-    `instructions` are those of people that apply to it.
+    `instructions` are those of people that apply to it. `struck` says that this pass has found out that the
+    case is late or missed.
     """
 
     before: State
@@ -408,6 +412,7 @@ class NodePlan(PlannedNode):
     schedule: CaseSchedule | None = None
     instructions: Instructions = Instructions()
     workflows: tuple[WorkflowReport, ...] = ()
+    struck: bool = False
 
     @property
     def unknowns(self) -> tuple[str, ...]:
@@ -424,6 +429,20 @@ class NodePlan(PlannedNode):
         """What has become of the node's case, None if there is none."""
         case = self.ended or self.record
         return outcome_of(case) if case is not None else None
+
+    @property
+    def case_events(self) -> Sequence[MaintenanceEvent | KnownEvent]:
+        """The events of the case: those that require its drain, or those that its record knows."""
+        asking = [one.event for one in self.events if one.asks]
+        return asking or (self.record.events if self.record is not None else ())
+
+    @property
+    def platform_time(self) -> datetime | None:
+        """The earliest moment at which the platform may start the maintenance of the case, None if unknown.
+
+        It is UTC, and in the past for a maintenance that may have started.
+        """
+        return min((one.not_before for one in self.case_events if one.not_before), default=None)
 
     @property
     def acts(self) -> bool:

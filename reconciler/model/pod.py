@@ -38,6 +38,12 @@ def grace_seconds(found: int | None) -> int:
     return 1 if found < 0 else min(found, LONGEST_GRACE)
 
 
+def grace_text(grace: int) -> str:
+    """Return a grace period in seconds for people: `0:10:00`, `115 days, 17:46:40` or `a year or more`."""
+    seconds = grace_seconds(grace)
+    return str(timedelta(seconds=seconds)) if seconds < LONGEST_GRACE else "a year or more"
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """The owner that is the controller (`controller: true`), as in metav1.GetControllerOf.
@@ -72,7 +78,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What decides where else a pod may run; read only for a preview, and for checks of workflows.
+    """What decides where else a pod may run; read only for previews, forecasts, and checks of workflows.
 
     `affinity` are the required terms, any of which is enough. `requests` are quantities as text, one entry
     per container and one for the overhead. `topology` means that there are pod (anti-)affinity or spread
@@ -94,8 +100,8 @@ class Pod:
 
     `grace` is spec.terminationGracePeriodSeconds; for arithmetic, use `grace_period`. `deleting_until` is
     metadata.deletionTimestamp, which includes the grace period. A client keeps only those
-    `annotations` that are read, and very many `labels` only up to a limit. `created` (UTC) is read together
-    with `placement`.
+    `annotations` that are read, and very many `labels` only up to a limit. `created` is in UTC. The scheduler
+    may put a pod that `tolerates_cordon` on a cordoned node.
     """
 
     namespace: str
@@ -116,6 +122,7 @@ class Pod:
     resource_version: str = ""
     placement: Placement | None = None
     created: datetime | None = None
+    tolerates_cordon: bool = False
 
     @property
     def key(self) -> str:

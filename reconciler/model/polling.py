@@ -26,10 +26,11 @@ class Listing(Generic[S, F]):
     """The result of one request.
 
     `found` are the facts, each with the name of its VM. `seen` are all VMs in the answer, also those without
-    facts. `problem` is set if there was no complete answer. `wait` is the pause that the service asks for, in
-    seconds. `asked` False: the request was not sent, because the service asked earlier ones to wait, or
-    because the pass has sent enough. `silent` are the VMs of which the answer has the name only; each is then
-    queried alone. `note` is what people should know about the request although it has an answer.
+    facts. `problem` is set if there was no complete answer. `wait` is the pause before the next request that
+    the service asks for, in seconds. `asked` False: the request was not sent, because the service asked
+    earlier ones to wait, or because the pass has sent enough. `silent` are the VMs of which the answer has
+    the name only; each is then queried alone. `note` is what people should know about the request although it
+    has an answer.
     """
 
     scope: S
@@ -75,10 +76,10 @@ class ScopeAnswer(Generic[S, F]):
 
 @dataclass(frozen=True, slots=True)
 class Memory(Generic[S, F]):
-    """All valid answers, sorted by scope. The service is not queried before `not_before` (UTC)."""
+    """All valid answers, sorted by scope. `paused` are scopes whose requests wait until a moment (UTC)."""
 
     answers: tuple[ScopeAnswer[S, F], ...] = ()
-    not_before: datetime | None = None
+    paused: tuple[tuple[S, datetime], ...] = ()
 
     def of(self, scope: S) -> ScopeAnswer[S, F] | None:
         """Return the answer for a scope, or None if it was never queried."""

@@ -33,7 +33,7 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.notification import Notification
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.snapshot import Agents, Ledger, Remediator, Resting, ServerVersion
+from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, ServerVersion
 from reconciler.model.volume import Volume
 from reconciler.model.workflow_message import WorkflowMessage
 
@@ -78,7 +78,19 @@ class ClusterReader(Protocol):
         """All Hypervisors, None if the cluster does not have the kind."""
 
     def skew(self) -> timedelta | None:
-        """Our clock minus the `Date` of the server's last answer, None before any."""
+        """`now` minus what answers of the server say that contradict it, None before any answer."""
+
+
+class AheadReader(Protocol):
+    """Reads what says whether drains can end that have not begun."""
+
+    def read(self, nodes: Sequence[str], now: datetime, *, drains: bool, asks: bool = True) -> ReadAhead:
+        """Return what is known of the pods of these nodes, the most urgent first; `now` is aware.
+
+        What was read some minutes before counts, and one call reads a bounded number of nodes. `drains` is
+        whether the budgets matter to another node, because of a drain or of what the platform has met.
+        Without `asks` nothing is read, because something else can't wait. Raises nothing.
+        """
 
 
 class CalendarReader(Protocol):
@@ -106,14 +118,43 @@ class PartialReader(Protocol):
         """Return the nodes that the last list left out, nodes with the same labels together."""
 
 
+@runtime_checkable
+class CordonReader(Protocol):
+    """A reader that knows who cordoned a node."""
+
+    def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """Return the names of those that a pass has cordoned; what can't be read is left out."""
+
+
+@runtime_checkable
+class EarlyReader(Protocol):
+    """A reader that can begin the reads of a pass while the nodes are listed."""
+
+    def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
+        """Begin to read the ledger, and what else is named, at the same time; wait for nothing.
+
+        The next call of `ledger`, `agents` and so on returns what came, or raises why it did not.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAnswer:
+    """What people should know of a patch that is done, and what of it did not stay (see `own.changes`)."""
+
+    said: str
+    lost: frozenset[str]
+
+
 class ClusterWriter(Protocol):
     """Writes of one pass; each checks the lock first and raises LockLost if it is no longer ours."""
 
-    def patch_node(self, write: NodeWrite) -> str | None:
+    def patch_node(self, write: NodeWrite) -> WriteAnswer | None:
         """Patch a node, naming the resourceVersion and UID seen; return what people should know, if anything.
 
-        After a 409 the node is read again, and the patch retried if UID, `unschedulable` and the keys that
-        the decision used are unchanged. Raises Conflict if they have changed, NotFound if the node is gone.
+        The answer is compared with what was sent. If something essential did not stay, what stayed is taken
+        back, and NotKept is raised. After a 409 the node is read again, and the patch retried if UID,
+        `unschedulable` and the keys that the decision used are unchanged. Raises Conflict if they have
+        changed, NotFound if the node is gone.
         """
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
@@ -317,8 +358,8 @@ class Evictor(Protocol):
         are PodGone.
         """
 
-    def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
-        """List, then watch every PodDisruptionBudget, like `watch_pods`."""
+    def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
+        """List, then watch the PodDisruptionBudgets of a namespace, all with "", like `watch_pods`."""
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict by policy/v1 with the UID as precondition.

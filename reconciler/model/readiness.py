@@ -36,6 +36,7 @@ class FindingCode(StrEnum):
     BUDGET_UNCOUNTED = "budgetUncounted"
     BUDGET_NO_ROOM = "budgetNoRoom"
     TWO_BUDGETS = "twoBudgets"
+    TERMINATING = "terminating"
     WEBHOOK = "webhook"
     EMPTY_DIR = "emptyDir"
     UNMANAGED = "unmanaged"

@@ -170,24 +170,33 @@ class PlatformStart:
     """The platform's start of one event, as a pass saw it first.
 
     `at` is UTC. `pods` is how many pods that the drain had to evict were on the node then, None if they could
-    not be counted.
+    not be counted. `met` names the first of them, with their workloads and PodDisruptionBudgets; only the
+    first start that met pods has it.
     """
 
     event: KnownEvent
     at: datetime
     pods: int | None = None
+    met: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The forecast that the node will not be drained in time.
+    """The forecast that the node will not be drained in time. All moments are UTC.
 
-    `cause` is what the miss comes from, `since` when a pass saw it first (UTC). If it goes away and comes
-    back, it is another forecast.
+    `cause` is what the miss comes from, `since` when a pass saw it first. From `warns` on people are warned
+    of it. If it goes away and comes back, it is another forecast. `over` is when a pass saw first that a
+    forecast of which people were warned no longer holds, None while it holds.
     """
 
     cause: str
     since: datetime
+    warns: datetime
+    over: datetime | None = None
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it holds, and has held for long enough to warn people of it; `now` is aware."""
+        return self.over is None and self.warns <= now
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +208,8 @@ class CaseFacts:
     these facts: a fact is recorded first, then sent, then noted here, so each is sent at least once.
     `announced` is when a pass first saw the case, `planned` the start that was planned when its events last
     changed before the drain, `drain_began` when its first drain began (UTC). `moved` is how many pods its
-    drains moved. Each of them is None if it is not known. `will_be_missed` is the forecast that holds now.
+    drains moved. Each of them is None if it is not known. `will_be_missed` is the forecast that holds now, or
+    the last one of which people were warned.
     """
 
     starts: tuple[PlatformStart, ...] = ()
@@ -215,6 +225,19 @@ class CaseFacts:
     def any(self) -> bool:
         """Whether anything has happened; a warning of what will happen does not count."""
         return bool(self.starts) or self.deadline_passed is not None
+
+    @property
+    def announced_too_late(self) -> bool:
+        """Whether the latest start was over when a pass saw the case first."""
+        passed, announced = self.deadline_passed, self.announced
+        return passed is not None and announced is not None and passed <= announced
+
+    def believed(self, times: OwnTimes) -> CaseFacts:
+        """Return the facts without a forecast that waits for a moment which a clock that was ahead wrote."""
+        forecast = self.will_be_missed
+        if forecast is None or forecast.since <= times.latest:
+            return self
+        return replace(self, will_be_missed=replace(forecast, warns=times.now))
 
     def start_of(self, event: KnownEvent | MaintenanceEvent) -> PlatformStart | None:
         """Return the start of an event, None if none was seen."""
@@ -509,6 +532,7 @@ def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
         quiet_since=times.maybe(kept.quiet_since),
         self_service=service and replace(service, asked=times.of(service.asked)),
         replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
+        facts=kept.facts.believed(times),
         hooks=tuple(replace(one, since=times.of(one.since)) for one in kept.hooks),
     )
 

@@ -233,7 +233,7 @@ def _facts_out(facts: CaseFacts) -> dict[str, Any]:
         out["moved"] = facts.moved
     if facts.will_be_missed:
         forecast = facts.will_be_missed
-        out["willBeMissed"] = {"cause": forecast.cause, "since": to_text(forecast.since)}
+        out["willBeMissed"] = _forecast_out(forecast)
     return out
 
 
@@ -250,7 +250,26 @@ def _facts_in(document: Mapping[str, Any]) -> CaseFacts:
         from_text(document["planned"]) if "planned" in document else None,
         from_text(document["drainBegan"]) if "drainBegan" in document else None,
         None if moved is None else limits.count(moved),
-        Forecast(limits.text(str(forecast["cause"])), from_text(forecast["since"])) if forecast else None,
+        _forecast_in(forecast) if forecast else None,
+    )
+
+
+def _forecast_out(forecast: Forecast) -> dict[str, Any]:
+    out = {"cause": forecast.cause, "since": to_text(forecast.since)}
+    if forecast.warns != forecast.since:
+        out["warns"] = to_text(forecast.warns)
+    if forecast.over is not None:
+        out["over"] = to_text(forecast.over)
+    return out
+
+
+def _forecast_in(document: Mapping[str, Any]) -> Forecast:
+    since = from_text(document["since"])
+    return Forecast(
+        limits.text(str(document["cause"])),
+        since,
+        from_text(document["warns"]) if "warns" in document else since,
+        from_text(document["over"]) if "over" in document else None,
     )
 
 
@@ -287,6 +306,8 @@ def _start_out(start: PlatformStart) -> dict[str, Any]:
     out: dict[str, Any] = {"event": event_out(start.event), "at": to_text(start.at)}
     if start.pods is not None:
         out["pods"] = start.pods
+    if start.met:
+        out["met"] = start.met
     return out
 
 
@@ -296,6 +317,7 @@ def _start_in(document: Mapping[str, Any]) -> PlatformStart:
         event_in(document["event"]),
         from_text(document["at"]),
         None if pods is None else limits.count(pods),
+        limits.text(str(document.get("met", ""))),
     )
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+
+from reconciler.model.moments import to_text
+from reconciler.model.readiness import FindingCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +29,125 @@ class StartTimes:
     kept: str = ""
 
 
+PODS_STAY = "pods stay"
+"""The begin of the cause of a miss that comes from pods that no eviction removes."""
+
+
+class ObstacleCode(StrEnum):
+    """What keeps a pod on its node or from any other, the worst first.
+
+    Documents show the values; those of readiness agree.
+    """
+
+    BUDGET_NEVER = FindingCode.BUDGET_NEVER.value
+    BUDGET_UNCOUNTED = FindingCode.BUDGET_UNCOUNTED.value
+    TWO_BUDGETS = FindingCode.TWO_BUDGETS.value
+    TERMINATING = FindingCode.TERMINATING.value
+    BUDGET_NOW = FindingCode.BUDGET_NOW.value
+    NO_ROOM = FindingCode.NO_ROOM.value
+    """Its replacement can run on no other node."""
+
+    WAITS = FindingCode.WAITS.value
+    LONG_GRACE = "longGrace"
+
+    @property
+    def certain(self) -> bool:
+        """Whether it does not change by itself."""
+        order = tuple(ObstacleCode)
+        return order.index(self) <= order.index(ObstacleCode.TERMINATING)
+
+
+class CaseForecast(StrEnum):
+    """Whether the node of a case is drained in time, as things stand. Documents show the values."""
+
+    WILL_BE_MISSED = "will be missed"
+    """It is not drained before its date, unless somebody changes what keeps it."""
+
+    AT_RISK = "at risk"
+    """It may not be drained before its date: that depends on what may or may not change by itself."""
+
+    UNKNOWN = "unknown"
+    """What could keep it was not read."""
+
+    ON_TRACK = "on track"
+    """Nothing is known that keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrainObstacle:
+    """Why pods stay on a node although its drain evicts them, or can run on no other node.
+
+    `pod` (`namespace/name`) is the first of `pods` such pods. `owner` is their workload in words, empty if
+    it has none, and `budgets` the PodDisruptionBudgets that refuse (`namespace/name`). `because` says why
+    they stay, and `remedy` what would help.
+    """
+
+    code: ObstacleCode
+    pod: str
+    owner: str
+    because: str
+    remedy: str
+    budgets: tuple[str, ...] = ()
+    pods: int = 1
+
+    @property
+    def certain(self) -> bool:
+        """Whether they stay as things stand."""
+        return self.code.certain
+
+    @property
+    def cause(self) -> str:
+        """What the obstacle comes from, the same text as long as it is the same."""
+        return f"{PODS_STAY}: {self.code} {', '.join(self.budgets) or self.owner or self.pod}"
+
+    def __str__(self) -> str:
+        """Return the obstacle as a sentence that names pod, owner and budget."""
+        more = f" and {self.pods - 1} more" if self.pods > 1 else ""
+        owner = f" ({self.owner})" if self.owner else ""
+        stays = "can't be evicted" if self.budgets else "may stay"
+        if self.code is ObstacleCode.NO_ROOM:
+            stays = "can't run elsewhere"
+        return f"{self.pod}{more}{owner} {stays}: {self.because}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """Whether the drain of a case can end: what keeps pods on the node, those that are certain first.
+
+    `unknown` says why this is not known, empty if it is.
+    """
+
+    obstacles: tuple[DrainObstacle, ...] = ()
+    unknown: str = ""
+
+    @property
+    def words(self) -> str:
+        """The first obstacle with its remedy, and how many more there are; empty without one."""
+        if not self.obstacles:
+            return ""
+        first = self.obstacles[0]
+        more = len(self.obstacles) - 1
+        others = f" ({more} more {'reason' if more == 1 else 'reasons'})" if more else ""
+        return f"{first}{others}. {first.remedy}"
+
+
 @dataclass(frozen=True, slots=True)
 class CaseSchedule:
     """The plan for one node with a case. All moments are UTC.
 
     `planned_start` is when its drain starts if nothing changes; it is in the past if the drain has started,
-    and None if no moment is known. `latest_start` is the last allowed moment before the deadline, None if the
-    case has no date. `window` names the windows that the planned start uses, None if it uses none. `missed`:
-    the node will not be drained in time. `because` says why the start is planned for this moment; for a miss
-    it says why, and what would help. `ends` is when the node is expected back, None if that is unknown.
-    `plan_from` and `plan_until` are the days of a plan that names no moment: such a plan starts nothing.
-    `cause` is what a miss comes from, the same text as long as the reason is the same. `started`: the drain
-    has begun, and `planned_start` is when it did. `forecast_until` is when a forecast may change although
-    nothing happens, because a case that is planned for now is held, or a window ends; None if it is not.
-    `with_node` is the node with whose drain this one starts together, because both run pods of one group, and
-    empty if there is none; `alone` is then when it would start without that.
+    and None if no moment is known. `latest_start` is the last allowed moment before the deadline, and the
+    deadline once the drain has begun, None if the case has no date. `window` names the windows that the
+    planned start uses, None if it uses none. `missed`: the node will not be drained in time. `because` says
+    why the start is planned for this moment; for a miss it says why, and what would help. `ends` is when the
+    node is expected back, None if that is unknown. `plan_from` and `plan_until` are the days of a plan that
+    names no moment: such a plan starts nothing. `cause` is what a miss comes from, the same text as long as
+    the reason is the same. `started`: the drain has begun, and `planned_start` is when it did.
+    `forecast_until` is when a forecast may change although nothing happens, because a case that is planned
+    for now is held, or a window ends; None if it is not. `with_node` is the node with whose drain this one
+    starts together, because both run pods of one group, and empty if there is none; `alone` is then when it
+    would start without that. `observed`: the mode is Observe, so nothing of it starts. `prospect` is whether
+    its drain can end; what is certain to keep a case with a date makes it `missed`.
     """
 
     planned_start: datetime | None = None
@@ -55,3 +163,37 @@ class CaseSchedule:
     forecast_until: datetime | None = None
     with_node: str = ""
     alone: datetime | None = None
+    observed: bool = False
+    prospect: Prospect = Prospect()
+
+    @property
+    def outlook(self) -> str:
+        """Whether the node will be drained in time, in a sentence: why not, or when its drain starts."""
+        if self.missed:
+            return f"the node will not be drained in time: {self.because}"
+        if self.forecast is not CaseForecast.ON_TRACK:
+            return f"the node may be drained in time after all: {self.forecast_words}"
+        if self.started or self.planned_start is None:
+            return f"the node will be drained in time after all: {self.because}"
+        return (
+            f"the node will be drained in time after all: its drain starts at {to_text(self.planned_start)}"
+        )
+
+    @property
+    def by_pods(self) -> bool:
+        """Whether it is missed because pods stay on the node, and not because its drain starts too late."""
+        return self.missed and self.cause.startswith(PODS_STAY)
+
+    @property
+    def forecast(self) -> CaseForecast:
+        """Whether the node is drained in time. Everything that people and programs see follows from it."""
+        if self.missed:
+            return CaseForecast.WILL_BE_MISSED
+        if self.prospect.obstacles:
+            return CaseForecast.AT_RISK
+        return CaseForecast.UNKNOWN if self.prospect.unknown else CaseForecast.ON_TRACK
+
+    @property
+    def forecast_words(self) -> str:
+        """Why the node may not be drained in time, empty if it is on track."""
+        return self.because if self.missed else self.prospect.words or self.prospect.unknown

@@ -18,6 +18,7 @@ from reconciler.model.own_times import OwnTimes
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
 from reconciler.model.record import Record, Unreadable
+from reconciler.model.undone import Undone
 from reconciler.model.unseen import Unseen
 
 
@@ -87,9 +88,9 @@ class Ledger:
     replacements may still be missing. `published` are the signs of publishers that may have objects, which
     are deleted once the settings no longer name the sign. `lasted` is how long cases that we ended took from
     the start of the drain, by the kind of their event. `holds` are those of people for all nodes, or for a
-    pool; only people write them. `unread` says why the last start can't be read,
-    empty where it can. `ahead` is a last start in the future as it was read: a write replaces it, though a
-    last start never moves back otherwise.
+    pool; only people write them. `undone` are the writes of nodes that did not stay. `unread` says why the
+    last start can't be read, empty where it can. `ahead` is a last start in the future as it was read: a
+    write replaces it, though a last start never moves back otherwise.
     """
 
     last_start: datetime | None = None
@@ -98,6 +99,7 @@ class Ledger:
     published: tuple[str, ...] = ()
     lasted: Mapping[Kind, timedelta] = field(default_factory=dict)
     holds: tuple[PersonHold, ...] = ()
+    undone: tuple[Undone, ...] = ()
     unread: str = ""
     ahead: datetime | None = None
 
@@ -105,9 +107,9 @@ class Ledger:
         """Return the ledger without times in the future."""
         last = times.maybe(self.last_start)
         gone = tuple(replace(one, at=times.of(one.at)) for one in self.replaced)
-        return replace(
-            self, last_start=last, ahead=self.last_start if last != self.last_start else None, replaced=gone
-        )
+        undone = tuple(replace(one, last=times.of(one.last)) for one in self.undone)
+        ahead = self.last_start if last != self.last_start else None
+        return replace(self, last_start=last, ahead=ahead, replaced=gone, undone=undone)
 
     def merged(self, before: Ledger) -> Ledger:
         """Return this ledger as it is written over `before`: the last start never moves back."""
@@ -146,18 +148,36 @@ class Resting:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """The pods of nodes that wait for a drain, as they were read in this pass or some minutes before.
+
+    `unread` says for each other of these nodes why its pods are not known. `budgets` are all
+    PodDisruptionBudgets, None if they were not read; `unbudgeted` is then why, empty if nobody asked.
+    `labels` are the keys of the labels of nodes that every pass with these settings reads.
+    """
+
+    pods: Mapping[str, tuple[Pod, ...]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    budgets: tuple[PodDisruptionBudget, ...] | None = None
+    unbudgeted: str = ""
+    labels: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class ReadForSettings:
-    """What is read only if the settings ask for it.
+    """What is read only if the settings, or an announced maintenance, ask for it.
 
     `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
     workflows need. `groups` are the groups with pods on nodes that may be drained, by node
     (eviction/groups.py). `calendars` is what was read of the calendars of the settings, by their names.
+    `ahead` is what says whether the drains of announced nodes can end.
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     checks: ReadForChecks = ReadForChecks()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     calendars: Mapping[str, CalendarText] = field(default_factory=dict)
+    ahead: ReadAhead = ReadAhead()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +185,9 @@ class Snapshot:
     """Everything that a decision depends on, except the settings and `now`.
 
     `readings` and `records` are by node name; a node without a record with its UID has no record. `pods` has
-    the nodes whose pods matter to this pass. `skew` is our clock minus the API server's (positive: ours is
-    ahead), None if it is unknown. `own_node` and `own_pod` are where we run, None outside of a cluster, and
-    `leads_since` is when this process acquired the lock (UTC), None if it has none.
+    the nodes whose pods matter to this pass. `skew` is `now` minus what answers of the API server say that
+    contradict it, None if none has told its time. `own_node` and `own_pod` are where we run, None outside of
+    a cluster, and `leads_since` is when this process acquired the lock (UTC), None if it has none.
     `memories` are the valid answers of each enabled polled source, including those of this pass. `published`
     are the objects that publishers read, by the publisher's sign; a sign is missing if it is disabled or its
     objects can't be read. `machines` are the machines of the nodes that may be replaced, by node.

@@ -143,7 +143,9 @@ def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> dat
     if entry.at is not None:
         weekly = Weekly(entry.at.time, entry.at.days, entry.at.time_zone or zone)
         return weekly.first_from(message.at)
-    return shifted(message.at, entry.after if message.repeats else entry.delay(message.topic))
+    return shifted(
+        message.at, entry.after if message.repeats else entry.delay(message.topic, message.patience)
+    )
 
 
 def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
@@ -210,6 +212,7 @@ _WORDS = {
     Topic.PLANNED: "drain planned",
     Topic.HELD: "held",
     Topic.WILL_BE_MISSED: "will be missed",
+    Topic.NO_LONGER_MISSED: "no longer missed",
     Topic.STARTED: "maintenance started",
     Topic.BLOCKED: "drain blocked",
     Topic.DRAINED: "drained",

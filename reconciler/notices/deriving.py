@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.calendar.notice_times import Past, Periodic, due
@@ -68,7 +68,8 @@ class _Lasting:
 
     def is_sent(self, entry: Notify, now: datetime) -> bool:
         """Whether the entry gets the message, and the first one has not to wait any more."""
-        ripe = self.since + entry.delay(self.message.topic).total_seconds() <= now.timestamp()
+        wait = entry.delay(self.message.topic, self.message.patience)
+        ripe = self.since + wait.total_seconds() <= now.timestamp()
         return ripe and is_for(entry, self.message, self.audience)
 
 
@@ -88,7 +89,7 @@ class _News:
         """Add what there is to say about a node."""
         before = self._before.cases.get(node.uid)
         said = before.said if before is not None else {}
-        facts = facts_of(node, outcomes, said)
+        facts = facts_of(node, outcomes, said, self._now)
         unwritten = any(one.notable for one in outcomes)
         known = self._known(node, plan, before)
         # What was said stays said while the node can't be read or written.
@@ -96,12 +97,12 @@ class _News:
             return
         self.seen.add(node.uid)
         for key, fact in facts.items():
-            message = self._message(known, key, fact)
+            since = known.said.get(key, seconds(self._now))
+            message = replace(self._message(known, key, fact), patience=_patience(fact, since))
             if fact.lasts:
-                since = known.said.get(key, seconds(self._now))
                 self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
             if key not in known.said and len(known.said) < SAID:
-                self._messages.append((message, known.audience))
+                self._messages.append((message, self._audience(known, fact)))
                 known = replace(known, said={**known.said, key: seconds(self._now)})
         known = self._without_over(known, node, facts, unwritten=unwritten)
         if ENDING in facts:
@@ -202,6 +203,16 @@ class _News:
             namespaces=before.namespaces if before is not None else (),
         )
 
+    def _audience(self, known: Known, fact: Fact) -> tuple[str, ...]:
+        """Return the entries that get a message; one that takes back another, only who got that one."""
+        if not fact.takes_back:
+            return known.audience
+        first = (known.case, fact.takes_back)
+        self._over.add(first)
+        pending = (one for one in self._before.pending if (one.message.case, one.message.key) == first)
+        waiting = {name for one in pending for name in one.to}
+        return tuple(name for name in known.audience if name not in waiting)
+
     def _without_over(
         self, known: Known, node: NodePlan, facts: Mapping[str, Fact], *, unwritten: bool
     ) -> Known:
@@ -236,6 +247,13 @@ class _News:
         if key not in ("Held", "Blocked"):
             return key
         return f"{key} {known.said.get(key, seconds(self._now))}"
+
+
+def _patience(fact: Fact, since: int) -> timedelta | None:
+    """Return how long a message about something that is there since a moment (Unix time) may wait at most."""
+    if fact.before is None:
+        return None
+    return timedelta(seconds=max(seconds(fact.before) - since, 0) // 3)
 
 
 def _case_of(uid: str, opened: datetime) -> str:

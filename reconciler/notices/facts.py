@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from reconciler.model import limits
-from reconciler.model.case_outcome import counted, struck_by
+from reconciler.model.case_outcome import counted, struck_by, unbegun
 from reconciler.model.drains import Phase
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import HoldCode, WaitsFor
@@ -27,17 +28,26 @@ _UNTOUCHED = frozenset({HoldCode.LOOKED_AFTER, HoldCode.RECORD_READABLE, HoldCod
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing to say. While it `lasts`, it can be repeated, and a message that waits for it is kept."""
+    """One thing to say. While it `lasts`, it can be repeated, and a message that waits for it is kept.
+
+    `takes_back` is the key of the message that it takes back, empty if there is none. `before` is the moment
+    before which people have to know it (UTC), None if there is none.
+    """
 
     topic: Topic
     text: str
     lasts: bool = False
+    takes_back: str = ""
+    before: datetime | None = None
 
 
-def facts_of(node: NodePlan, outcomes: Sequence[Outcome], said: Mapping[str, int]) -> dict[str, Fact]:
+def facts_of(
+    node: NodePlan, outcomes: Sequence[Outcome], said: Mapping[str, int], now: datetime
+) -> dict[str, Fact]:
     """Return what there is to say about a node, by key; a key in `said` has been said before.
 
-    `outcomes` are the results of the node's actions. What could not be written is not said.
+    `outcomes` are the results of the node's actions. What could not be written is not said. `now` is the
+    moment of the pass (aware).
     """
     if any(hold.code in _UNTOUCHED for hold in node.holds):
         return {}
@@ -48,9 +58,10 @@ def facts_of(node: NodePlan, outcomes: Sequence[Outcome], said: Mapping[str, int
         return found
     if not any(one.notable for one in outcomes):
         found |= dict(_of_case(node, case))
+        found |= dict(_foretold(node, case, said, now))
         if node.ended is not None and node.outcome is not None:
             found[ENDING] = Fact(Topic.DONE, _ended(node))
-    return {key: Fact(one.topic, limits.text(one.text, TEXT), one.lasts) for key, one in found.items()}
+    return {key: replace(one, text=limits.text(one.text, TEXT)) for key, one in found.items()}
 
 
 def kind_of(node: NodePlan) -> str:
@@ -120,17 +131,10 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
             yield key, Fact(Topic.PLANNED, f"the drain is planned for {start}: {schedule.because}")
         held = _held(node.holds)
         if held:
-            yield "Held", Fact(Topic.HELD, _reasons(held), lasts=True)
-    if facts.will_be_missed is not None and node.ended is None:
-        forecast = facts.will_be_missed
-        because = schedule.because if schedule is not None else forecast.cause
-        text = f"the node will not be drained in time: {because}"
-        key = f"WillBeMissed {seconds(forecast.since)}"
-        yield key, Fact(Topic.WILL_BE_MISSED, text, lasts=True)
+            yield "Held", Fact(Topic.HELD, _reasons(held), lasts=True, before=node.platform_time)
     if facts.deadline_passed is not None:
-        text = "the latest start has passed, and no drain has begun"
         why = _reasons(node.holds)
-        text = f"{text}: {why}" if why else text
+        text = f"{unbegun(case)}: {why}" if why else unbegun(case)
         yield "DeadlinePassed", Fact(Topic.DEADLINE_PASSED, text, lasts=case.drain is None)
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node))
@@ -140,12 +144,27 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
     elif node.ended is None and case.drain is not None:
         blocked = _blocked(node)
         if blocked:
-            yield "Blocked", Fact(Topic.BLOCKED, blocked, lasts=True)
+            yield "Blocked", Fact(Topic.BLOCKED, blocked, lasts=True, before=node.platform_time)
     missed = struck_by(case)
     if missed is not None:
         name = missed.event.condition or missed.event.kind
-        text = f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods)}"
+        text = f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods, missed.met)}"
         yield f"Missed {seconds(missed.at)}", Fact(Topic.MISSED, text)
+
+
+def _foretold(
+    node: NodePlan, case: CaseRecord, said: Mapping[str, int], now: datetime
+) -> Iterator[tuple[str, Fact]]:
+    """Yield that the node will be missed, or that it no longer will be."""
+    forecast = case.facts.will_be_missed
+    if forecast is None or node.ended is not None or node.schedule is None:
+        return
+    key = f"{Topic.WILL_BE_MISSED} {seconds(forecast.since)}"
+    if forecast.is_due(now):
+        yield key, Fact(Topic.WILL_BE_MISSED, node.schedule.outlook, lasts=True)
+    elif forecast.over is not None and key in said:
+        over = f"{Topic.NO_LONGER_MISSED} {seconds(forecast.over)}"
+        yield over, Fact(Topic.NO_LONGER_MISSED, node.schedule.outlook, takes_back=key)
 
 
 def _held(holds: Sequence[Hold]) -> list[Hold]:
@@ -179,7 +198,9 @@ def _blocked(node: NodePlan) -> str:
     if not named:
         return ""
     more = len(blockers) - len(named)
-    return f"pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
+    date = node.platform_time
+    until = f"the platform may start from {to_text(date)} on; " if date is not None else ""
+    return f"{until}pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
 
 
 def _reasons(holds: Sequence[Hold]) -> str:

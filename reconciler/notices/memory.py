@@ -152,6 +152,7 @@ class _Message(msgspec.Struct, omit_defaults=True):
     zone: str = ""
     repeats: bool = False
     namespaces: list[str] = []
+    patience: int | None = None
 
 
 class _Receiver(msgspec.Struct, omit_defaults=True):
@@ -255,6 +256,7 @@ def _pending(one: _Message) -> Pending:
         zone=one.zone,
         repeats=one.repeats,
         namespaces=tuple(one.namespaces),
+        patience=None if one.patience is None else limits.duration(one.patience),
     )
     return Pending(message, tuple(one.to))
 
@@ -290,6 +292,7 @@ def _stored(memory: Memory) -> _Stored:
                 one.message.zone,
                 one.message.repeats,
                 list(one.message.namespaces),
+                None if one.message.patience is None else int(one.message.patience.total_seconds()),
             )
             for one in memory.pending
         ],

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from operator import itemgetter
 
+from reconciler.model.limits import ADDRESSES
 from reconciler.notices.deliveries import Delivery, delivery_of
 from reconciler.settings.sections.notify import Notify, is_address
 
@@ -36,7 +38,9 @@ def addresses(entry: Notify, namespace: Namespace) -> Iterator[str]:
     found = namespace.labels.get(to.namespace_label or "") or namespace.annotations.get(
         to.namespace_annotation or "", ""
     )
-    for text in found[:_LONGEST].split(","):
+    texts = found[:_LONGEST].split(",")
+    # The last one of a text that is too long is not whole.
+    for text in texts[:-1] if len(found) > _LONGEST else texts:
         address = text.strip()
         if entry.mail is not None:
             domain = address.rpartition("@")[2].casefold()
@@ -46,25 +50,42 @@ def addresses(entry: Notify, namespace: Namespace) -> Iterator[str]:
             yield address
 
 
+@dataclass(frozen=True, slots=True)
+class ForOwners:
+    """The deliveries to owners, and the namespaces of which addresses were left out, sorted."""
+
+    deliveries: tuple[Delivery, ...] = ()
+    cut: tuple[str, ...] = ()
+
+
 def for_owners(
     entry: Notify,
     delivery: Delivery,
     on_node: Mapping[str, Iterable[str]],
     namespaces: Mapping[str, Namespace],
     zone: tzinfo,
-) -> tuple[Delivery, ...]:
+) -> ForOwners:
     """Return one delivery for each owner, with the messages about nodes on which they have pods.
 
-    `on_node` has the namespaces of the pods of each node.
+    `on_node` has the namespaces of the pods of each node. Each namespace has a few addresses at most, and no
+    namespace gets a second one before each of the others has its first.
     """
+    own = set(entry.mail.to) if entry.mail is not None else {entry.slack.channel if entry.slack else ""}
+    wanted: dict[str, list[str]] = {}
     nodes: dict[str, set[str]] = {}
     for node, names in on_node.items():
         for name in names:
-            for address in addresses(entry, namespaces.get(name, Namespace())):
+            if name not in wanted:
+                given = addresses(entry, namespaces.get(name, Namespace()))
+                wanted[name] = [one for one in dict.fromkeys(given) if one not in own]
+            for address in wanted[name][:ADDRESSES]:
                 nodes.setdefault(address, set()).add(node)
-    own = set(entry.mail.to) if entry.mail is not None else {entry.slack.channel if entry.slack else ""}
+    turns = ((turn, wanted[name][turn]) for name in sorted(wanted) for turn in range(len(wanted[name])))
+    chosen = [address for turn, address in sorted(turns, key=itemgetter(0)) if turn < ADDRESSES]
+    served = list(dict.fromkeys(chosen))[:MOST]
     found = []
-    for address in sorted(set(nodes) - own)[:MOST]:
+    for address in served:
         messages = tuple(one for one in delivery.messages if one.node in nodes[address])
         found.append(replace(delivery_of(entry, messages, zone), recipient=address))
-    return tuple(found)
+    cut = (name for name, given in wanted.items() if not set(given) <= set(served))
+    return ForOwners(tuple(found), tuple(sorted(cut)))

@@ -1,8 +1,8 @@
-"""Writes Events on pods that a drain has evicted, and on their owners, where their people look for a reason.
+"""Writes an Event for each workload whose pods a drain moves, where its people look for a reason.
 
-A thread of its own sends them, so no drain waits. They are limited in number, and lost with the process:
-nothing depends on them. A namespace that refuses an Event, for example because it terminates, delays no other
-one.
+A thread of its own sends them, a while behind the first eviction, so no drain waits. They are few, so that a
+drain makes hardly more requests than it has pods, and lost with the process: nothing depends on them. A
+namespace that refuses an Event, for example because it terminates, delays no other one.
 """
 
 from __future__ import annotations
@@ -24,31 +24,34 @@ from reconciler.errors import ClusterError, Conflict, Forbidden, LockLost, NotFo
 from reconciler.model.drains import DrainOrder
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Owner, Pod
-from reconciler.notifiers.deployments import Deployments
+from reconciler.notifiers.deployments import TEMPLATE_HASH, Deployments
 from reconciler.notifiers.kubernetes_events import COMPONENT, PATIENCE, event_of
 
 log = logging.getLogger(__name__)
 
 EVICTED = "MaintenanceEvicted"
-"""The reason of an Event on a pod that was evicted."""
+"""The reason of an Event on a pod without an owner that was evicted."""
 
 DELETED = "MaintenanceDeleted"
-"""The reason of an Event on a pod that was deleted, without regard to its PodDisruptionBudget."""
+"""The reason of an Event where pods are deleted, without regard to their PodDisruptionBudgets."""
 
 MOVES = "MaintenanceMovesPods"
 """The reason of an Event on the owner of pods."""
 
-PER_DRAIN = 2000
+PER_DRAIN = 100
 """Events of one drain at most."""
 
-PER_DRAIN_IN_ONE = 600
-"""Events of one drain in one namespace at most. A node has 500 pods at most, and few have their own owner."""
+PER_DRAIN_IN_ONE = 3
+"""Events of one drain in one namespace at most."""
 
-WAITING = 5000
+WAITING = 1000
 """Events that wait at most, in all namespaces."""
 
-WAITING_IN_ONE = 1500
+WAITING_IN_ONE = 100
 """Events that wait at most in one namespace: the pods of one tenant take no room from those of others."""
+
+BEHIND = 30.0
+"""Seconds after which an Event is sent. The queue's end does not wait for that."""
 
 PER_SECOND = 20.0
 """Requests in one second at most. Others have requests to the API server, too."""
@@ -68,14 +71,16 @@ _LONGEST_KIND = 63
 class _Waiting:
     """One Event that was not sent yet, and how often it was tried.
 
-    `owner` is what it is about, until the Deployment of that was searched for. `attempt` is the attempt to
-    drain the node.
+    `owner` is what it is about, until the Deployment of that was searched for, and `template` the hash of its
+    pods' template. `attempt` is the attempt to drain the node, `due` when it is sent (monotonic, seconds).
     """
 
     namespace: str
     body: dict[str, Any]
     owner: Owner | None = None
+    template: str = ""
     attempt: str = ""
+    due: float = 0.0
     tries: int = 0
 
 
@@ -103,6 +108,7 @@ class PodEvents:
         *,
         warn: Callable[[str], None] = log.warning,
         per_second: float = PER_SECOND,
+        behind: float = BEHIND,
     ) -> None:
         """Use this connection; `guard` raises LockLost if the lock is not ours. Nothing runs until `evicted`.
 
@@ -111,7 +117,7 @@ class PodEvents:
         """
         self._connection, self._guard = connection, guard
         self._deployments = Deployments(connection, warn)
-        self._zone, self._warn, self._apart = zone, warn, 1.0 / per_second
+        self._zone, self._warn, self._apart, self._behind = zone, warn, 1.0 / per_second, behind
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[_Waiting]] = {}
         self._count = 0
@@ -124,10 +130,10 @@ class PodEvents:
         self._thread: threading.Thread | None = None
 
     def evicted(self, order: DrainOrder, pod: Pod, deleted: bool = False) -> None:
-        """Put the Events about an evicted or deleted pod and its owner into the queue; wait for no request.
+        """Put an Event about the owner of an evicted or deleted pod into the queue; wait for no request.
 
-        A pod has one such Event, and an owner one for each attempt to drain a node. What does not fit is left
-        out.
+        An owner has one for each attempt to drain a node. A pod without an owner has one itself. What does
+        not fit is left out.
         """
         with self._changed:
             drain = self._drains.get(order.uid)
@@ -136,10 +142,10 @@ class PodEvents:
             self._drains.move_to_end(order.uid)
             if len(self._drains) > _MOST_DRAINS:
                 self._drains.popitem(last=False)
-            for key, one in self._about(order, pod, deleted):
-                if key not in drain.said and self._add(drain, one):
-                    drain.said.add(key)
-                    drain.namespaces[pod.namespace] += 1
+            key, one = self._about(order, pod, deleted)
+            if key not in drain.said and self._add(drain, one):
+                drain.said.add(key)
+                drain.namespaces[pod.namespace] += 1
             if self._thread is None and self._count:
                 thread = threading.Thread(target=self._run, name="pod-events", daemon=True)
                 thread.start()
@@ -161,21 +167,23 @@ class PodEvents:
             if self._dropped:
                 log.info("events about pods were left out: count=%d", self._dropped)
 
-    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> list[tuple[str, _Waiting]]:
+    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> tuple[str, _Waiting]:
         why = f": {order.why}" if order.why else ""
-        reason, left = (DELETED, "deleted") if deleted else (EVICTED, "evicted")
-        notice = Notice(reason, f"{left} from node {order.node} by {COMPONENT}{why}")
-        about = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name}
-        body = self._event({**about, "uid": pod.uid}, notice, pod.uid)
-        events = [(f"{reason}|{pod.uid}", _Waiting(pod.namespace, body))]
-        owner = pod.owner
+        done, owner, due = "deleted" if deleted else "evicted", pod.owner, time.monotonic() + self._behind
         # A tenant writes any owner. One that is a Node has its Events elsewhere.
-        if owner is not None and owner.named and owner.kind != "Node":
-            notice = Notice(MOVES, f"pods are evicted from node {order.node} by {COMPONENT}{why}")
-            about, attempt = _reference(pod.namespace, owner), f"{order.uid}|{order.since.isoformat()}"
-            body = self._event(about, notice, _identity(about, attempt))
-            events.append((_identity(about), _Waiting(pod.namespace, body, owner, attempt)))
-        return events
+        if owner is None or not owner.named or owner.kind == "Node":
+            reason = DELETED if deleted else EVICTED
+            notice = Notice(reason, f"{done} from node {order.node} by {COMPONENT}{why}")
+            about = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name}
+            body = self._event({**about, "uid": pod.uid}, notice, pod.uid)
+            return f"{reason}|{pod.uid}", _Waiting(pod.namespace, body, due=due)
+        reason = DELETED if deleted else MOVES
+        notice = Notice(reason, f"pods are {done} from node {order.node} by {COMPONENT}{why}")
+        about, attempt = _reference(pod.namespace, owner), f"{order.uid}|{order.since.isoformat()}"
+        body = self._event(about, notice, _identity(about, attempt))
+        template = pod.labels.get(TEMPLATE_HASH, "")
+        waiting = _Waiting(pod.namespace, body, owner, template, attempt, due)
+        return f"{reason}|{_identity(about)}", waiting
 
     def _event(self, about: dict[str, str], notice: Notice, identity: str) -> dict[str, Any]:
         return event_of(_metadata(about, notice.reason, identity), about, notice, self._zone(), time.time())
@@ -205,13 +213,14 @@ class PodEvents:
         """Wait until an Event is due, and take it; None at the end. The namespaces take turns."""
         with self._changed:
             while True:
-                left = 0.0 if self._closing else self._until - time.monotonic()
-                if self._count and left <= 0:
+                now = time.monotonic()
+                due = {name: queue[0].due for name, queue in self._waiting.items()}
+                namespace = next((name for name, at in due.items() if self._closing or at <= now), None)
+                if namespace is not None and (self._closing or self._until <= now):
                     break
                 if self._closing:
                     return None
-                self._changed.wait(left if self._count else None)
-            namespace = next(iter(self._waiting))
+                self._changed.wait(max(self._until, min(due.values())) - now if due else None)
             queue = self._waiting.pop(namespace)
             one = queue.popleft()
             self._count -= 1
@@ -251,7 +260,10 @@ class PodEvents:
         owner, one.owner = one.owner, None
         with self._changed:
             self._until += self._apart
-        if (deployment := self._deployments.of(one.namespace, owner)) is not None:
+            waiting = self._waiting.get(one.namespace, ())
+            wanted = {other.owner: other.template for other in waiting if other.owner is not None}
+        deployment = self._deployments.of(one.namespace, owner, {**wanted, owner: one.template})
+        if deployment is not None:
             about = _reference(one.namespace, deployment)
             metadata = _metadata(about, one.body["reason"], _identity(about, one.attempt))
             one.body = {**one.body, "metadata": metadata, "involvedObject": about}

@@ -29,7 +29,7 @@ from reconciler.notices.deliveries import Delivery
 from reconciler.notices.deriving import Pass, after_pass
 from reconciler.notices.failing import failing
 from reconciler.notices.memory import Memory
-from reconciler.notices.owners import Namespace, for_owners
+from reconciler.notices.owners import ForOwners, Namespace, for_owners
 from reconciler.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.notices.workflow_messages import (
     added,
@@ -62,6 +62,8 @@ _REFUSED_PAUSE = timedelta(minutes=5)
 _LOOK_AGAIN = timedelta(minutes=1)
 _MOST_AT_ONCE = 20
 """Messages of one workflow's notification between two writes of the memory."""
+
+_NAMED = 3
 
 _BATCH = timedelta(seconds=5)
 """After this time the memory is written before more of them are sent."""
@@ -437,7 +439,11 @@ class NoticeQueue:
         transport = self._transport(delivery.to)
         others, namespaces = self._for_owners(delivery)
         thread = transport.send(self._worded(delivery))
-        for each in others:
+        if others.cut:
+            names, more = ", ".join(others.cut[:_NAMED]), len(others.cut) - _NAMED
+            names = f"{names} and {more} more" if more > 0 else names
+            log.warning("addresses of namespaces were left out: to=%s namespaces=%s", delivery.to, names)
+        for each in others.deliveries:
             try:
                 transport.send(self._worded(each))
             except NotSent as error:
@@ -483,13 +489,13 @@ class NoticeQueue:
         if failure is not None:
             self._failed(name, failure)
 
-    def _for_owners(self, delivery: Delivery) -> tuple[tuple[Delivery, ...], dict[str, tuple[str, ...]]]:
+    def _for_owners(self, delivery: Delivery) -> tuple[ForOwners, dict[str, tuple[str, ...]]]:
         """Return the deliveries to the owners of pods, and the namespaces by case; raises NotSent."""
         with self._changed:
             entry = next((one for one in self._entries if one.name == delivery.to), None)
             zone = self._zone
         if entry is None or entry.to is None:
-            return (), {}
+            return ForOwners(), {}
         by_case = self._around.concerned.pods(delivery.messages)
         on_node = {one.node: by_case.get(one.case, ()) for one in delivery.messages}
         found = for_owners(entry, delivery, on_node, self._around.concerned.namespaces(), zone)

@@ -127,7 +127,7 @@ def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[li
     moving: list[Pod] = []
     for pod in pods:
         judged = judge(pod, policy.order.options, now=around.now, namespaces=namespaces)
-        found += staying(judged, policy)
+        found += staying(judged, policy, around.now)
         if not judged.goes or pod.finished:
             continue
         going.append(pod)

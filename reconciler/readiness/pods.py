@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from reconciler.eviction import Action, PodDeleteStatus
-from reconciler.eviction.budgets import asks_none, never_allows, would_refuse
+from reconciler.eviction.refusal import Refusal, never_ends, refusal
 from reconciler.eviction.rules import others_word, own_word
-from reconciler.eviction.singletons import may_be_restarted
 from reconciler.eviction.workloads import serves, workload_of
 from reconciler.model.drains import DrainOrder, Refusals
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -17,8 +17,6 @@ from reconciler.readiness.found import Found
 
 REFUSALS = Refusals("daemonSet", "emptyDir", "unmanaged")
 """Reasons by which this file knows which filter keeps a pod; people never see them."""
-
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +31,8 @@ class Policy:
     evict_unmanaged: str
 
 
-def staying(judged: PodDeleteStatus, policy: Policy) -> Iterator[Found]:
-    """Yield why the pod stays on the node, or what the drain waits for."""
+def staying(judged: PodDeleteStatus, policy: Policy, now: datetime) -> Iterator[Found]:
+    """Yield why the pod stays on the node, or what the drain waits for; `now` is UTC."""
     pod = judged.pod
     if judged.action is Action.KEEP:
         for reason in judged.reasons:
@@ -43,6 +41,10 @@ def staying(judged: PodDeleteStatus, policy: Policy) -> Iterator[Found]:
         yield _skipped(judged, policy)
     elif judged.action is Action.WAIT and pod.deleting_until is None:
         yield _waits(judged, policy)
+    elif judged.action is Action.WAIT:
+        found = never_ends(pod, now)
+        if found is not None:
+            yield Found(pod, found.code, found.severity, found.because, found.remedy)
 
 
 def _kept(pod: Pod, reason: str, policy: Policy) -> Found:
@@ -97,9 +99,10 @@ def leaving(
     """
     if pod.finished:
         return
-    refused = _refused(pod, covering, policy) if not asks_none(pod) else None
+    order = policy.order
+    refused = refusal(pod, covering, prefix=order.options.prefix, restart_singletons=order.restart_singletons)
     if refused is not None:
-        yield refused
+        yield Found(pod, refused.code, refused.severity, refused.because, refused.remedy, refused.budgets)
     if pod.owner is None:
         because = "it has no controller, so nothing creates it again after its eviction"
         remedy = "Give it a controller such as a Deployment."
@@ -109,69 +112,5 @@ def leaving(
         yield Found(pod, FindingCode.SINGLETON, Severity.NOTICE, because, "Run at least two replicas.")
 
 
-def _restarts(refused: Found | None) -> bool:
+def _restarts(refused: Refusal | None) -> bool:
     return refused is not None and refused.code is FindingCode.SINGLETON
-
-
-def _refused(pod: Pod, covering: Sequence[PodDisruptionBudget], policy: Policy) -> Found | None:
-    """Return why the budgets refuse the eviction, None if they do not.
-
-    Follows eviction.go, as the preview of a drain does.
-    """
-    keys = tuple(budget.key for budget in covering)
-    if len(covering) > 1:
-        more = " and more" if len(keys) > _NAMED else ""
-        because = (
-            f"it is selected by several PodDisruptionBudgets ({', '.join(keys[:_NAMED])}{more}), and the API"
-            " server refuses to evict such a pod"
-        )
-        remedy = "Change the selectors, so that one PodDisruptionBudget selects each pod."
-        return Found(pod, FindingCode.TWO_BUDGETS, Severity.BLOCKS, because, remedy, keys)
-    if not covering or not would_refuse(covering[0], pod):
-        return None
-    budget = covering[0]
-    everywhere = policy.order.restart_singletons
-    # Whether a volume can be mounted twice is known only when the Deployment is read.
-    restarted = not pod.claims and may_be_restarted(
-        pod, covering, prefix=policy.order.options.prefix, everywhere=everywhere
-    )
-    if restarted and pod.ready and never_allows(budget):
-        because = (
-            f"PodDisruptionBudget {budget.key} never allows the eviction of the only pod; its Deployment is"
-            " restarted instead, if its strategy allows that"
-        )
-        remedy = "Keep maxSurge at 1 or more and maxUnavailable at 0, or run at least two replicas."
-        return Found(pod, FindingCode.SINGLETON, Severity.NOTICE, because, remedy, keys)
-    code, because, remedy = _reason(pod, budget)
-    return Found(pod, code, Severity.BLOCKS, because, remedy, keys)
-
-
-def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, str]:
-    named = f"PodDisruptionBudget {budget.key}"
-    if budget.expected <= 0:
-        because = f"{named} selects it, but counts no pods, so it allows no eviction"
-        remedy = (
-            "Read the conditions of the PodDisruptionBudget; with maxUnavailable or a percentage, the"
-            " controller of its pods must be one that can be scaled."
-        )
-        return FindingCode.BUDGET_UNCOUNTED, because, remedy
-    if never_allows(budget):
-        healthy = "1 healthy pod" if budget.desired == 1 else f"{budget.desired} healthy pods"
-        have = "is" if budget.expected == 1 else "are"
-        because = (
-            f"{named} requires {healthy}, and there {have} only {budget.expected} in all, so it never allows"
-            " an eviction"
-        )
-        remedy = "Run more replicas than it requires, or let it allow one disruption (maxUnavailable: 1)."
-        return FindingCode.BUDGET_NEVER, because, remedy
-    counts = f"{named} requires {budget.desired} healthy pods and has {budget.healthy} of {budget.expected}"
-    if pod.ready:
-        because = f"{counts}, so it allows no eviction now"
-        return (
-            FindingCode.BUDGET_NOW,
-            because,
-            "Repair the pods that are not healthy, or wait until they are.",
-        )
-    because = f"{counts}; the pod is not ready, and can be evicted only while enough others are healthy"
-    remedy = "Repair the pods, or set unhealthyPodEvictionPolicy: AlwaysAllow on the PodDisruptionBudget."
-    return FindingCode.BUDGET_NOW, because, remedy

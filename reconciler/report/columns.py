@@ -200,12 +200,17 @@ def _event_rows(events: list[Document], _: bool) -> Iterator[Row]:
 
 
 def schedule_line(schedule: Document) -> str:
-    """Return the planned start in a line, or why a case will not be served in time."""
+    """Return the planned start in a line, or why a case will not be served in time.
+
+    In mode Observe it says what mode Enforce would do.
+    """
+    observed = schedule["observed"]
     if schedule["missed"]:
-        return f"will be missed: {schedule['because']}"
+        return f"{'would' if observed else 'will'} be missed: {schedule['because']}"
     planned = schedule["plannedStart"]
     latest = schedule["latestStart"]
-    parts = [f"starts at {planned}" if planned else "no start is planned"]
+    starts = "would start at" if observed else "starts at"
+    parts = [f"{starts} {planned}" if planned else "no start is planned"]
     if latest and latest != planned:
         parts.append(f"at the latest at {latest}")
     window = f" [{schedule['window']}]" if schedule["window"] else ""
@@ -213,8 +218,12 @@ def schedule_line(schedule: Document) -> str:
 
 
 def _schedule_rows(schedule: Document | None, _: bool) -> Iterator[Row]:
-    if schedule is not None and not schedule["started"]:
+    if schedule is None:
+        return
+    if not schedule["started"]:
         yield "planned", schedule_line(schedule)
+    if schedule["forecastBecause"] and (schedule["started"] or not schedule["missed"]):
+        yield "forecast", f"{schedule['forecast']}: {schedule['forecastBecause']}"
 
 
 def _schedule_points(schedule: Document | None) -> Iterator[Point]:

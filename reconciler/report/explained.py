@@ -291,9 +291,13 @@ def _when(node: Document) -> str:
         return "its node is in maintenance"
     if not any(one["asksForDrain"] for one in node["events"]):
         return "no event requires a drain of its node"
+    if schedule is not None and schedule["observed"] and schedule["plannedStart"]:
+        return (
+            f"nothing starts in mode Observe; the drain of its node would start at {schedule['plannedStart']}"
+        )
     if "drain" in node["actions"]:
         return "the next pass begins the drain of its node"
     if schedule is not None and schedule["plannedStart"]:
-        late = ", too late" if schedule["missed"] else ""
+        late = ", too late" if schedule["missed"] and not schedule["obstacles"] else ""
         return f"the drain of its node is planned for {schedule['plannedStart']}{late}"
     return "the drain of its node waits, see below"

@@ -20,7 +20,7 @@ def to_document(cases: Iterable[EndedCase], since: datetime | None, now: datetim
     `since` (UTC) is from when on they ended, None for all of them. `now` is when the sum was made (UTC).
     """
     ended = sorted(cases, key=lambda case: (case.times.ended, case.place.node))
-    struck = [case for case in ended if not case.outcome.good or case.in_time is InTime.NO]
+    struck = [case for case in ended if not case.outcome.good]
     return {
         "version": "v1",
         "program": __version__,
@@ -44,7 +44,7 @@ def _grouped(name: str, cases: Sequence[EndedCase], key: Callable[[EndedCase], s
 
 def _sum(cases: Sequence[EndedCase]) -> Document:
     outcomes = Counter(case.outcome for case in cases)
-    in_time = Counter(case.in_time for case in cases)
+    in_time = Counter(case.outcome.in_time for case in cases)
     known = in_time[InTime.YES] + in_time[InTime.NO]
     empty = [one for one in map(_empty, cases) if one is not None]
     moved = [case.pods_moved for case in cases if case.pods_moved is not None]
@@ -101,7 +101,7 @@ def _struck(case: EndedCase) -> Document:
         "kind": case.kind or None,
         "ended": to_text(case.times.ended),
         "outcome": case.outcome.value,
-        "inTime": case.in_time.value,
+        "inTime": case.outcome.in_time.value,
         "podsLeft": case.pods_left,
         "why": case.why,
     }

@@ -24,7 +24,7 @@ _NAME = 24
 """Columns of the name of a kind or a pool."""
 
 _MEANING = (
-    "in time: drained before the platform struck, of the cases of which that is known",
+    "in time: drained before its date and before the platform struck, of drained, late and missed",
     "node-hours: from the end of the drain to the uncordon",
     "notice: from the first sight of an event to its date, as median and (worst)",
     "drain: from its start to its end, as median and (worst)",

@@ -18,7 +18,7 @@ from reconciler.model.plan import (
     Transition,
     WorkflowReport,
 )
-from reconciler.model.schedule import CaseSchedule
+from reconciler.model.schedule import CaseSchedule, DrainObstacle
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.model.unseen import Unseen
 
@@ -140,10 +140,28 @@ def schedule_value(schedule: CaseSchedule | None) -> Document | None:
         "window": schedule.window,
         "missed": schedule.missed,
         "because": schedule.because,
+        "forecast": schedule.forecast.value,
+        "forecastBecause": schedule.forecast_words or None,
+        "obstacles": [obstacle_value(one) for one in schedule.prospect.obstacles],
         "started": schedule.started,
         "ends": moment_value(schedule.ends),
         "planFrom": moment_value(schedule.plan_from),
         "planUntil": moment_value(schedule.plan_until),
+        "observed": schedule.observed,
+    }
+
+
+def obstacle_value(obstacle: DrainObstacle) -> Document:
+    """Return what keeps pods on a node although its drain evicts them."""
+    return {
+        "code": obstacle.code.value,
+        "pod": obstacle.pod,
+        "pods": obstacle.pods,
+        "owner": obstacle.owner or None,
+        "budgets": list(obstacle.budgets),
+        "certain": obstacle.certain,
+        "because": obstacle.because,
+        "remedy": obstacle.remedy,
     }
 
 
@@ -156,6 +174,7 @@ def outcome_value(outcome: CaseOutcome | None) -> Document | None:
         "drained": moment_value(outcome.drained),
         "started": moment_value(outcome.started),
         "pods": outcome.pods,
+        "met": outcome.met or None,
         "deadlinePassed": moment_value(outcome.deadline_passed),
         "words": outcome.words if settled else None,
     }

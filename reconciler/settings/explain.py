@@ -16,6 +16,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.notices import Topic
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
+from reconciler.settings.grants import grants_as_words, grants_of
 from reconciler.settings.policies import ApprovalMissing, EventPolicy, OutsideWindow, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, Settings
 from reconciler.settings.sections.notify import Notify
@@ -44,6 +45,11 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield ""
         yield "Workflows"
         yield from _workflows(settings)
+        grants = grants_of(settings)
+        if grants.any:
+            yield ""
+            yield "Permissions beyond k8s/base (--permissions prints them as YAML)"
+            yield from grants_as_words(grants)
     if settings.only_workflows:
         return
     yield ""
@@ -202,6 +208,7 @@ def _budget(settings: Settings) -> Iterator[str]:
         yield f"  At least {format_duration(budget.spacing)} between the starts of two drains."
     if budget.exempt:
         yield f"  {', '.join(budget.exempt)} events never wait for a place, but their nodes count."
+    yield "  A node whose maintenance the platform has started waits for no place, but counts."
     held = [f"NotReady for more than {format_duration(budget.ignore.not_ready_for)}"]
     if budget.ignore.quarantined:
         held.append("quarantined")

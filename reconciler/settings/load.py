@@ -13,6 +13,7 @@ from reconciler.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.settings_version import SettingsVersion, short_hash
 from reconciler.settings.foreign import around, is_of_maintenance_controller
+from reconciler.settings.go_yaml import read_go_yaml, unlike
 from reconciler.settings.messages import mistakes_of
 from reconciler.settings.mistakes import Mistake, Path, spelt
 from reconciler.settings.schema import Settings
@@ -84,15 +85,17 @@ def calendar_mistakes(data: bytes, name: str, settings: Settings, wrong: Mapping
 def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VARIABLES) -> Settings:
     """Return the settings in a text. Raises SettingsError with every mistake, in the file `name`.
 
-    A file that was written for maintenance-controller gives settings with its workflows and nothing else.
+    A file that was written for maintenance-controller gives settings with its workflows and nothing else, and
+    its YAML means what it means there.
     `environment` has the variables for `${NAME}` in workflows.
     """
-    document = read_yaml(text)
+    theirs = read_go_yaml(text)
+    foreign = isinstance(theirs.value, dict) and is_of_maintenance_controller(theirs.value)
+    document = theirs if foreign else read_yaml(text)
     found = list(document.mistakes)
     value = {} if document.value is None else document.value
     settings: Settings | None = None
     if isinstance(value, dict):
-        foreign = is_of_maintenance_controller(value)
         below: Path = ("profiles",)
 
         def in_file(mistake: Mistake) -> tuple[Place, Mistake]:
@@ -113,7 +116,11 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
                 for details in error.errors(include_url=False)
                 for mistake in mistakes_of(details, lambda path: keys_at(Settings, path))
             ]
-        settings = settings.of_maintenance_controller() if settings is not None and foreign else settings
+        if settings is not None and foreign:
+            settings = settings.of_maintenance_controller()
+        elif settings is not None and isinstance(theirs.value, dict):
+            found_unlike = unlike(value.get("profiles"), theirs.value.get("profiles"), below)
+            settings = settings.with_unlike(tuple(found_unlike))
     elif not found:
         found.append(((1, 1), Mistake((), f"{literal(value)} is not a mapping of keys to values")))
     if settings is None or found:

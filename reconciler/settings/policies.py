@@ -91,7 +91,7 @@ _QUARTER = timedelta(
 )  # Azure's usual notice, so the drain starts as soon as the event is announced
 
 DEFAULTS: dict[Kind, EventPolicy] = {
-    Kind.FREEZE: EventPolicy(drain=False),
+    Kind.FREEZE: EventPolicy(drain=False, lead_time=_QUARTER),
     Kind.LIVE_MIGRATION: EventPolicy(
         drain=False, lead_time=timedelta(minutes=10), outside_window=OutsideWindow.NEVER
     ),

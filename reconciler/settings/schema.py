@@ -24,6 +24,7 @@ from reconciler.model.selector import EVERYTHING
 from reconciler.model.settings_version import SettingsVersion
 from reconciler.settings.calendars import rules_of
 from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import CONDITION_DEFAULT, DEFAULTS, EventPolicy, UserInitiated
 from reconciler.settings.sections.budget import Budget
 from reconciler.settings.sections.calendars import CalendarSettings
@@ -191,6 +192,7 @@ class Settings(Section):
 
     _version: SettingsVersion | None = PrivateAttr(default=None)
     _only_workflows: bool = PrivateAttr(default=False)
+    _unlike: tuple[tuple[KeyPath, str], ...] = PrivateAttr(default=())
     _folder: Path | None = PrivateAttr(default=None)
     _texts: Mapping[str, CalendarText] = PrivateAttr(default={})
     _with_texts: Settings | None = PrivateAttr(default=None)
@@ -263,6 +265,17 @@ class Settings(Section):
         """Return the same settings, as those of a file that was written for maintenance-controller."""
         copy = self.model_copy()
         copy._only_workflows = True
+        return copy
+
+    @property
+    def unlike(self) -> tuple[tuple[KeyPath, str], ...]:
+        """What maintenance-controller reads in another way in `profiles`: its path, and both readings."""
+        return self._unlike
+
+    def with_unlike(self, found: tuple[tuple[KeyPath, str], ...]) -> Settings:
+        """Return the same settings, with what maintenance-controller would read in another way."""
+        copy = self.model_copy()
+        copy._unlike = found
         return copy
 
     def with_version(self, version: SettingsVersion) -> Settings:

@@ -60,4 +60,5 @@ def _missing(value: str, environment: Mapping[str, str], path: Path) -> Iterator
 
 def _content(found: re.Match[str], environment: Mapping[str, str]) -> str:
     name, asks, default = found.groups()
-    return environment.get(name, "" if asks else default or "")
+    # A Secret often ends with the end of a line.
+    return environment.get(name, "" if asks else default or "").rstrip("\r\n")

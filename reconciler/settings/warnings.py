@@ -25,6 +25,9 @@ _FEW_NODES = 5
 
 _NO_KEY = ("is ignored: there is no such key", "remove it, or correct its name")
 
+_UNDATED = (Kind.REBALANCE, Kind.UNKNOWN)
+"""Kinds without a date, and so without a deadline."""
+
 _LOST = (Kind.PREEMPT, Kind.TERMINATE)
 """Kinds after which the VM is gone, with all pods that are still on it."""
 
@@ -122,7 +125,7 @@ def _budget(settings: Settings) -> Iterator[Warned]:
         key = f"budget.{to_camel(field)}"
         if limit.amount == 0:
             exempt = f", except for {', '.join(budget.exempt)} once they are due" if budget.exempt else ""
-            yield Warned(key, f"is {limit}: no drain ever starts{exempt}", "write 1 or more")
+            yield Warned(key, f"is {limit}: no drain starts before the platform{exempt}", "write 1 or more")
         elif (wave := _one_by_one(group, limit)) and (late := _dated(settings)):
             message = (
                 f"is {limit}: {wave} drained one after another, and of several that are announced together"
@@ -184,6 +187,13 @@ def _events(settings: Settings) -> Iterator[Warned]:
         if never and kind in _LOST and settings.windows:
             message = "is Never: outside a window the node is lost with its pods"
             yield Warned(f"{key}.{kind}.outsideWindow", message, "write AtDeadline or Immediately")
+        at_deadline = policy.outside_window is OutsideWindow.AT_DEADLINE
+        if at_deadline and not policy.lead_time and settings.calendar.windows and kind not in _UNDATED:
+            message = (
+                "is 0s: outside a window the drain starts with the maintenance itself, which is too late"
+            )
+            change = "write 15m or more, or outsideWindow: Immediately"
+            yield Warned(f"{key}.{kind}.leadTime", message, change)
         proceeds = policy.approval_missing is ApprovalMissing.PROCEED
         if policy.approval and not proceeds and kind in _LOST:
             message = "is true: without an approval in time the node is lost with its pods"
@@ -229,6 +239,11 @@ def _sources(settings: Settings) -> Iterator[Warned]:
     names = [name for name in type(sources).model_fields if getattr(sources, name).enabled]
     if not names and not settings.conditions:
         yield Warned("sources", "none is enabled: no maintenance is ever seen", "enable one of them")
+    for index, server in enumerate(sources.esx.vcenters):
+        if server.insecure:
+            message = "is true: whoever is on the way to it can read the password, and report maintenance"
+            change = "name its certificate authority (caFile)"
+            yield Warned(f"sources.esx.vcenters[{index}].insecure", message, change)
 
 
 def _workflows(settings: Settings) -> Iterator[Warned]:
@@ -249,17 +264,28 @@ def _workflows(settings: Settings) -> Iterator[Warned]:
         for key, message in check.settings.unusable:
             where = spelt((*outer, "instances", "check", index, "config", key))
             yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")
+    for path, message in settings.unlike:
+        yield Warned(spelt(path), message, "write it in quotes, or true or false")
     yield from _ignored(settings, outer)
 
 
-def _ignored(settings: Settings, outer: Path) -> Iterator[Warned]:
+def does_nothing(settings: Settings) -> str:
+    """Return why settings that only have workflows never do anything, empty if they do."""
     given = settings.profiles.instances
-    empty = not (settings.profiles.on or given.check or given.trigger or given.notify)
-    if settings.only_workflows and empty:
-        change = "add profiles; files of the ESX and Kubernikus controllers are not read, see docs/esx.md"
-        yield Warned("profiles", "there is none: nothing is ever done", change)
+    if not settings.only_workflows or settings.profiles.on or given.check or given.trigger or given.notify:
+        return ""
+    return (
+        "there is none: nothing is ever done, nor what the ESX and Kubernikus controllers do with their own "
+        "files; maintenance-controller keeps doing that with --enable-esx-maintenance and "
+        "--enable-kubernikus-maintenance and without a maintenance.yaml"
+    )
+
+
+def _ignored(settings: Settings, outer: Path) -> Iterator[Warned]:
+    if nothing := does_nothing(settings):
+        yield Warned("profiles", nothing, "add profiles, or see docs/migrating.md#esx-and-kubernikus")
     for path in ignored_keys(settings.profiles, outer):
-        message, change = WITHOUT_EFFECT.get(path[len(outer) :], _NO_KEY)
+        message, change = WITHOUT_EFFECT.get(path[len(outer) :]) or WITHOUT_EFFECT.get(path[-1:], _NO_KEY)
         yield Warned(spelt(path), message, change)
 
 

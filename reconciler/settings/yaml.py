@@ -24,7 +24,7 @@ from yaml.events import (
 from reconciler.model.secret import REFERENCE
 from reconciler.settings.mistakes import Mistake, Path
 
-_DEEPEST = 40
+DEEPEST = 40
 _LONGEST = 1_000_000  # the size limit of a ConfigMap
 
 _NULL = re.compile(r"~|null|Null|NULL|")
@@ -57,7 +57,7 @@ class Document:
         return self.places.get(path, (1, 1))
 
 
-class _Broken(Exception):
+class Broken(Exception):
     """A mistake after which nothing else can be read."""
 
     def __init__(self, place: Place, message: str) -> None:
@@ -67,28 +67,36 @@ class _Broken(Exception):
 
 def read_yaml(text: str) -> Document:
     """Read one document. Mistakes are in the result, never raised."""
+    return read_with(Reader, text)
+
+
+def read_with(kind: type[Reader], text: str) -> Document:
+    """Read one document with this kind of reader. Mistakes are in the result, never raised."""
     document = Document()
     if len(text) > _LONGEST:
         document.mistakes.append(((1, 1), Mistake((), "is longer than the limit for a settings file (1 MB)")))
         return document
-    reader = _Reader(document, text)
     try:
-        reader.read()
-    except _Broken as error:
+        kind(document, text).read()
+    except Broken as error:
         document.mistakes.append((error.place, Mistake((), str(error))))
     except yaml.YAMLError as error:
         document.mistakes.append((_place_of(error, text), Mistake((), f"not YAML: {_words_of(error)}")))
     return document
 
 
-class _Reader:
+class Reader:
+    """Makes a value of the events of one document. Raises Broken, and yaml.YAMLError."""
+
     def __init__(self, document: Document, text: str) -> None:
+        """Prepare to read the text into the document."""
         loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-        self._document = document
+        self.document = document
         hidden = REFERENCE.sub(lambda found: found[0].translate(_HIDDEN), text)
         self._events: Iterator[Event] = yaml.parse(hidden, Loader=loader)
 
     def read(self) -> None:
+        """Read the document."""
         started = 0
         for event in self._events:
             if not isinstance(event, DocumentStartEvent):
@@ -96,55 +104,69 @@ class _Reader:
             started += 1
             first = next(self._events)
             if started == 1:
-                self._document.value = self._value(first, ())
+                self.document.value = self._value(first, ())
             elif not (isinstance(first, ScalarEvent) and first.value == ""):
-                raise _Broken(
-                    _place(event),
+                raise Broken(
+                    place_of_event(event),
                     "a second document starts here, but a settings file has only one: keep the one that you "
                     "want to use, and remove the other one and this line, '---'",
                 )
 
     def _value(self, event: Event, path: Path) -> object:
-        if len(path) > _DEEPEST:
-            raise _Broken(_place(event), f"is nested deeper than {_DEEPEST} levels")
+        if len(path) > DEEPEST:
+            raise Broken(place_of_event(event), f"is nested deeper than {DEEPEST} levels")
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
-            raise _Broken(_place(event), "anchors (&) and aliases (*) are not supported; repeat the value")
+            return self.anchored(event, path)
+        return self.content(event, path)
+
+    def anchored(self, event: Event, path: Path) -> object:
+        """Return the value of an alias, or of an event with an anchor."""
+        del path
+        raise Broken(place_of_event(event), "anchors (&) and aliases (*) are not supported; repeat the value")
+
+    def content(self, event: Event, path: Path) -> object:
+        """Return the value of an event that is no alias."""
         if isinstance(event, ScalarEvent):
             return self._scalar(event, path)
         if isinstance(event, MappingStartEvent):
-            return self._mapping(path)
+            return self.mapping(path)
         items: list[object] = []
         while not isinstance(item := next(self._events), SequenceEndEvent):
             here = (*path, len(items))
-            self._document.places[here] = _place(item)
+            self.document.places[here] = place_of_event(item)
             items.append(self._value(item, here))
         return items
 
-    def _mapping(self, path: Path) -> dict[str, object]:
+    def mapping(self, path: Path) -> dict[str, object]:
+        """Return the mapping that has begun."""
         mapping: dict[str, object] = {}
         while not isinstance(key := next(self._events), MappingEndEvent):
             if not isinstance(key, ScalarEvent):
-                raise _Broken(_place(key), "a key must be plain text")
+                raise Broken(place_of_event(key), "a key must be plain text")
             # Keys are always text: `1:` is the name of a label, not a number.
             name = str(key.value).translate(_SHOWN)
             here = (*path, name)
             if name in mapping:
-                message = f"is a duplicate; the first one is on line {self._document.places[here][0]}"
-                self._document.mistakes.append((_place(key), Mistake(here, message)))
+                message = f"is a duplicate; the first one is on line {self.document.places[here][0]}"
+                self.document.mistakes.append((place_of_event(key), Mistake(here, message)))
                 self._value(next(self._events), here)
                 continue
-            self._document.places[here] = _place(key)
+            self.document.places[here] = place_of_event(key)
             mapping[name] = self._value(next(self._events), here)
         return mapping
 
     def _scalar(self, event: ScalarEvent, path: Path) -> object:
         text = str(event.value).translate(_SHOWN)
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-            self._document.mistakes.append(
-                (_place(event), Mistake(path, f"tags like {event.tag} are not supported"))
+            self.document.mistakes.append(
+                (place_of_event(event), Mistake(path, f"tags like {event.tag} are not supported"))
             )
             return text
-        return text if event.tag or event.style not in (None, "") else plain(text)
+        return text if event.tag or event.style not in (None, "") else self.plain(text)
+
+    def plain(self, text: str) -> object:
+        """Return the value of a scalar without quotes."""
+        return plain(text)
 
 
 def plain(text: str) -> object:
@@ -160,7 +182,8 @@ def plain(text: str) -> object:
     return text
 
 
-def _place(event: Event) -> Place:
+def place_of_event(event: Event) -> Place:
+    """Return the line and the column where an event begins, from 1."""
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reconciler.errors import ClusterError, Conflict, NotFound, Rejected, TooManyRequests
+from reconciler.errors import ClusterError, Conflict, NotFound, NotKept, Rejected, TooManyRequests
 from reconciler.model.actions import ActionName
 from reconciler.model.check_reads import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.hypervisor import Hypervisor, HypervisorWrite
@@ -14,10 +14,10 @@ from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.notification import Notification
-from reconciler.model.own import is_as_seen, shows_intent
+from reconciler.model.own import essential, is_as_seen, not_kept, shows_intent, taken_back
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import BudgetChange, PodChange
+from reconciler.model.ports import BudgetChange, PodChange, WriteAnswer
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.simulation.cluster import KubernetesEvent, SimulatedCluster
 from reconciler.simulation.log import Actor
@@ -168,17 +168,37 @@ class SimulatedApi:
         """How far our clock is ahead."""
         return self.cluster.skew
 
+    # CordonReader
+
+    def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """Return the names of those that the program has cordoned."""
+        return frozenset(node.name for node in nodes if node.uid in self.cluster.our_cordons)
+
     # ClusterWriter
 
-    def patch_node(self, write: NodeWrite) -> None:
-        """Patch a node. A stale resourceVersion is accepted if no key that the decision used has changed."""
+    def patch_node(self, write: NodeWrite) -> WriteAnswer | None:
+        """Patch a node, and take the patch back if something essential did not stay, as the client does."""
+        stored = self._patched_node(write)
+        lost = not_kept(stored, write)
+        if lost.isdisjoint(essential(write)):
+            return WriteAnswer(f"{', '.join(sorted(lost))} did not stay on the node", lost) if lost else None
+        back = taken_back(stored, write)
+        if back is not None:
+            self._patched_node(back)
+        raise NotKept(f"{', '.join(sorted(lost))} did not stay on the node", lost)
+
+    def _patched_node(self, write: NodeWrite) -> Node:
+        """Return the node after a patch.
+
+        A stale resourceVersion is accepted if no key that the decision used has changed.
+        """
         call = self.begin_write("patch_node", write.node, content=write)
         node = self.cluster.nodes.get(write.node)
         if node is None:
             raise NotFound(f"node {write.node} not found", status=404)
         if node.resource_version != write.resource_version:
             if node.uid == write.uid and shows_intent(node, write):
-                return
+                return node
             if not is_as_seen(node, write):
                 raise Conflict(f"node {write.node} is not as it was seen", status=409)
         changed = replace(
@@ -189,13 +209,18 @@ class SimulatedApi:
             finalizers=write.lists.of_finalizers(node.finalizers),
             taints=write.lists.of_taints(node.taints),
         )
+        if self.cluster.admission is not None:
+            changed = self.cluster.admission(node, changed)
         self.cluster.put_node(changed)
+        if changed.unschedulable and not node.unschedulable:
+            self.cluster.our_cordons.add(node.uid)
         cordons = {True: ActionName.CORDON, False: ActionName.UNCORDON, None: ActionName.RECORD}
         what = cordons[write.unschedulable]
         state = changed.labels.get(keys_of(write.own_prefix).state, "operational")
         self.cluster.note(Actor.US, what, write.node, detail=state)
         self.cluster.settle()
         self.end_write(call)
+        return changed
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Add conditions to a node's status and remove others, by type."""
@@ -309,10 +334,10 @@ class SimulatedApi:
         self._read("watch_pods", node)
         return self.cluster.watch_pods(node)
 
-    def watch_budgets(self) -> SimulatedWatch[BudgetChange]:
-        """List, then watch all budgets."""
+    def watch_budgets(self, namespace: str = "") -> SimulatedWatch[BudgetChange]:
+        """List, then watch the budgets of a namespace, or all."""
         self._read("watch_budgets")
-        return self.cluster.watch_budgets()
+        return self.cluster.watch_budgets(namespace)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict as pkg/registry/core/pod/storage/eviction.go does."""

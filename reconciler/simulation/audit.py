@@ -75,11 +75,12 @@ class Audit:
         self._compare("perZone", zone, in_zone, name)
 
     def _is_exempt(self, event: VmEvent, node: Node) -> bool:
-        """Return whether the event waits for no place: it is of an exempt kind, and its deadline has come."""
+        """Return whether the event waits for no place: it has started, or is exempt and due."""
         policy = self._settings.event_policy(event.kind, node.labels)
         at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
         lead = max(policy.lead_time, timedelta(minutes=15)) if at_once else policy.lead_time
-        return event.kind in self._budget.exempt and self._world.now >= event.not_before - lead
+        wait = lead if event.kind in self._budget.exempt else timedelta()
+        return self._world.now >= event.not_before - wait
 
     def _compare(self, limit: str, out: list[Node], total: list[Node], name: str) -> None:
         wanted = self._budget.max_unavailable if limit == "maxUnavailable" else self._budget.per_zone

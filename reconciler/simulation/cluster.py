@@ -67,6 +67,10 @@ class SimulatedCluster:
         """The Leases of checks."""
         self.hypervisors: dict[str, Hypervisor] | None = None
         """The Hypervisors by name; None where the kind is not installed."""
+        self.admission: Callable[[Node, Node], Node] | None = None
+        """Changes what the program writes on a node (as it was, as it is to be), or raises why it may not."""
+        self.our_cordons: set[str] = set()
+        """The UIDs of nodes that the program cordoned, as `metadata.managedFields` shows."""
         self.node_listeners: list[Callable[[Node], None]] = []
         """Called after each write of a node, with the node as it is then."""
         self.finalizers: set[str] = set()
@@ -123,6 +127,9 @@ class SimulatedCluster:
 
     def put_node(self, node: Node) -> None:
         """Store a node as it is now, with a new resourceVersion."""
+        before = self.nodes.get(node.name)
+        if before is None or before.unschedulable != node.unschedulable:
+            self.our_cordons.discard(node.uid)
         self.nodes[node.name] = replace(node, resource_version=self._next_revision())
         for listener in list(self.node_listeners):
             listener(self.nodes[node.name])
@@ -332,11 +339,19 @@ class SimulatedCluster:
         watches.append(watch)
         return watch
 
-    def watch_budgets(self) -> SimulatedWatch[BudgetChange]:
-        """List, then watch all budgets."""
-        watches = self._budget_watches
+    def watch_budgets(self, namespace: str = "") -> SimulatedWatch[BudgetChange]:
+        """List, then watch the budgets of a namespace, or all."""
+        watches, delivery = self._budget_watches, self.delivery
+        place = f"{namespace}/" if namespace else ""
+
+        def is_here(change: object) -> bool:
+            return not isinstance(change, PodDisruptionBudget | BudgetGone) or change.key.startswith(place)
+
         watch = SimulatedWatch[BudgetChange](
-            (*self.budgets.values(), Listed()), lambda one: _drop(watches, one), self.clock, self.delivery
+            (*(budget for budget in self.budgets.values() if is_here(budget)), Listed()),
+            lambda one: _drop(watches, one),
+            self.clock,
+            lambda change: delivery(change) if is_here(change) else (),
         )
         watches.append(watch)
         return watch
@@ -394,7 +409,7 @@ class SimulatedCluster:
 
     def _make(self, workload: Workload, ordinal: int = 0) -> Pod:
         self._pods_made += 1
-        pod = workload.pod(self._pods_made, ordinal)
+        pod = replace(workload.pod(self._pods_made, ordinal), created=self.clock.now())
         self._made_by[pod.uid] = workload.key
         self._put(pod)
         return pod
@@ -414,6 +429,8 @@ class SimulatedCluster:
                 self._bind(pod, min(fitting, key=lambda node: self._crowd(workload, node)).name)
 
     def _fits(self, workload: Workload, node: Node) -> bool:
+        if workload.node_name:
+            return node.name == workload.node_name
         repelled = any(
             taint.effect in ("NoSchedule", "NoExecute")
             and not (taint.key == SPOT_LABEL and node.pool in workload.pools)
@@ -421,7 +438,8 @@ class SimulatedCluster:
         )
         wanted = node.pool in (workload.pools or (node.pool,))
         room = sum(pod.node == node.name for pod in self.pods.values()) < self.room
-        return wanted and room and node.ready and not node.unschedulable and not repelled
+        open_to = workload.tolerates_cordon or not node.unschedulable
+        return wanted and room and node.ready and open_to and not repelled
 
     def _crowd(self, workload: Workload, node: Node) -> tuple[int, int, int, str]:
         """Sort key: the workload's pods are spread over nodes and zones, then the emptiest node wins."""

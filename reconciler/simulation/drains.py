@@ -54,6 +54,8 @@ class SteppedDrainer:
         """The last order for each node, unless it was stopped."""
         self.commands: list[tuple[datetime, Command]] = []
         """Every command of the core so far, with its time (UTC)."""
+        self.hangs: Callable[[Watch | Request], timedelta] = lambda command: timedelta()
+        """How much longer than `latency` a request is on its way to the server."""
         self._latency = latency
         self._on_progress = on_progress
         self._watches: dict[int, SimulatedWatch[PodChange] | SimulatedWatch[BudgetChange]] = {}
@@ -117,7 +119,7 @@ class SteppedDrainer:
             if watch is not None:
                 watch.close()
             return
-        self._clock.after(self._latency, lambda: self._arrive(command))
+        self._clock.after(self._latency + self.hangs(command), lambda: self._arrive(command))
 
     def _arrive(self, command: Watch | Request) -> None:
         if self._dead:
@@ -138,10 +140,10 @@ class SteppedDrainer:
                 pods = api.watch_pods(node)
                 self._watches[number] = pods
                 self._listen(command, pods, lambda change: PodNews(node, number, change))
-            case WatchBudgets(number):
-                budgets = api.watch_budgets()
+            case WatchBudgets(number, namespace):
+                budgets = api.watch_budgets(namespace)
                 self._watches[number] = budgets
-                self._listen(command, budgets, BudgetNews)
+                self._listen(command, budgets, lambda change: BudgetNews(change, number))
             case _:
                 return ask(api, command, self._clock.now())
         return None

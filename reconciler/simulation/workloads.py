@@ -21,7 +21,9 @@ class Workload:
 
     `kind` is Deployment, StatefulSet, DaemonSet, Job or empty (pods that no controller creates again).
     `pools` are the node pools on which it may run, empty for any. `starts_after` is the time from binding to
-    Ready, `stops_after` the time from SIGTERM to the end, limited by the grace period.
+    Ready, `stops_after` the time from SIGTERM to the end, limited by the grace period. With
+    `tolerates_cordon` its pods may run on cordoned nodes. `node_name` is `spec.nodeName` of the template: all
+    of its pods run there, cordoned or not.
     """
 
     namespace: str
@@ -37,6 +39,8 @@ class Workload:
     priority_class: str = ""
     empty_dir: bool = False
     claims: tuple[str, ...] = ()
+    tolerates_cordon: bool = False
+    node_name: str = ""
 
     @property
     def key(self) -> str:
@@ -71,6 +75,7 @@ class Workload:
             grace=self.grace,
             empty_dir=self.empty_dir,
             claims=self.claims,
+            tolerates_cordon=self.tolerates_cordon,
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from reconciler.drainer.messages import Limits
+from reconciler.eviction.ahead import PodsAhead
 from reconciler.model.drains import DrainProgress
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.outside import Self, WritableOutside
@@ -67,6 +68,7 @@ class World:
             machines=self.machines,
             hooks=self.hooks,
             history=self.history,
+            ahead=PodsAhead(self.api, every=timedelta(), budgets_every=timedelta()),
             itself=Self(leads_since=self._leads_since),
             prometheus=self.prometheus,
         )

@@ -131,6 +131,10 @@ class ArmPlans(PolledSource[Scope, Planned]):
         vm = vm_of(node.provider_id)
         return None if vm is None else (vm.scope, vm.name)
 
+    def limits(self, paused: Scope, scope: Scope) -> bool:
+        """Whether both are of one subscription in one region."""
+        return paused.limits(scope)
+
     def alone(self, scope: Scope, name: str) -> Scope:
         """Return the scope of one VM; its name is `group/name`."""
         group, _, vm = name.partition("/")

@@ -27,8 +27,9 @@ from reconciler.sources.source import SourceContext
 SOURCE = AWS
 
 CODES: Mapping[str, Kind] = {
-    # The instance, or its host, restarts; its disks stay.
+    # The instance restarts; its disks stay.
     "instance-reboot": Kind.REBOOT,
+    # AWS calls it reboot migration: the instance restarts on another host, with what its disks have.
     "system-reboot": Kind.REBOOT,
     # Network or power. The latter reboots the instance, and the event does not say which one it is.
     "system-maintenance": Kind.REBOOT,
@@ -37,6 +38,9 @@ CODES: Mapping[str, Kind] = {
     # Stopped or terminated, and never started again by AWS.
     "instance-retirement": Kind.TERMINATE,
 }
+
+# AWS announces these where the host fails ("degraded hardware"), and advises to act before the date.
+DEGRADED = frozenset({"instance-stop", "instance-retirement"})
 
 # Of limited length: a region is a part of an address, an instance has 17 digits, or 8 in the older form.
 _PROVIDER_ID = re.compile(r"aws:///([a-z0-9-]{1,40})/(i-[0-9a-f]{1,17})", re.IGNORECASE | re.ASCII)
@@ -181,9 +185,10 @@ def _signal(event: InstanceEvent, instance: str, now: datetime) -> Signal:
     begun = event.not_before is not None and event.not_before <= now
     # An event without a readable date may start at any time, so it is no plan for later.
     planned = event.not_before is not None and not begun
+    code = event.code.casefold()
     return Signal(
         SOURCE,
-        CODES.get(event.code.casefold(), Kind.UNKNOWN),
+        CODES.get(code, Kind.UNKNOWN),
         Status.STARTED if begun else Status.SCHEDULED,
         not_before=event.not_before,
         id=event.id,
@@ -192,4 +197,5 @@ def _signal(event: InstanceEvent, instance: str, now: datetime) -> Signal:
         resources=(instance,),
         date_unreadable=event.unreadable,
         plan=PlatformPlan(until=event.not_after) if planned else None,
+        degraded=code in DEGRADED,
     )

@@ -60,9 +60,10 @@ def signals(document: Mapping[str, object], vm: str) -> tuple[Signal, ...]:
     """Return the signals of the document for one VM.
 
     An event that does not name its VM, or can't be read at all, is an `Unknown` signal for every VM that sees
-    it, because it can't be ruled out. SourceError if there is no list of events.
+    it, because it can't be ruled out. An event that is over is none. SourceError if there is no list of
+    events.
     """
-    return tuple(_signal(event, vm) for event in _concerning(document, vm))
+    return tuple(_signal(event, vm) for event in _concerning(document, vm) if not _is_over(event))
 
 
 def to_annotation(document: Mapping[str, object], vm: str) -> str:
@@ -197,6 +198,7 @@ def _signal(event: object, vm: str) -> Signal:
         # IMDS empties the date of what has started.
         status = Status.STARTED if event.get("NotBefore") == "" else Status.SCHEDULED
     description = _string(event.get("Description"))
+    initiator = _initiator(event.get("EventSource"))
     return Signal(
         SOURCE,
         kind,
@@ -207,10 +209,20 @@ def _signal(event: object, vm: str) -> Signal:
         description=limits.text(
             f"{'; '.join(notes)}: {description}".removesuffix(": ") if notes else description
         ),
-        initiator=_initiator(event.get("EventSource")),
+        initiator=initiator,
         resources=_resources(event.get("Resources")),
         date_unreadable=unreadable,
+        degraded=is_degraded(kind, initiator),
     )
+
+
+def is_degraded(kind: Kind, initiator: Initiator | None) -> bool:
+    """Whether Azure moves the VM because its hardware fails.
+
+    No field says so. A Redeploy is announced minutes ahead, which leaves no choice of the start, or up to
+    days ahead if Azure predicts a failure: the higher the risk, the shorter. It advises to move then at once.
+    """
+    return kind is Kind.REDEPLOY and initiator is not Initiator.USER
 
 
 def _kind(event: Mapping[str, object]) -> Kind:
@@ -223,6 +235,15 @@ def _kind(event: Mapping[str, object]) -> Kind:
 def _status(event: Mapping[str, object]) -> Status | None:
     text = _string(event.get("EventStatus")).strip().casefold()
     return next((status for status in Status if status.casefold() == text), None)
+
+
+def _is_over(event: object) -> bool:
+    """Whether an event has ended or was cancelled.
+
+    IMDS drops such an event. Event Grid and Azure Resource Graph have the same form, and report its end.
+    """
+    text = _string(event.get("EventStatus")) if isinstance(event, dict) else ""
+    return text.strip().casefold() in ("completed", "canceled", "cancelled")
 
 
 def _initiator(value: object) -> Initiator | None:

@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from reconciler.model import limits
-from reconciler.model.aks_conditions import CONDITIONS, MAIN, RELATIVES
+from reconciler.model.aks_conditions import CONDITIONS, MAIN, NOTICES, RELATIVES
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
 from reconciler.settings.schema import Settings
+from reconciler.sources.imds import is_degraded
 from reconciler.sources.source import Source, SourceContext, Wants
 
 PREFIX = "condition:"
@@ -43,7 +44,6 @@ class AksConditions(Source):
     """The conditions that AKS's node-problem-detector sets for scheduled events."""
 
     name = "nodeConditions"
-    gives_notice = True
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.nodeConditions` is on."""
@@ -53,6 +53,11 @@ class AksConditions(Source):
         """Return a name for each of AKS's conditions."""
         del settings
         return [PREFIX + one for one in CONDITIONS]
+
+    def notice_names(self, settings: Settings) -> Collection[str]:
+        """Return the names of the conditions that report planned maintenance."""
+        del settings
+        return [PREFIX + condition for condition in NOTICES]
 
     def wants(self, settings: Settings) -> Wants:
         """Return AKS's conditions, and AKS's remediator, which acts on some of them."""
@@ -114,6 +119,8 @@ def parse_message(source: str, message: str) -> Signal:
     description = text if kind is Kind.UNKNOWN else _description(rest)
     if kind is Kind.FREEZE and _LIVE_MIGRATION in text.casefold():
         kind = Kind.LIVE_MIGRATION
+    # The message has no EventSource; these words are Azure's for a user's own reboot or redeploy.
+    initiator = Initiator.USER if _BY_USER in text.casefold() else None
     return Signal(
         source,
         kind,
@@ -122,9 +129,9 @@ def parse_message(source: str, message: str) -> Signal:
         duration=_seconds(duration[1]) if duration else None,
         id=limits.text(event_id[1].rstrip("."), limits.NAME) if event_id else "",
         description=limits.text(description),
-        # The message has no EventSource; these words are Azure's for a user's own reboot or redeploy.
-        initiator=Initiator.USER if _BY_USER in text.casefold() else None,
+        initiator=initiator,
         date_unreadable=unreadable,
+        degraded=is_degraded(kind, initiator),
     )
 
 

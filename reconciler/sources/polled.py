@@ -27,7 +27,8 @@ from reconciler.settings.schema import Settings
 from reconciler.sources.source import Source, SourceContext
 
 SPARE = timedelta(minutes=1)
-"""How soon a scope is queried that was skipped because few calls were left."""
+"""How soon a scope is queried that was skipped because few calls were left. After a failure, no scope is
+queried sooner: some services lock a user after a few wrong passwords."""
 
 _LONGEST_WAIT = timedelta(hours=6)
 
@@ -114,6 +115,10 @@ class PolledSource(Source, Generic[S, F]):
         """Return the JSON of a memory in the current form, from the form of an earlier version."""
         return document
 
+    def limits(self, paused: S, scope: S) -> bool:
+        """Whether the pause that the service asks for one scope is one of another scope, too."""
+        return paused == scope
+
     def alone(self, scope: S, name: str) -> S:
         """Return the scope that answers for one VM of a scope alone. A source that lists `silent` has one."""
         raise NotImplementedError(f"{self.name} has no scope for {name} of {scope} alone")
@@ -142,11 +147,14 @@ class PolledSource(Source, Generic[S, F]):
         them come the VMs that are queried alone, those that wait longest first.
         """
         nodes = tuple(nodes)
-        # A pause that is longer than any we grant was written by a clock that was ahead.
-        if memory.not_before is not None and now < memory.not_before <= now + _LONGEST_WAIT + SPARE:
-            return ()
         soon = self.scopes(node for node in nodes if node.name in followed)
-        largest = self._largest(nodes)
+        # A pause that is longer than any we grant was written by a clock that was ahead.
+        paused = [scope for scope, until in memory.paused if now < until <= now + _LONGEST_WAIT + SPARE]
+        largest = {
+            scope: names
+            for scope, names in self._largest(nodes).items()
+            if not any(self.limits(other, scope) for other in paused)
+        }
         lists = (scope for scope in largest if self._is_due(memory.of(scope), now, scope in soon))
         waiting = [
             (one.again, self.alone(scope, one.name))
@@ -154,6 +162,7 @@ class PolledSource(Source, Generic[S, F]):
             if (answer := memory.of(scope)) is not None and not answer.problem
             for one in answer.alone
             if one.name in names and self._alone_is_due(one, now, one.name in soon.get(scope, ()))
+            if not any(self.limits(other, self.alone(scope, one.name)) for other in paused)
         ]
         return (*lists, *(scope for _, scope in sorted(waiting, key=lambda pair: pair[0])))
 
@@ -186,9 +195,6 @@ class PolledSource(Source, Generic[S, F]):
         if not listings:
             return memory
         now = now.replace(microsecond=0)
-        wishes = [one.wait for one in listings if one.wait is not None]
-        patience = min(timedelta(seconds=max(wishes)), _LONGEST_WAIT) if wishes else None
-        not_before = now + patience if patience else None
         fresh = {one.scope: one for one in listings}
         answers = []
         found = self.scopes(nodes)
@@ -198,26 +204,29 @@ class PolledSource(Source, Generic[S, F]):
             before, listing = memory.of(scope), fresh.get(scope)
             answer = before
             if listing is not None:
-                answer = self._answer(listing, before, names, every, now, not_before)
+                answer = self._answer(listing, before, names, every, now)
             if answer is not None:
-                pause = max(now + min(every, self.retry), not_before or now)
-                answers.append(self._with_alone(answer, fresh, names, (now, now + every, pause)))
-        return Memory(tuple(answers), not_before)
+                answers.append(self._with_alone(answer, fresh, names, every, now))
+        paused = {scope: until for scope, until in memory.paused if until > now}
+        paused |= {one.scope: self._next_try(one, every, now) for one in listings if one.wait is not None}
+        return Memory(tuple(answers), tuple(sorted(paused.items())))
+
+    def _next_try(self, listing: Listing[S, F], every: timedelta, now: datetime) -> datetime:
+        """Return when to query a scope again after a failure: not before the service allows it."""
+        wish = timedelta(seconds=min(listing.wait or 0, _LONGEST_WAIT.total_seconds()))
+        return now + max(wish, min(every, self.retry), SPARE)
 
     def _with_alone(
         self,
         answer: ScopeAnswer[S, F],
         fresh: Mapping[S, Listing[S, F]],
         names: Collection[str],
-        times: tuple[datetime, datetime, datetime],
+        every: timedelta,
+        now: datetime,
     ) -> ScopeAnswer[S, F]:
-        """Return the answer of a list with those about its silent VMs.
-
-        `times` are now, when to query a VM again after an answer, and when after a failure.
-        """
+        """Return the answer of a list with those about its silent VMs."""
         if not answer.alone:
             return answer
-        now, later, pause = times
         alone: list[Alone] = []
         facts: dict[str, list[F]] = {}
         for name, fact in answer.found:
@@ -230,14 +239,15 @@ class PolledSource(Source, Generic[S, F]):
             if listing is None:
                 alone.append(one)
             elif not listing.asked:
-                alone.append(replace(one, again=max(now + SPARE, pause if listing.problem else now)))
+                pause = self._next_try(listing, every, now) if listing.problem else now
+                alone.append(replace(one, again=max(now + SPARE, pause)))
             elif listing.problem or one.name not in listing.seen:
                 facts.pop(one.name, None)
                 problem = listing.problem or f"the answer of {self.describe(listing.scope)} can't be read"
-                alone.append(Alone(one.name, pause, now, problem))
+                alone.append(Alone(one.name, self._next_try(listing, every, now), now, problem))
             else:
                 facts[one.name] = [fact for of, fact in listing.found if of == one.name]
-                alone.append(Alone(one.name, later, now))
+                alone.append(Alone(one.name, now + every, now))
         found = self.in_order((name, fact) for name, of_it in facts.items() for fact in of_it)
         return replace(answer, found=found, alone=tuple(alone))
 
@@ -248,14 +258,13 @@ class PolledSource(Source, Generic[S, F]):
         names: Collection[str],
         every: timedelta,
         now: datetime,
-        not_before: datetime | None,
     ) -> ScopeAnswer[S, F]:
         scope = listing.scope
         known = before.alone if before is not None else ()
         of_known = {one.name for one in known}
         said = tuple(pair for pair in (before.found if before is not None else ()) if pair[0] in of_known)
         if listing.problem:
-            again = max(now + min(every, self.retry), not_before or now)
+            again = self._next_try(listing, every, now)
             # What VMs said alone counts again once the list can be read, if it is not too old by then.
             return ScopeAnswer(scope, now, again, said, problem=listing.problem, alone=known)
         if not listing.asked:
@@ -303,9 +312,9 @@ class PolledSource(Source, Generic[S, F]):
         if answer.problem:
             return self._unknown(answer.problem)
         if now >= answer.again:
-            patience = f"; the next query is at {to_text(memory.not_before)}" if memory.not_before else ""
-            last = f"the last answer for {self.describe(scope)} is from {to_text(answer.asked)}"
-            return self._unknown(f"{last}{patience}")
+            return self._unknown(
+                f"the last answer for {self.describe(scope)} is from {to_text(answer.asked)}"
+            )
         if answer.asked > now + SPARE:
             at = to_text(answer.asked)
             return self._unknown(f"the last answer for {self.describe(scope)} is from the future: {at}")
@@ -335,12 +344,10 @@ class PolledSource(Source, Generic[S, F]):
     def changes(self, memory: Memory[S, F], now: datetime) -> Iterator[datetime]:
         """Yield the moments after `now` at which its readings may change by time alone."""
         for answer in memory.answers:
-            again = max(answer.again, memory.not_before or answer.again)
             for one in answer.alone:
-                turn = max(one.again, memory.not_before or one.again)
-                yield from (moment for moment in (turn, one.again + self.retry) if moment > now)
+                yield from (moment for moment in (one.again, one.again + self.retry) if moment > now)
             of_facts = (moment for _, fact in answer.found for moment in self.moments(fact))
-            yield from (moment for moment in (again, *of_facts) if moment is not None and moment > now)
+            yield from (moment for moment in (answer.again, *of_facts) if moment is not None and moment > now)
 
     # The memory as text.
 
@@ -352,8 +359,10 @@ class PolledSource(Source, Generic[S, F]):
         if memory == Memory():
             return ""
         document: Json = {"answers": [self._answer_out(one) for one in memory.answers]}
-        if memory.not_before:
-            document["notBefore"] = to_text(memory.not_before)
+        if memory.paused:
+            document["paused"] = [
+                {"scope": self.write_scope(scope), "until": to_text(until)} for scope, until in memory.paused
+            ]
         return _text(document)
 
     def load(self, text: str) -> Memory[S, F]:
@@ -363,8 +372,10 @@ class PolledSource(Source, Generic[S, F]):
         try:
             document = self.upgraded(limits.loads(text, limits.LEDGER))
             answers = {one.scope: one for one in map(self._answer_in, document["answers"])}
-            not_before = from_text(document["notBefore"]) if document.get("notBefore") else None
-            return Memory(tuple(answers[scope] for scope in sorted(answers)), not_before)
+            paused = [
+                (self.read_scope(one["scope"]), from_text(one["until"])) for one in document.get("paused", ())
+            ]
+            return Memory(tuple(answers[scope] for scope in sorted(answers)), tuple(paused))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SourceError(f"the last answer of {self.name} can't be read: {error!r}") from error
 

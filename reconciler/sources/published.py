@@ -6,6 +6,7 @@ DaemonSet, an annotation is used, because the agent may run in another way.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
 from reconciler.errors import SourceError
@@ -34,11 +35,14 @@ class PublishedEvents(Source):
     """Scheduled events of Azure's instance metadata service, from the node agent's annotation."""
 
     name = imds.SOURCE
-    gives_notice = True
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.imds` is on."""
         return settings.sources.imds.enabled
+
+    def notice_names(self, settings: Settings) -> Collection[str]:
+        """Return its name: IMDS has all scheduled events."""
+        return self.reading_names(settings)
 
     def wants(self, settings: Settings) -> Wants:
         """Return the state of the agents; the annotation is one of ours and always read."""

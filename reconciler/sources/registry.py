@@ -65,8 +65,7 @@ def reading_names(settings: Settings) -> frozenset[str]:
 
 def notice_names(settings: Settings) -> frozenset[str]:
     """Return the names of the readings that report maintenance minutes before it begins."""
-    giving = (source for source in switched_on(settings) if source.gives_notice)
-    return frozenset(name for source in giving for name in source.reading_names(settings))
+    return frozenset(name for source in switched_on(settings) for name in source.notice_names(settings))
 
 
 def wants(settings: Settings) -> Wants:

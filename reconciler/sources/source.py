@@ -53,9 +53,6 @@ class SourceContext:
 class Source(Protocol):
     """One source. It has no state and reads no clock. A subclass inherits defaults that fit most sources."""
 
-    gives_notice: bool = False
-    """Whether it reports maintenance minutes before it begins, with its moment."""
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -73,6 +70,11 @@ class Source(Protocol):
         """
         del settings
         return (self.name,)
+
+    def notice_names(self, settings: Settings) -> Collection[str]:
+        """Return the reading names under which it reports planned maintenance minutes before it begins."""
+        del settings
+        return ()
 
     def wants(self, settings: Settings) -> Wants:
         """Return what it needs from the API server, enabled or not."""

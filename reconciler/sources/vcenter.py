@@ -51,8 +51,9 @@ class VCenterHosts(PolledSource[str, HostState]):
             if one.alarms:
                 state = f"has an alarm: {', '.join(one.alarms)}"
                 return (replace(signal(_ALARM, name, one.version, state), source=VCENTER),)
-            if one.maintenance:
-                found = signal(_MAINTENANCE, name, one.version, "is in maintenance")
+            if one.maintenance or one.entering:
+                state = "is in maintenance" if one.maintenance else "enters maintenance mode"
+                found = signal(_MAINTENANCE, name, one.version, state)
                 return (replace(found, source=VCENTER),)
         return ()
 
@@ -75,13 +76,19 @@ class VCenterHosts(PolledSource[str, HostState]):
 
     def write_fact(self, fact: HostState) -> dict[str, object]:
         """Return the state as JSON."""
-        document = {"maintenance": fact.maintenance, "alarms": list(fact.alarms), "version": fact.version}
+        document = {
+            "maintenance": fact.maintenance,
+            "entering": fact.entering,
+            "alarms": list(fact.alarms),
+            "version": fact.version,
+        }
         return {key: value for key, value in document.items() if value}
 
     def read_fact(self, document: dict[str, Any]) -> HostState:
         """Parse the state."""
         return HostState(
             maintenance=document.get("maintenance", False) is True,
+            entering=document.get("entering", False) is True,
             alarms=tuple(limits.text(str(one), limits.NAME) for one in document.get("alarms", ())),
             version=limits.text(str(document.get("version", "")), limits.NAME),
         )

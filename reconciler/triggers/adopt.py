@@ -1,4 +1,4 @@
-"""adopt: take over another tool's cordon."""
+"""adopt: take over the cordon of another tool, or our own one that has lost its record."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from reconciler.model.record import Cordon
 def adopt(situation: Situation, effects: Effects) -> Effects:
     """Make mechanic's cordon ours, and remove its label, so that a mechanic still running ignores the node.
 
+    Our own cordon whose record somebody removed is taken back in the same way: why it was set is not known.
+
     It starts no drain: the checks of every start decide about that (`drainDue`).
     """
-    del situation
     record = replace(effects.record, cordon=Cordon.ADOPTED_MECHANIC)
     effects = replace(effects, record=record, labels={**effects.labels, MECHANIC_LABEL: None})
-    return effects.with_notice(Notice("MaintenanceAdopted", "adopted the cordon of mechanic"))
+    ours = situation.node.cordoned_by_us
+    what = "took back its cordon, whose record somebody removed" if ours else "adopted the cordon of mechanic"
+    return effects.with_notice(Notice("MaintenanceAdopted", what))

@@ -80,7 +80,8 @@ def run(
     """Return the node after one step of each of the profiles `names`, in this order.
 
     `given` has the node, its data with these profiles, and what was read. `resumed` are the profiles with a
-    chain that waits for the drain of the node. Without `starts` only nodes in maintenance go on.
+    chain that waits for the drain of the node: while somebody has uncordoned it, they only leave that chain.
+    Without `starts` only nodes in maintenance go on. A profile that takes no part has a report, too.
     """
     ran = Ran(replace(work, waits=""), given.data, read=given.read)
     # A profile that leaves maintenance in this pass keeps the others out of it until the next one. So does
@@ -89,14 +90,26 @@ def run(
     first = {*inside, *resumed}
     for name in names:
         try:
+            profile = _Profile(workflows, workflows.by_name[name], ran, given, first)
             if not starts and name not in first:
-                continue
-            ran = _Profile(workflows, workflows.by_name[name], ran, given, first).run(resumed=name in resumed)
+                ran = profile.rest()
+            elif name in resumed and _is_stopped(work):
+                ran = profile.leave()
+            else:
+                ran = profile.run(resumed=name in resumed)
         except Exception as error:  # noqa: BLE001 - one profile's error drops no other's progress (law 19)
             problem = internal(f"node {given.node.name}: profile {name} failed", error)
             reason = f"profile {name}: an error in this program, see its log: {problem}"
-            ran = replace(ran, holds=(*ran.holds, Hold(given.node.name, HoldCode.INTERNAL, reason)))
+            kept = given.data.profiles[name]
+            report = WorkflowReport(name, kept.current, kept.current, kept.transition)
+            hold = Hold(given.node.name, HoldCode.INTERNAL, reason)
+            ran = replace(ran, holds=(*ran.holds, hold), reports=(*ran.reports, report))
     return ran
+
+
+def _is_stopped(work: Worked) -> bool:
+    """Whether somebody has uncordoned the node during the drain of a workflow (law 1)."""
+    return not work.node.unschedulable and work.record.cordon is not None
 
 
 class _Profile:
@@ -111,6 +124,27 @@ class _Profile:
         self._others = (*given.in_maintenance_here, *sorted(others))
         self._given = given
         self._answers: dict[str, CheckAnswer] = {}
+
+    def rest(self) -> Ran:
+        """Return the node as it is, with this profile's report."""
+        return self._ended(self._ran.work, self._kept)
+
+    def leave(self) -> Ran:
+        """Return the node after a step away from the chain that waits for its drain, if one passes.
+
+        The profile gives up its claims then, and also if the step with that chain no longer passes.
+        """
+        rules, work = self._workflow.rules(self._kept.current), self._ran.work
+        claim = claim_of(self._workflow.name)
+        free = replace(work, record=work.record.undrained(claim).uncordoned(claim))
+        verdicts = [(step, evaluate(step.check, self._asker(self._input(work)))) for step in rules.steps]
+        step = self._chosen(verdicts, resumed=False)
+        stays = step is not None and step.next is self._kept.current
+        if step is None or stays or _draining(step.triggers) is not None:
+            given_up = stays or all(verdict is Verdict.FAILED for _, verdict in verdicts)
+            work = free if given_up and not self._kept.is_entering else work
+            return self._ended(work, self._kept, verdicts=verdicts)
+        return self._step(step, self._kept, free, verdicts, resumed=False)
 
     def run(self, *, resumed: bool) -> Ran:
         """Return the node after this profile's step."""
@@ -128,6 +162,19 @@ class _Profile:
         step = self._chosen(verdicts, resumed=resumed)
         if step is None or step.next is before.current:
             return self._ended(work, before, verdicts=verdicts)
+        return self._step(step, before, work, verdicts, resumed=resumed)
+
+    def _step(
+        self,
+        step: Step,
+        before: ProfileData,
+        work: Worked,
+        verdicts: list[tuple[Step, Verdict]],
+        *,
+        resumed: bool,
+    ) -> Ran:
+        """Return the node after this step, or with what its chain waits for."""
+        given = self._input(work)
         work = self._chain(step.triggers, work, resumed=resumed)
         if work.waits:
             draining = _draining(step.triggers)

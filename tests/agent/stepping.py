@@ -39,7 +39,13 @@ class World:
     """One agent, and what it lives between."""
 
     def __init__(
-        self, imds: FakeImds, api: FakeNodeApi, token: Path, reread: float, clock: Callable[[], float]
+        self,
+        imds: FakeImds,
+        api: FakeNodeApi,
+        token: Path,
+        reread: float,
+        clock: Callable[[], float],
+        interval: float = INTERVAL,
     ) -> None:
         self.imds, self.api = imds, api
         self._clock = clock
@@ -47,7 +53,7 @@ class World:
             access=Access(api.address, token, None),
             node=NODE,
             imds_address=imds.address,
-            interval=INTERVAL,
+            interval=interval,
             prefix="node-maintenance.dev",
             listen=None,
             reread=reread,
@@ -87,7 +93,11 @@ class World:
 
 @contextmanager
 def stepped_agent(
-    *, reread: float, starts: bool = True, clock: Callable[[], float] = time.monotonic
+    *,
+    reread: float,
+    starts: bool = True,
+    clock: Callable[[], float] = time.monotonic,
+    interval: float = INTERVAL,
 ) -> Iterator[World]:
     """A world of its own; `starts` as for FakeImds, `clock` as for Agent."""
     with (
@@ -97,5 +107,5 @@ def stepped_agent(
     ):
         token = Path(folder) / "token"
         token.write_text("token\n", encoding="utf-8")
-        yield World(imds, api, token, reread, clock)
+        yield World(imds, api, token, reread, clock, interval)
         assert imds.violations == []

@@ -11,12 +11,11 @@ import signal
 import socket
 import threading
 from contextlib import ExitStack
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from jobs.agent.program import LONGEST_WAIT, SILENCE, STUCK, Health, main, run
+from jobs.agent.program import LONGEST_IMDS_PAUSE, LONGEST_WAIT, SILENCE, STUCK, Health, main, run
 from reconciler import USER_AGENT
 from tests.agent.conftest import StartAgent
 from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
@@ -298,13 +297,31 @@ def test_an_api_server_in_trouble_is_asked_less_and_less_often() -> None:
         assert all(2**n / 2 <= pause <= 2**n for n, pause in enumerate(pauses)), pauses
 
 
+def test_an_api_server_that_was_in_trouble_once_is_asked_again_as_soon_as_any_other() -> None:
+    clock = HandClock()
+    with stepped_agent(reread=NEVER, clock=clock) as world:
+        world.api.fail("GET", [Failure(500)] * 3)
+        for _ in range(4):
+            clock.seconds += world.agent.step()
+        assert world.agent.failure is None
+        world.api.fail("PATCH", [Failure(500)])
+        world.imds.announce(event(VM, event_id="A"))
+        world.step()
+        assert world.agent.failure is not None
+        clock.seconds += 1
+        world.step()
+
+        assert world.api.published_ids() == ["A"]
+
+
 def test_the_agent_is_not_ready_before_the_first_good_answer(imds: FakeImds, start_agent: StartAgent) -> None:
-    imds.script(Answer(500), Answer(500, delay=1))
+    asked = threading.Event()
+    imds.script(Answer(500), Answer(500, once=asked))
     agent = start_agent()
-    imds.wait_for_requests(1)
 
     agent.wait_for_line("IMDS gives no good answer")
     assert agent.readiness() == (503, "IMDS answered 500 Internal Server Error")
+    asked.set()
     agent.wait_until_ready()
 
 
@@ -429,6 +446,26 @@ def test_an_unexpected_error_of_a_step_ends_nothing_and_is_shown(
     assert "in step" in lines[0]["traceback"]
 
 
+def test_after_a_step_that_went_well_the_pause_after_an_error_is_short_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stop = threading.Event()
+    pauses: list[float | None] = []
+    monkeypatch.setattr(stop, "wait", pauses.append)
+    goes_well = [False, False, True, False, True]
+
+    def step() -> float:
+        if goes_well.pop(0):
+            return 5.0
+        if len(goes_well) == 1:
+            stop.set()
+        raise KeyError
+
+    run(step, Health(), stop)
+
+    assert pauses == [1, 2, 5, 1]
+
+
 def test_an_exhausted_memory_ends_the_agent() -> None:
     def step() -> float:
         raise MemoryError
@@ -513,10 +550,12 @@ def test_a_port_that_is_taken_is_reported(start_agent: StartAgent, api: FakeNode
     assert agent.lines("cannot listen")
 
 
-def test_pauses_grow_while_imds_fails(imds: FakeImds, start_agent: StartAgent) -> None:
-    imds.script(*[Answer(500)] * 5)
-    start_agent("--interval", "0.02")
-    imds.wait_for_requests(6)
+def test_pauses_grow_while_imds_fails_and_are_short_again_after_an_answer() -> None:
+    with stepped_agent(reread=NEVER, clock=HandClock(), interval=1.0) as world:
+        world.imds.script(*[Answer(500)] * 5)
+        growing = [world.agent.step() for _ in range(5)]
+        answered = world.agent.step()
+        world.imds.script(Answer(500))
 
-    pauses = [later - earlier for earlier, later in pairwise(imds.moments[:6])]
-    assert all(pause >= 0.02 * 2**doubled for doubled, pause in enumerate(pauses))
+        assert growing == [1, 2, 4, 8, LONGEST_IMDS_PAUSE]
+        assert (answered, world.agent.step()) == (1, 1)

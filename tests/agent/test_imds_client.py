@@ -61,14 +61,14 @@ def test_the_largest_answer_of_any_shape_leaves_the_agent_memory(imds: FakeImds)
     assert LARGEST_BODY - 100 < len(events) <= LARGEST_BODY
     imds.script(Answer(200, b'{"Events": []}'), Answer(200, events))
     child = """
-        import resource, sys
+        import sys, tracemalloc
         from reconciler.clients.agent.imds import Imds
 
         imds = Imds(sys.argv[1])
         imds.scheduled_events()
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        tracemalloc.start()
         imds.scheduled_events()
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        print(tracemalloc.get_traced_memory()[1] >> 10)
     """
     done = run(
         [sys.executable, "-c", textwrap.dedent(child), imds.address],

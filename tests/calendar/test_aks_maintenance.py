@@ -194,3 +194,82 @@ def test_another_document_is_refused(document: object, message: str) -> None:
 def test_a_list_of_freezes_is_no_maintenance_configuration() -> None:
     assert not is_aks([{"start": "2026-01-01", "end": "2026-01-02"}])
     assert is_aks({"properties": {"timeInWeek": []}})
+
+
+QUARTERLY = {
+    "maintenanceWindow": {
+        "schedule": {"absoluteMonthly": {"intervalMonths": 3, "dayOfMonth": 2}},
+        "durationHours": 5,
+        "utcOffset": "-08:00",
+        "startTime": "09:30",
+        "notAllowedDates": [{"start": "2026-12-20", "end": "2027-01-10"}],
+    }
+}
+"""The shape of a file for `az aks maintenanceconfiguration add --config-file`: without a start date."""
+
+
+def test_an_interval_counts_from_the_creation_where_there_is_no_start_date() -> None:
+    # The creation is on the first of February there, and on the second in UTC.
+    document = {"properties": QUARTERLY, "systemData": {"createdAt": "2026-02-02T03:00:00.1234567Z"}}
+
+    assert is_aks(document)
+    assert runs(document) == [
+        "2026-02-02T17:30 2026-02-02T22:30",
+        "2026-05-02T17:30 2026-05-02T22:30",
+        "2026-08-02T17:30 2026-08-02T22:30",
+    ]
+
+
+@pytest.mark.parametrize("system", [{}, {"systemData": None}, {"systemData": {"createdAt": None}}])
+def test_an_interval_that_counts_from_nothing_says_what_to_write(system: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"write that day as startDate"):
+        parse_aks({"properties": QUARTERLY, **system})
+
+
+def test_a_start_date_wins_over_the_creation() -> None:
+    window = {**QUARTERLY["maintenanceWindow"], "startDate": "2026-03-01"}
+    document = {
+        "properties": {"maintenanceWindow": window},
+        "systemData": {"createdAt": "2026-02-02T03:00:00Z"},
+    }
+
+    assert runs(document, count=1) == ["2026-03-02T17:30 2026-03-02T22:30"]
+
+
+def shared(**changes: Any) -> dict[str, Any]:
+    """Return a resource `maintenanceWindows`, which clusters share, as ARM has it."""
+    properties = {
+        "provisioningState": "Succeeded",
+        "schedule": {"weekly": {"intervalWeeks": 2, "dayOfWeek": "Sunday"}},
+        "startDate": "2026-01-01",
+        "startTime": "03:00",
+        "durationHours": 6,
+        "utcOffset": "+01:00",
+        "notAllowedDates": [{"start": "2026-01-18", "end": "2026-01-18"}],
+        **changes,
+    }
+    return {
+        "id": "/subscriptions/x/resourceGroups/r/providers/Microsoft.ContainerService/maintenanceWindows/w",
+        "type": "Microsoft.ContainerService/maintenanceWindows",
+        "location": "westeurope",
+        "tags": {"team": "a"},
+        "properties": properties,
+    }
+
+
+def test_a_window_that_clusters_share_is_read() -> None:
+    assert is_aks(shared())
+    # The fortnight on the 18th is not allowed.
+    assert runs(shared(), count=2) == [
+        "2026-01-04T02:00 2026-01-04T08:00",
+        "2026-02-01T02:00 2026-02-01T08:00",
+    ]
+    with pytest.raises(ValueError, match=r"^properties\.durationHours: 25 is not"):
+        parse_aks(shared(durationHours=25))
+
+
+def test_a_configuration_that_is_linked_to_a_shared_window_has_its_schedule() -> None:
+    given = window({"daily": {"intervalDays": 1}})
+    linked = {**given, "maintenanceWindowId": shared()["id"]}
+
+    assert runs(linked) == runs(given)

@@ -1,4 +1,4 @@
-"""clockTrusted, by how far our clock is off."""
+"""clockTrusted, by how far answers of the API server are from the time of the pass."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from tests.support.builders import ask, situation
         pytest.param(
             31.0,
             Verdict.FAILED,
-            "the local clock is 31s ahead of that of the API server; correct it",
+            "answers of the API server are 31s behind others of the last minute; correct the clocks of its"
+            " machines",
             id="ahead",
         ),
         pytest.param(
             -90.0,
             Verdict.FAILED,
-            "the local clock is 90s behind that of the API server; correct it",
+            "answers of the API server are 90s ahead of others of the last minute; correct the clocks of its"
+            " machines",
             id="behind",
         ),
     ],

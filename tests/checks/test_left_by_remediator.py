@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.model.node import REMEDIATOR_TAINT
 from reconciler.model.plan import Verdict
-from tests.support.builders import ask, node, situation
+from tests.support.builders import IN_UPGRADE, ask, node, situation
 
 
 @pytest.mark.parametrize(("taints", "verdict"), [((), Verdict.PASSED), ((REMEDIATOR_TAINT,), Verdict.FAILED)])
@@ -15,3 +15,9 @@ def test_a_node_that_aks_keeps_closed_is_not_opened(taints: tuple[str, ...], ver
 
     assert answer.verdict is verdict
     assert (REMEDIATOR_TAINT in answer.reason) is bool(taints)
+
+
+def test_a_node_that_aks_upgrades_is_not_opened() -> None:
+    answer = ask("leftByRemediator", situation(node(pool="np", annotations=IN_UPGRADE)))
+
+    assert (answer.verdict, answer.reason) == (Verdict.FAILED, "AKS upgrades pool np")

@@ -41,6 +41,15 @@ def test_a_drain_starts_from_its_planned_start_on(planned: datetime | None, verd
     assert answer.until == (planned if verdict is Verdict.FAILED else None)
 
 
+def test_in_mode_observe_it_says_what_would_start() -> None:
+    later = CaseSchedule(NOW + minutes(1), because="the plan")
+    told = replace(situation(None, judged(SOON)), schedule=later)
+
+    assert ask("startPlanned", told).reason == "its drain starts at 2026-11-21T12:01:00Z: the plan"
+    observed = ask("startPlanned", replace(told, schedule=replace(later, observed=True)))
+    assert observed.reason == "its drain would start at 2026-11-21T12:01:00Z: the plan"
+
+
 def test_what_other_checks_report_holds_here_nothing() -> None:
     closed = settings('windows: [{name: night, start: "22:00", end: "02:00"}]')
     later = CaseSchedule(NOW + minutes(600), because="the window opens then")

@@ -34,7 +34,25 @@ def test_a_conflict_is_followed_by_a_read_and_another_write() -> None:
     write_until_settled(script.write, script.settled(), sleep=script.slept.append)
 
     assert script.calls == ["write", "read", "write", "read", "write"]
-    assert len(script.slept) == 2
+    assert len(script.slept) == 1
+
+
+def test_a_pause_comes_before_the_read_so_that_the_write_follows_it_at_once() -> None:
+    script = Scripted(*(Conflict(str(number)) for number in range(TRIES)))
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        script.calls.append("sleep")
+        slept.append(seconds)
+
+    with pytest.raises(Conflict):
+        write_until_settled(script.write, script.settled(), sleep=sleep)
+    first = ["write", "read", "write", "sleep", "read", "write"]
+    assert script.calls[: len(first)] == first
+    assert script.calls.count("write") == TRIES
+    # Random and growing, so that two writers do not stay in step.
+    assert len(set(slept)) == len(slept)
+    assert sum(slept) < 2 * TRIES
 
 
 def test_a_write_whose_answer_was_lost_is_not_sent_again() -> None:
@@ -52,7 +70,7 @@ def test_after_the_last_try_the_last_error_is_raised_unless_it_was_written_after
 
     assert caught.value is errors[-1]
     assert script.calls == ["write", "read"] * TRIES
-    assert len(script.slept) == TRIES - 1
+    assert len(script.slept) == TRIES - 2
 
 
 def test_any_other_error_ends_it_at_once() -> None:

@@ -86,6 +86,18 @@ def test_an_answer_is_repeated_until_its_time_is_over(answer: Listing[str, int],
     assert service.asked == ["x", "x"]
 
 
+def test_a_query_that_failed_is_not_repeated_as_often_as_others() -> None:
+    clock = {"seconds": 0.0}
+    service = Service([Listing("", problem="a wrong password")])
+    client = Keeping(service, 10.0, clock=lambda: clock["seconds"])
+
+    for seconds in (0.0, 10.0, KEPT_PROBLEM - 1, KEPT_PROBLEM):
+        clock["seconds"] = seconds
+        client.ask(["x"])
+
+    assert service.asked == ["x", "x"]
+
+
 def test_what_was_not_asked_for_is_not_kept_and_the_order_stays() -> None:
     service = Service([Listing("", (("a", 1),)), Listing("", asked=False), Listing("", (("b", 2),))])
     client = Keeping(service, 900.0, clock=lambda: 0.0)

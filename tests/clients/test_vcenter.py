@@ -55,6 +55,40 @@ def test_a_server_that_does_not_answer_is_a_problem_of_its_zones() -> None:
 
 
 @pytest.mark.parametrize(
+    ("zone", "host"),
+    [
+        pytest.param("eu-de-1b", "whole-zone", id="the whole zone comes first"),
+        pytest.param("eu-de-2b", "last-character", id="the last character, as in maintenance-controller"),
+        pytest.param("b", "last-character", id="a zone of one character"),
+        pytest.param("eu-de-1c", "vc-c", id="the template of all other zones"),
+        pytest.param("eu-de-1D", "vc-D", id="as it is written"),
+        pytest.param("eu-de-1/", "", id="no letter or digit"),
+        pytest.param("eu-de-1ä", "", id="a letter of no host name"),
+        pytest.param("", "", id="no zone"),
+    ],
+)
+def test_the_zone_or_its_last_character_chooses_the_vcenter(
+    monkeypatch: pytest.MonkeyPatch, zone: str, host: str
+) -> None:
+    asked = []
+
+    def session(server: VCenter, _: float) -> Any:
+        asked.append((server.url, server.password))
+        raise TimeoutError
+
+    monkeypatch.setattr("reconciler.clients.vcenter.VCenterSession", session)
+    named = {None: "vc-$AZ", "b": "last-character", "eu-de-1b": "whole-zone"}
+    servers = [
+        VCenter(url=f"https://{name}.example.com", zone=of, username=Secret("u"), password=Secret(PASSWORD))
+        for of, name in named.items()
+    ]
+    (found,) = client(*servers).ask([zone])
+
+    assert asked == ([(f"https://{host}.example.com", Secret(PASSWORD))] if host else [])
+    assert f"{host}.example.com can't be asked" in found.problem if host else "has none for" in found.problem
+
+
+@pytest.mark.parametrize(
     ("password", "said"),
     [
         pytest.param("${NOT_SET_ANYWHERE}", "the environment has no NOT_SET_ANYWHERE", id="environment"),
@@ -85,9 +119,9 @@ def test_after_its_patience_a_pass_asks_no_more_servers() -> None:
 
 
 class Collector:
-    """A property collector with three hosts, one to a page, and two alarms."""
+    """A property collector with three hosts and their tasks, one to a page, and two alarms."""
 
-    def __init__(self) -> None:
+    def __init__(self, *tasks: Any) -> None:
         from pyVmomi import vim
 
         memory, network = vim.alarm.Alarm("alarm-1"), vim.alarm.Alarm("alarm-2")
@@ -96,8 +130,17 @@ class Collector:
             found(
                 "h-1", {"name": "ESX-1", "runtime.inMaintenanceMode": False, "triggeredAlarmState": triggered}
             ),
-            found("h-2", {"name": "esx-2", "runtime.inMaintenanceMode": False, "triggeredAlarmState": []}),
+            found(
+                "h-2",
+                {
+                    "name": "esx-2",
+                    "runtime.inMaintenanceMode": False,
+                    "triggeredAlarmState": [],
+                    "recentTask": [one.obj for one in tasks],
+                },
+            ),
             found("h-3", {"name": "esx-3", "triggeredAlarmState": triggered}),
+            *tasks,
         ]
         self._alarms = [
             found("alarm-1", {"info.name": "Host memory usage"}),
@@ -121,15 +164,52 @@ def found(identity: str, values: dict[str, Any]) -> Any:
     return SimpleNamespace(obj=SimpleNamespace(_moId=identity), propSet=properties)
 
 
-@pytest.fixture
-def content(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vCenter that can be reached without a network."""
+def serve(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
+    """Let the client reach a vCenter with this property collector, without a network."""
     from pyVmomi import vim
 
-    there = SimpleNamespace(propertyCollector=Collector())
+    there = SimpleNamespace(propertyCollector=collector)
     monkeypatch.setattr("reconciler.clients.vcenter.VCenterSession", lambda *_: nullcontext(there))
     view = vim.view.ContainerView("view-1")
     monkeypatch.setattr("reconciler.clients.vcenter._view", lambda _: view)
+
+
+@pytest.fixture
+def content(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vCenter that can be reached without a network."""
+    serve(monkeypatch, Collector())
+
+
+def task(number: int, state: str, name: str = "EnterMaintenanceMode_Task", **more: str) -> Any:
+    """Return a task as pyvmomi reads it: its name is a method."""
+    from pyVmomi.VmomiSupport import GetWsdlMethod
+
+    values = {"info.name": GetWsdlMethod("urn:vim25", name), "info.state": state}
+    return found(f"task-{number}", values | {f"info.{key}": value for key, value in more.items()})
+
+
+@pytest.mark.parametrize(
+    ("state", "name", "described", "enters"),
+    [
+        pytest.param("running", "EnterMaintenanceMode_Task", "", True, id="by its name"),
+        pytest.param(
+            "running", "RebootHost_Task", "HostSystem.enterMaintenanceMode", True, id="by its description"
+        ),
+        pytest.param("queued", "EnterMaintenanceMode_Task", "", False, id="queued"),
+        pytest.param("success", "EnterMaintenanceMode_Task", "", False, id="ended"),
+        pytest.param("error", "EnterMaintenanceMode_Task", "", False, id="cancelled"),
+        pytest.param("running", "ExitMaintenanceMode_Task", "HostSystem.x", False, id="another task"),
+    ],
+)
+def test_a_host_whose_task_of_entering_maintenance_runs_is_named(
+    monkeypatch: pytest.MonkeyPatch, state: str, name: str, described: str, enters: bool
+) -> None:
+    tasks = [task(1, "success"), task(2, state, name, descriptionId=described)]
+    serve(monkeypatch, Collector(*tasks))
+    (one,) = VCenterClient(section(server())).ask([""])
+
+    assert one.seen == {"esx-1", "esx-2"}
+    assert one.found == ((("esx-2", HostState(entering=True)),) if enters else ())
 
 
 @pytest.mark.usefixtures("content")

@@ -50,8 +50,9 @@ def serve(stack: ExitStack, soap: Answer, versions: Answer | None = None) -> Stu
     return stub
 
 
-def log_in(url: str, seconds: float = 30.0, ca_file: str | None = None) -> None:
-    server = VCenter(url=url, username=Secret("reader"), password=Secret("secret"), ca_file=ca_file)
+def log_in(url: str, seconds: float = 30.0, ca_file: str | None = None, *, insecure: bool = False) -> None:
+    user, password = Secret("reader"), Secret("secret")
+    server = VCenter(url=url, username=user, password=password, ca_file=ca_file, insecure=insecure)
     with VCenterSession(server, seconds):
         pytest.fail("nobody has logged in")
 
@@ -149,7 +150,7 @@ def test_a_server_that_is_no_vcenter_is_named_so(versions: Answer, said: str, op
         log_in(stub.url)
 
 
-def test_a_certificate_is_accepted_from_the_authority_of_the_settings_only(
+def test_a_certificate_is_accepted_from_the_authority_of_the_settings_or_where_they_verify_none(
     open_: ExitStack, reports: Reports, tmp_path: Path
 ) -> None:
     certificates = make_certificates(tmp_path)
@@ -162,5 +163,7 @@ def test_a_certificate_is_accepted_from_the_authority_of_the_settings_only(
         log_in(stub.url)
     with pytest.raises(CloudError, match="HTTP 404"):
         log_in(stub.url, ca_file=str(certificates.authority))
+    with pytest.raises(CloudError, match="HTTP 404"):
+        log_in(stub.url, insecure=True)
 
-    assert reports == [("vcenter", "GET", None), ("vcenter", "GET", 404)]
+    assert reports == [("vcenter", "GET", None), ("vcenter", "GET", 404), ("vcenter", "GET", 404)]

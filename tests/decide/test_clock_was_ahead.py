@@ -76,6 +76,20 @@ def test_the_record_is_corrected_once_and_the_report_says_why() -> None:
     assert [one.todo.write for one in second.nodes if one.todo.write is not None] == []
 
 
+def test_a_warning_does_not_wait_for_a_moment_that_such_a_clock_wrote() -> None:
+    asked = {REQUEST: f'{{"kind":"Reboot","notBefore":"{NOW + 3 * DAY:%Y-%m-%dT%H:%M:%SZ}"}}'}
+    world = world_of([node(name, annotations=asked) for name in ("a", "b")])
+    policy = builders.settings("budget: {maxUnavailable: 1}")
+    look(world, policy, LATER)
+    assert world.cluster.events == []
+    look(world, policy)
+    look(world, policy)
+
+    assert [(one.node, one.notice.reason) for one in world.cluster.events] == [
+        ("b", "MaintenanceWillBeMissed")
+    ]
+
+
 def test_a_last_start_in_the_future_holds_starts_for_one_spacing() -> None:
     world = world_of([node("a", annotations={REQUEST: builders.DRAIN_NOW}), node("b")])
     world.cluster.ledger = Ledger(LATER)

@@ -295,6 +295,7 @@ def test_an_adopted_node_stays_closed_while_any_event_is_reported_and_settles_af
 
 # What is left to another tool, on a node that mechanic cordoned.
 
+LEAVE = f"{ADOPT}\ncoexist: {{karpenter: {{leave: [Preempt]}}}}"
 LEFT = {"EventId": "P1", "EventType": "Preempt", "EventStatus": "Scheduled"}
 
 
@@ -315,7 +316,7 @@ def _opened(history: History) -> bool:
 
 
 def test_an_adopted_node_with_an_event_that_is_left_to_karpenter_is_not_drained_and_stays_closed() -> None:
-    history = _history(_karpenters(), node("b"))
+    history = _history(_karpenters(), node("b"), text=LEAVE)
     _says(history, LEFT)
     for _ in range(3):
         assert not _opened(history)
@@ -329,7 +330,7 @@ def test_an_adopted_node_with_an_event_that_is_left_to_karpenter_is_not_drained_
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_an_event_that_is_left_to_karpenter_is_no_miss_of_ours_when_it_starts(seen: bool) -> None:
-    history = _history(_karpenters(), node("b"))
+    history = _history(_karpenters(), node("b"), text=LEAVE)
     _says(history, {**LEFT, "NotBefore": rfc1123(NOW + minutes(5))})
     history.until_still()
     history.wait(minutes(6))

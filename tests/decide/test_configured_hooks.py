@@ -61,6 +61,18 @@ def test_a_hook_is_run_once_with_the_cordon_and_holds_the_drain_until_it_is_done
     assert [one.notice.reason for one in going.cluster.events if one.notice.reason == "HookTimedOut"] == []
 
 
+def test_a_hook_that_has_ended_is_not_asked_for_again() -> None:
+    going, runner = history("preDrain", "", "sync", "copy")
+    going.look()
+    runner.says["sync"] = DONE
+    asked = []
+    for _ in range(3):
+        going.look()
+        asked.append(sorted(runner.asked))
+
+    assert asked == [["copy", "sync"], ["copy"], ["copy"]]
+
+
 def test_a_run_that_a_killed_process_did_not_begin_is_begun_by_the_next_one() -> None:
     going, runner = history()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -11,7 +11,7 @@ from reconciler.engine.places_ahead import Booking, PlacesAhead
 from reconciler.model.event import Kind
 from reconciler.model.limits import EARLIEST
 from reconciler.model.schedule import StartTimes
-from reconciler.schedule import Case, Limits, Placed, Start
+from reconciler.schedule import OF_OTHERS, Case, Limits, Place, Placed, Start
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 
@@ -32,9 +32,11 @@ def placed(name: str, start: float, text: str = "", *, missed: bool = False) -> 
     return Placed(case, Start(NOW + minutes(start)), missed)
 
 
-def until(*some: Placed) -> datetime | None:
-    """Until when the forecast of these cases stays the same."""
+def until(*some: Placed, others: bool = False) -> datetime | None:
+    """Until when the forecast of these cases stays the same; with `others` somebody else holds a place."""
     limits = Limits(PlacesAhead("maxUnavailable", 1))
+    if others:
+        limits.hold(Place("theirs", "", ""), EARLIEST, None, NOW)
     for one in some:
         assert one.start is not None
         limits.fleet.book(Booking(one.case.node, one.start.at, one.case.end(one.start.at), planned=True))
@@ -49,6 +51,10 @@ def test_what_waits_for_a_start_that_moves_moves_too_until_it_meets_a_start_that
     # b takes the place of a at 13:00, until 14:00.
     chain = (placed("a", 0), placed("b", 60), placed("c", 150))
     assert until(*chain) == NOW + minutes(30) + minutes(0).resolution
+
+
+def test_the_end_of_a_place_that_somebody_else_holds_moves_until_it_meets_a_start() -> None:
+    assert until(placed("a", 90), others=True) == NOW + minutes(90) - OF_OTHERS + timedelta.resolution
 
 
 @pytest.mark.parametrize(

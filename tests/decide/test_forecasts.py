@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from reconciler.decide.facts import WARNED_AFTER
 from reconciler.model.event import Kind
 from reconciler.model.schedule import CaseSchedule
 from reconciler.simulation.platform import VmEvent
@@ -42,6 +43,8 @@ def ask(history: History, node: str, date: datetime) -> None:
 
 def test_a_forecast_is_sent_again_only_with_another_cause() -> None:
     history = begin([reboot(120, requested=True), reboot(120, requested=True)], ONE)
+    assert scheduled(history, "n1").missed
+    history.wait(WARNED_AFTER)
     assert scheduled(history, "n1").missed
     assert foretold(history) == ["n1"]
 

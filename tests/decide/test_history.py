@@ -24,7 +24,7 @@ from tests.support.strategies import rfc1123
 from tests.support.worlds import world_of
 
 OPEN = "budget: {maxUnavailable: 100%}"
-CLOSED = "budget: {maxUnavailable: 0}"
+CLOSED = 'events: {Reboot: {outsideWindow: Never}}\nwindows: [{start: "22:00", end: "23:00"}]'
 NOTHING = published(vm="vm")
 
 
@@ -87,7 +87,7 @@ def test_a_case_is_kept_with_all_of_its_facts() -> None:
 
     assert (case.place.node, case.place.uid, case.place.zone, case.place.pool) == ("a", "uid-a", "1", "np")
     assert (case.kind, case.sources) == ("Reboot", ("imds",))
-    assert (case.outcome, case.in_time) == (CaseResult.DRAINED, InTime.YES)
+    assert (case.outcome, case.outcome.in_time) == (CaseResult.DRAINED, InTime.YES)
     assert (case.pods_moved, case.pods_left) == (2, 0)
     assert "in time: drained at 2026-11-21T12:0" in case.why
     times = case.times
@@ -207,7 +207,7 @@ def test_a_missed_node_has_the_pods_that_the_platform_met() -> None:
     play(scene, imds(), imds("Started"), NOTHING)
     case = kept.case
 
-    assert (case.outcome, case.in_time) == (CaseResult.MISSED, InTime.NO)
+    assert (case.outcome, case.outcome.in_time) == (CaseResult.MISSED, InTime.NO)
     assert (case.pods_moved, case.pods_left) == (None, 2)
     assert (case.times.started, case.times.drained, case.times.uncordoned) == (None, None, None)
     assert "while 2 pods that had to be evicted were on the node" in case.why
@@ -226,7 +226,7 @@ def test_an_event_that_is_called_off_is_neither_in_time_nor_late() -> None:
     scene, kept = history()
     play(scene, imds(), NOTHING)
 
-    assert (kept.case.outcome, kept.case.in_time) == (CaseResult.CANCELLED, InTime.UNKNOWN)
+    assert (kept.case.outcome, kept.case.outcome.in_time) == (CaseResult.CANCELLED, InTime.UNKNOWN)
 
 
 def test_after_somebodys_uncordon_nobody_knows_how_the_event_ends() -> None:
@@ -236,7 +236,7 @@ def test_after_somebodys_uncordon_nobody_knows_how_the_event_ends() -> None:
     play(scene, imds(), passes=1)
     case = kept.case
 
-    assert (case.outcome, case.in_time) == (CaseResult.STOPPED, InTime.UNKNOWN)
+    assert (case.outcome, case.outcome.in_time) == (CaseResult.STOPPED, InTime.UNKNOWN)
     assert "someone uncordoned the node" in case.why
     assert case.times.gone is None
     assert case.times.uncordoned == case.times.ended
@@ -262,7 +262,7 @@ def test_a_request_that_is_drained_after_its_date_is_of_unknown_timeliness() -> 
     play(scene, NOTHING, wait=5)
 
     assert kept.case.sources == ("request",)
-    assert kept.case.in_time is not InTime.YES
+    assert kept.case.outcome.in_time is not InTime.YES
 
 
 def test_the_most_disruptive_kind_names_the_case() -> None:

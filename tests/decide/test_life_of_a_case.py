@@ -201,6 +201,24 @@ def test_a_new_event_that_comes_together_with_a_persons_uncordon_is_not_dismisse
     assert [one.kind for one in _kept(history.cluster).dismissed] == [Kind.REBOOT]
 
 
+def test_one_pass_does_not_end_a_case_and_begin_the_next() -> None:
+    uncordoned = held_node(record(), unschedulable=False)
+    readings = {"a": reported(signal(), signal(Kind.REDEPLOY, event_id="B2"))}
+    plan = plan_of(planned(snapshot(uncordoned, node("b"), readings=readings)))
+
+    assert [step.after for step in plan.transitions] == [State.OPERATIONAL]
+    assert not plan.starts
+
+
+def test_an_event_of_another_number_whose_kind_is_unknown_keeps_no_case_open() -> None:
+    about = held_node(record(events=(known(ids=("A1",)),)))
+    for other, quiet in (("B2", NOW), ("", None)):
+        seen = {"a": reported(signal(Kind.UNKNOWN, event_id=other))}
+        kept = plan_of(planned(snapshot(about, readings=seen))).record
+        assert kept is not None
+        assert kept.quiet_since == quiet
+
+
 def test_a_condition_that_shows_another_event_may_hide_the_one_that_the_case_is_about() -> None:
     about = known(sources=("condition:VMEventScheduled",), ids=("A1",))
     other = reading(signal(Kind.FREEZE, source="condition:VMEventScheduled", event_id="B2"))
@@ -588,10 +606,8 @@ def test_the_remediator_and_karpenter_are_reported_once_for_the_cluster() -> Non
         "AKS's remediator is active: it drains for Redeploy and Preempt by default, drains for Freeze too, "
         "and has tainted 1 nodes (coexist.aksRemediator: Share)"
     )
-    assert planned(seen).notes == (
-        remediator,
-        "Karpenter manages 1 nodes: Preempt and the events of EC2 left to it (coexist.karpenter.leave)",
-    )
+    left = "left to it: events of EC2 on nodes that it replaces (coexist.karpenter.leave)"
+    assert planned(seen).notes == (remediator, f"Karpenter manages 1 nodes; {left}")
 
 
 def test_a_label_of_ours_without_a_record_is_taken_away() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from reconciler.errors import Unreachable
-from reconciler.model.event import Kind
+from reconciler.model import limits
+from reconciler.model.event import Kind, Status
 from reconciler.model.instructions import PersonHold, Word, hold_text
+from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, NoticeType
 from reconciler.model.pod import Pod
-from reconciler.model.record import State
+from reconciler.model.record import CaseFacts, PlatformStart, State
+from reconciler.notices.facts import facts_of
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import KubernetesEvent
 from tests.decide.test_history import Kept
@@ -23,6 +27,7 @@ from tests.support.strategies import rfc1123
 from tests.support.worlds import world_of
 
 ONE = "budget: {maxUnavailable: 1}"
+CLOSED = 'events: {Reboot: {outsideWindow: Never}}\nwindows: [{start: "22:00", end: "23:00"}]'
 WARNINGS = ("MaintenanceDeadlinePassed", "MaintenanceMissed")
 
 
@@ -73,6 +78,7 @@ def test_a_node_that_the_budget_held_is_missed_and_both_warnings_come_once() -> 
     (passed,) = told(scene)
     assert passed.notice.reason == "MaintenanceDeadlinePassed"
     assert passed.notice.type is NoticeType.WARNING
+    assert "the latest start has passed, and no drain has begun: " in passed.notice.message
     assert "budgetLeft: maxUnavailable is 1, held by b (NotReady)" in passed.notice.message
     look(scene, 15)
     say(scene, begun())
@@ -84,18 +90,39 @@ def test_a_node_that_the_budget_held_is_missed_and_both_warnings_come_once() -> 
         assert result(look(scene)) == "missed"
     _, missed = told(scene)
     assert missed.notice.reason == "MaintenanceMissed"
-    assert "2 pods that had to be evicted were on the node: shop/web-1, shop/web-2" in missed.notice.message
-    assert "held by budgetLeft: maxUnavailable is 1" in missed.notice.message
+    assert (
+        "2 pods that had to be evicted were on the node: shop/web-1 (ReplicaSet shop/"
+        in missed.notice.message
+    )
+    assert missed.notice.message.endswith("; the latest start has passed, and no drain has begun")
     say(scene, published(vm="vm"))
-    last = look(scene)
+    last = look(scene, 3)
 
     assert result(last) == "missed"
+    look(scene)
     assert look(scene).outcome is None
     assert len(told(scene)) == 2
 
 
-def test_a_start_is_recorded_once_and_then_nothing_is_written() -> None:
+def test_an_event_that_is_announced_after_its_latest_start_was_announced_too_late() -> None:
     scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+    say(scene, announced(minutes_ahead=4))
+    look(scene)
+    plan = look(scene)
+
+    (passed,) = told(scene)
+    assert (
+        "Reboot (not before 2026-11-21T12:04:00Z): it was announced too late, and no drain has begun: "
+        in passed.notice.message
+    )
+    assert plan.outcome is not None
+    assert plan.outcome.words == "running; announced too late (seen at 2026-11-21T12:00:00Z)"
+    messages = facts_of(plan, (), {}, scene.now)
+    assert messages["DeadlinePassed"].text.startswith("it was announced too late, and no drain has begun: ")
+
+
+def test_a_start_is_recorded_once_and_then_nothing_is_written() -> None:
+    scene = history(CLOSED)
     say(scene, begun())
     look(scene)
     writes = scene.api.writes
@@ -106,14 +133,35 @@ def test_a_start_is_recorded_once_and_then_nothing_is_written() -> None:
     assert scene.api.writes == writes
 
 
-def test_what_the_platform_has_started_is_missed_and_no_forecast() -> None:
-    scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
+@pytest.mark.parametrize("held", [False, True], ids=["until its window", "by a person"])
+def test_what_the_platform_has_started_is_missed_and_no_forecast_nor_a_passed_deadline(held: bool) -> None:
+    scene = history(CLOSED)
     say(scene, begun())
+    if held:
+        scene.cluster.annotate("a", keys_of(DEFAULT_PREFIX).hold, hold_text(PersonHold(Word("alice", NOW))))
     look(scene)
     look(scene)
 
-    found = told(scene, "MaintenanceWillBeMissed", "MaintenanceMissed")
+    found = told(scene, "MaintenanceWillBeMissed", *WARNINGS)
     assert [one.notice.reason for one in found] == ["MaintenanceMissed"]
+
+
+def test_the_first_start_of_a_case_is_kept_among_the_latest() -> None:
+    starts = tuple(
+        PlatformStart(builders.known(ids=(f"A{number}",)), NOW - minutes(300 - number), 1)
+        for number in range(limits.EVENTS)
+    )
+    held = replace(builders.record(events=(builders.known(ids=("B1",)),)), facts=CaseFacts(starts=starts))
+    begins = builders.reported(builders.signal(event_id="B1", status=Status.STARTED))
+    plan = builders.planned(builders.snapshot(builders.held_node(held), readings={"a": begins}))
+    (found,) = [one.record for one in plan.nodes]
+
+    assert found is not None
+    assert [one.event.ids for one in found.facts.starts] == [
+        ("A0",),
+        *((f"A{number}",) for number in range(2, limits.EVENTS)),
+        ("B1",),
+    ]
 
 
 def test_a_drain_that_a_killed_process_finished_has_begun() -> None:
@@ -232,6 +280,27 @@ def test_a_drain_that_ends_after_the_date_is_late() -> None:
     look(scene)
 
     assert result(look(scene)) == "late"
+
+
+def test_pods_that_could_not_be_counted_at_the_start_were_not_gone_because_a_drain_moves_them_later() -> None:
+    scene = history("budget: {maxUnavailable: 100%}", pods=(pod("stuck", deleting_until=NOW),))
+    scene.cluster.finalizers.add("uid-shop-stuck")
+    say(scene, announced())
+    look(scene)
+    say(scene, begun())
+    scene.api.before_read = no_pods
+    look(scene)
+    scene.api.before_read = None
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-stuck")
+    look(scene)
+
+    assert result(look(scene)) == "late"
+
+
+def no_pods(call: Call) -> None:
+    if call.what == "pods":
+        raise Unreachable("no answer in time")
 
 
 def test_an_event_that_is_gone_after_its_date_has_started_meanwhile() -> None:
@@ -355,3 +424,35 @@ def test_a_warning_is_asked_for_once_where_nothing_is_killed() -> None:
             look(scene, 4)
 
     assert [reason for reason in calls if reason in WARNINGS] == list(WARNINGS)
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["recorded", "not recorded"])
+def test_a_miss_is_found_out_in_the_first_pass_that_records_it(killed: bool) -> None:
+    scene = history(CLOSED)
+    say(scene, announced())
+    assert not look(scene, 30).struck
+    say(scene, begun())
+    if killed:
+        record = dict(scene.cluster.nodes["a"].annotations)[builders.RECORD]
+        assert look(scene).struck
+        scene.cluster.annotate("a", builders.RECORD, record)
+
+    assert [look(scene).struck for _ in range(3)] == [True, False, False]
+    say(scene, None)
+    ends = [look(scene, 5) for _ in range(3)]
+    assert [one.struck for one in ends] == [False] * 3
+    assert "missed" in [one.outcome.result.value for one in ends if one.outcome is not None]
+
+
+def test_a_drain_that_ends_after_its_date_is_found_to_be_late_once() -> None:
+    scene = history("budget: {maxUnavailable: 2}", pods=(pod("web-1"),))
+    date = (NOW + minutes(2)).isoformat()
+    scene.cluster.annotate("a", REQUEST, f'{{"kind":"Reboot","notBefore":"{date}"}}')
+    scene.cluster.finalizers.add("uid-shop-web-1")
+    found = [look(scene, 5)]
+    scene.cluster.finalizers.clear()
+    scene.cluster.drop_pod("uid-shop-web-1")
+    found += [look(scene) for _ in range(4)]
+
+    late = [result(one) == "late" for one in found]
+    assert [one.struck for one in found] == [number == late.index(True) for number in range(5)]

@@ -17,6 +17,7 @@ from reconciler.model.node import Condition
 from reconciler.model.outcome import Result
 from reconciler.model.plan import Plan
 from reconciler.model.record import CaseRecord
+from reconciler.model.snapshot import Ledger, Replaced
 from reconciler.observe import observe
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed, SimulatedApi
@@ -158,6 +159,14 @@ def test_a_replacement_that_never_comes_holds_no_place_for_ever() -> None:
     assert plan.next_change <= NOW + minutes(30)
 
     assert plan_of(fleet.look(minutes(30)), "b").starts
+
+
+def test_a_pass_is_planned_for_when_a_replaced_node_no_longer_holds_its_place() -> None:
+    gone = Replaced("z", "uid-z", "", "np", 2, NOW - minutes(10))
+    chosen = settings("budget: {maxUnavailable: 1, ignore: {notReadyFor: 30m}}")
+    seen = builders.snapshot(builders.node(pool="np"), ledger=Ledger(replaced=(gone,)))
+
+    assert builders.planned(seen, chosen).next_change == NOW + minutes(20)
 
 
 def test_whose_machine_is_being_deleted_is_not_uncordoned() -> None:

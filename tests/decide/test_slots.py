@@ -186,6 +186,14 @@ def test_our_own_node_waits_for_drains_that_are_not_stuck(
     assert ("othersFirst" in codes(plan_of(plan))) is not drained
 
 
+def test_our_own_node_waits_for_a_drain_that_has_no_slot_yet() -> None:
+    stuck = _running("c", slot=True, blocked=STUCK_AFTER)
+    plan = planned(_snapshot(_draining("a"), _draining("b"), _draining("c"), drains=(stuck,), own="a"), ONE)
+
+    assert codes(plan_of(plan, "b")) == {"drainSlot"}
+    assert codes(plan_of(plan, "a")) == {"othersFirst"}
+
+
 def test_the_moment_at_which_a_slot_may_become_free_is_a_moment_of_change() -> None:
     free_at = NOW + timedelta(seconds=40)
     leaving = replace(_running("a", slot=True), blocked_at=free_at)

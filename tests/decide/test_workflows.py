@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from reconciler.errors import Conflict
+from reconciler.errors import Conflict, Forbidden
 from reconciler.model.holds import HoldCode
+from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.node import Node
 from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
@@ -21,7 +22,7 @@ from reconciler.report.document import to_document
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.support import builders
@@ -538,7 +539,7 @@ def test_nothing_is_evicted_after_somebody_has_uncordoned_the_node() -> None:
 
     plan = passes(world, theirs(), 2)
 
-    assert [hold.code for hold in plan_of(plan).holds] == [HoldCode.WORKFLOW_UNCORDONED]
+    assert {hold.code for hold in plan_of(plan).holds} == {HoldCode.WORKFLOW_UNCORDONED, HoldCode.WORKFLOW}
     assert plan_of(plan).todo.drain is None
     assert not world.cluster.nodes["a"].unschedulable
 
@@ -546,9 +547,86 @@ def test_nothing_is_evicted_after_somebody_has_uncordoned_the_node() -> None:
     assert plan_of(passes(world, theirs())).todo.drain is not None
 
 
-def test_an_attempt_that_takes_too_long_is_reported_and_the_next_one_may_delete() -> None:
-    forced = "action: drain, evictionTimeout: 5s, deletionTimeout: 20s, forceEviction: true"
-    settings = theirs(FILE.replace("action: drain", forced))
+@pytest.mark.parametrize("profile", ["draining", "chained"])
+def test_a_node_that_was_uncordoned_during_its_drain_leaves_the_profile_when_its_checks_say_so(
+    profile: str,
+) -> None:
+    world = with_pod(profile)
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    passes(world, theirs(), 3)
+    world.cluster.cordon("a", on=False)
+    passes(world, theirs(), 2)
+
+    label(world, "go", "false")
+    label(world, "done")
+    plan = passes(world, theirs(), 2)
+
+    assert states(world) == {profile: "operational"}
+    assert world.cluster.nodes["a"].labels[STATE] == "operational"
+    assert plan_of(plan).holds == ()
+    assert "cloud.sap/record" not in world.cluster.nodes["a"].annotations
+
+
+def test_a_step_that_leads_back_to_the_drain_is_not_taken_on_a_node_that_was_uncordoned() -> None:
+    world = with_pod("chained")
+    world.cluster.bare_pods_stop_after = timedelta(hours=1)
+    passes(world, theirs(), 3)
+    world.cluster.cordon("a", on=False)
+
+    plan = passes(world, theirs(), 2)
+
+    (hold,) = plan_of(plan).holds
+    assert hold.code == HoldCode.WORKFLOW_UNCORDONED
+    assert "kubectl cordon a goes on with the drain" in hold.reason
+    assert not world.cluster.nodes["a"].unschedulable
+
+
+def ours() -> Settings:
+    """The same workflows in settings of our own."""
+    below = "".join(f"  {line}\n" for line in FILE.splitlines())
+    return parse_settings(f"mode: Enforce\nkeys: {{prefix: cloud.sap}}\nprofiles:\n{below}", "ours.yaml")
+
+
+@pytest.mark.parametrize("profile", ["draining", "chained"])
+def test_a_file_of_maintenance_controller_cordons_such_a_node_again_less_and_less_often(profile: str) -> None:
+    world = with_pod(profile)
+    world.cluster.bare_pods_stop_after = timedelta(days=9)
+    passes(world, theirs(), 3)
+    cordons = []
+
+    settings = theirs()
+    for minute in range(0, 12 * 60, 5):
+        world.cluster.cordon("a", on=False)
+        plan = passes(world, settings)
+        if world.cluster.nodes["a"].unschedulable:
+            cordons.append(minute)
+            assert plan_of(plan).todo.drain is not None
+        world.advance(timedelta(minutes=5))
+
+    assert cordons[0] == 5
+    assert 4 <= len(cordons) <= 9
+
+
+@pytest.mark.parametrize("by", ["our own settings", "a hold"])
+def test_a_node_that_somebody_wants_in_service_is_not_cordoned_again(by: str) -> None:
+    world, settings = with_pod("draining"), ours() if by == "our own settings" else theirs()
+    world.cluster.bare_pods_stop_after = timedelta(days=9)
+    passes(world, settings, 3)
+    world.cluster.cordon("a", on=False)
+    settings = held_by_name(world, settings) if by == "a hold" else settings
+    world.advance(timedelta(hours=1))
+
+    plan = passes(world, settings, 3)
+
+    assert not world.cluster.nodes["a"].unschedulable
+    assert HoldCode.WORKFLOW_UNCORDONED in {hold.code for hold in plan_of(plan).holds}
+    assert plan_of(plan).todo.drain is None
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_an_attempt_that_takes_too_long_is_reported_and_the_next_one_evicts_too(forced: bool) -> None:
+    config = f"action: drain, evictionTimeout: 5s, deletionTimeout: 20s, forceEviction: {str(forced).lower()}"
+    settings = theirs(FILE.replace("action: drain", config))
     world = with_pod("draining")
     world.cluster.bare_pods_stop_after = timedelta(hours=1)
     passes(world, settings, 3)
@@ -558,10 +636,14 @@ def test_an_attempt_that_takes_too_long_is_reported_and_the_next_one_may_delete(
 
     order = plan_of(plan).todo.drain
     assert order is not None
-    assert (order.options.use_delete, order.timeout) == (True, timedelta(seconds=20))
+    assert (order.options.use_delete, order.timeout) == (False, timedelta(seconds=5))
+    assert order.escalation.force_late == forced
     assert order.why == "workflow draining"
-    assert world.cluster.events[-1].notice.reason == "ChangeMaintenanceStateFailed"
-    assert "profile draining: Will stay in in-maintenance state" in world.cluster.events[-1].notice.message
+    notice = world.cluster.events[-1].notice
+    assert (notice.reason, notice.message) == (
+        "ChangeMaintenanceStateFailed",
+        "Failed to drain the node within 5s for profile draining: Will stay in in-maintenance state",
+    )
 
 
 def test_a_hook_of_a_pod_holds_only_that_pod_and_has_one_limit_for_all_attempts() -> None:
@@ -591,7 +673,19 @@ def test_the_drain_of_a_workflow_takes_all_pods_that_maintenance_controller_take
     assert order is not None
     options = order.options
     assert (options.ignore_daemonsets, options.evict_empty_dir, options.evict_unmanaged) == (True, True, True)
-    assert (options.use_delete, order.timeout, order.slots) == (False, timedelta(minutes=10), 10)
+    assert (options.use_delete, order.timeout) == (False, timedelta(minutes=10))
+
+
+def test_a_file_of_maintenance_controller_drains_as_many_nodes_at_once_as_its_checks_allow() -> None:
+    names = [f"n{number}" for number in range(12)]
+    pods = [builders.pod(name, name) for name in names]
+
+    def drained(settings: Settings) -> int:
+        world = world_of([labelled(name, "draining", go="true") for name in names], pods)
+        world.cluster.bare_pods_stop_after = timedelta(hours=1)
+        return sum(one.todo.drain is not None for one in passes(world, settings, 2).nodes)
+
+    assert (drained(theirs()), drained(ours())) == (12, 10)
 
 
 def test_in_mode_finish_no_workflow_begins_and_maintenance_ends() -> None:
@@ -694,6 +788,41 @@ def test_no_workflow_begins_while_a_person_holds_the_node() -> None:
     assert states(world) == {"plain": "in-maintenance"}
 
 
+WORD = {"by": "ann", "at": "2026-11-21T11:00:00Z", "reason": "release day"}
+
+
+def held_by_name(world: World, settings: Settings) -> Settings:
+    world.cluster.annotate("a", "cloud.sap/hold", json.dumps(WORD))
+    return settings
+
+
+def held_with_all(world: World, settings: Settings) -> Settings:
+    hold = PersonHold(Word("ann", scope="all"))
+    world.cluster.ledger = replace(world.cluster.ledger, holds=(hold,))
+    return settings
+
+
+def finishing(world: World, settings: Settings) -> Settings:
+    del world
+    return settings.model_copy(update={"mode": Mode.FINISH})
+
+
+@pytest.mark.parametrize("kept", [held_by_name, held_with_all, finishing])
+def test_a_node_whose_profiles_may_not_begin_shows_their_worst_state(
+    kept: Callable[[World, Settings], Settings],
+) -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+    passes(world, theirs())
+
+    node = plan_of(passes(world, kept(world, theirs()), 2))
+
+    assert world.cluster.nodes["a"].labels[STATE] == "maintenance-required"
+    assert (node.before, node.after) == ("maintenance-required", "maintenance-required")
+    assert [(one.profile, one.before, one.after) for one in node.workflows] == [
+        ("plain", "maintenance-required", "maintenance-required")
+    ]
+
+
 @pytest.mark.parametrize("profile", ["draining", "chained"])
 def test_a_pass_that_is_killed_after_its_patch_ends_the_same(profile: str) -> None:
     world, whole = with_pod(profile), with_pod(profile)
@@ -710,15 +839,28 @@ def test_a_pass_that_is_killed_after_its_patch_ends_the_same(profile: str) -> No
     assert not world.cluster.pods
 
 
-def test_the_event_about_a_step_comes_before_the_step_can_be_seen() -> None:
+def test_the_event_about_a_step_comes_after_its_patch() -> None:
     world = world_of([labelled("a", "plain", go="true")])
 
     passes(world, theirs())
 
     assert [call.what for call in world.api.done if call.what in ("notify", "patch_node")] == [
-        "notify",
         "patch_node",
+        "notify",
     ]
+
+
+def test_a_step_that_is_refused_makes_no_event_that_says_it_was_taken() -> None:
+    world = world_of([labelled("a", "plain", go="true")])
+
+    def refuse(call: Call) -> None:
+        if call.what == "patch_node":
+            raise Forbidden("the policy does not name the key of a trigger", status=403)
+
+    world.api.before_write = refuse
+    look(world, theirs())
+
+    assert "ChangedMaintenanceState" not in [one.notice.reason for one in world.cluster.events]
 
 
 def test_a_person_may_ask_for_all_answers_in_the_log() -> None:
@@ -754,6 +896,46 @@ def test_nodes_take_turns_by_a_lease_also_within_one_pass() -> None:
     world.advance(timedelta(minutes=1))
     passes(world, theirs(text))
     assert states(world, "b") == {"plain": "in-maintenance"}
+
+
+def test_a_lease_that_can_not_be_read_is_a_note_of_the_whole_cluster() -> None:
+    turns = "duration: 1m, leaseName: turns, leaseNamespace: default"
+    world = world_of([labelled("a", "plain")])
+
+    def refuse(call: Call) -> None:
+        if call.what == "lease":
+            raise Forbidden("no", status=403, needs="get leases.coordination.k8s.io in default")
+
+    world.api.before_read = refuse
+    plan = passes(world, theirs(with_check(f"{{type: stagger, name: turn, config: {{{turns}}}}}")))
+
+    (note,) = plan.notes
+    assert note.startswith("no workflow takes the turn of the Lease default/turns-0, because it")
+    assert note.endswith("needs get leases.coordination.k8s.io in default")
+
+
+def test_a_lease_that_may_not_be_taken_is_one_event_and_a_hold_and_is_tried_less_and_less_often() -> None:
+    turns = "duration: 1m, leaseName: turns, leaseNamespace: default"
+    text = with_check(f"{{type: stagger, name: turn, config: {{{turns}}}}}").replace(
+        "check: go,", "check: turn,"
+    )
+    world, tried = world_of([labelled("a", "plain", go="true")]), list[timedelta]()
+    settings, begin = theirs(text), world.now
+
+    def refuse(call: Call) -> None:
+        if call.what == "take_lease":
+            tried.append(world.now - begin)
+            raise Forbidden("leases is forbidden: may not create", status=403)
+
+    world.api.before_write = refuse
+    for _ in range(120):
+        plan, _ = look(world, settings)
+        world.advance(timedelta(seconds=1))
+
+    assert [moment.seconds for moment in tried] == [0, 10, 30, 70]
+    (hold,) = plan_of(plan).holds
+    assert (hold.code, "may not create" in hold.reason) == ("nodeWritable", True)
+    assert [one.notice.reason for one in world.cluster.events] == ["MaintenanceNotWritten"]
 
 
 def test_nodes_that_enter_in_one_pass_count_for_the_next_one() -> None:
@@ -942,3 +1124,34 @@ def test_a_message_about_a_node_that_can_not_be_written_keeps_its_id() -> None:
     assert len(outbox.ids) == 3
     assert len(set(outbox.ids)) == 1
     assert list(data(world)["Notifications"]) == ["tell"]
+
+
+@pytest.mark.parametrize("trigger", ["eviction", "uncordon"])
+def test_no_workflow_starts_in_a_pool_that_aks_upgrades_nor_uncordons_its_node(trigger: str) -> None:
+    before, after = "eviction, name: uncordon, config: {action: uncordon}", "uncordon, name: uncordon"
+    settings = theirs(FILE.replace(before, after) if trigger == "uncordon" else FILE)
+    nodes = [labelled(name, "draining", agentpool="np") for name in ("a", "b")]
+    world = world_of(nodes, [builders.pod("web")])
+
+    def upgrade(*, on: bool) -> None:
+        for key, value in builders.IN_UPGRADE.items():
+            world.cluster.annotate("a", key, value if on else None)
+
+    label(world, "go")
+    passes(world, settings, 4)
+    assert world.cluster.nodes["a"].unschedulable
+    upgrade(on=True)
+    label(world, "done")
+    label(world, "go", "false")
+    label(world, "go", name="b")
+    plan = passes(world, settings, 4)
+
+    upgrades = "AKS upgrades pool np"
+    assert {node.node: [hold.reason for hold in node.holds] for node in plan.nodes} == {
+        "a": [upgrades, f"profile draining: {upgrades}"],
+        "b": [upgrades],
+    }
+    assert [name for name, node in world.cluster.nodes.items() if node.unschedulable] == ["a"]
+    upgrade(on=False)
+    passes(world, settings, 4)
+    assert [name for name, node in world.cluster.nodes.items() if node.unschedulable] == ["b"]

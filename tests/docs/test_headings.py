@@ -18,10 +18,12 @@ from reconciler.model.notices import Topic
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
 from reconciler.model.record import State
+from reconciler.model.schedule import CaseForecast, CaseSchedule, DrainObstacle, ObstacleCode, Prospect
 from reconciler.report.ahead.document import ahead_document
 from reconciler.report.document import to_document
 from reconciler.report.explained import to_document as explained
 from reconciler.report.readiness.document import to_document as readiness_document
+from reconciler.report.values import schedule_value
 from reconciler.settings.sections.notify import TRANSPORTS
 from reconciler.settings.sections.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 from reconciler.triggers import TRIGGERS
@@ -139,6 +141,21 @@ def test_every_key_and_every_finding_of_readiness_is_described() -> None:
     assert {key for key in inner if f"`{key}`" not in section} == set()
     rows = re.findall(r"^\| `(\w+)` \| (?:blocks|outage|notice) \|", written("planning.md"), re.MULTILINE)
     assert sorted(rows) == sorted(code.value for code in FindingCode)
+
+
+def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:
+    section = written("planning.md").partition("\n### Whether a drain can end\n")[2].partition("\n### ")[0]
+    obstacle = DrainObstacle(ObstacleCode.WAITS, "shop/web", "", "it waits", "Wait.")
+    schedule = schedule_value(CaseSchedule(prospect=Prospect((obstacle,))))
+    assert schedule is not None
+
+    assert re.findall(r"^\| `([\w ]+)` \|", section, re.MULTILINE) == [one.value for one in CaseForecast]
+    codes = re.findall(
+        r"\(`(\w+)`\)", "".join(line for line in section.splitlines() if line.startswith("| "))
+    )
+    assert sorted(codes) == sorted(code.value for code in ObstacleCode)
+    keys = {*schedule, *schedule["obstacles"][0]}
+    assert {key for key in keys if f"`{key}`" not in written("output.md")} == set()
 
 
 def test_every_key_of_a_look_ahead_has_its_heading() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 from reconciler.drainer import DrainCore, Limits
-from reconciler.drainer.messages import Command, Event
+from reconciler.drainer.messages import BudgetNews, Command, Event, Evict, Request, Watch
 from reconciler.errors import ReconcilerError, Rejected, Unreachable
 from reconciler.model.drains import MAY_BE_DENIED, DrainOptions, DrainOrder, DrainProgress, Escalation
 from reconciler.model.node import Node
-from reconciler.model.pod import Owner, Pod
+from reconciler.model.pod import Owner, Pod, PodDisruptionBudget
 from reconciler.model.selector import LabelSelector
 from reconciler.simulation.api import Call, PodRequest, SimulatedApi
 from reconciler.simulation.clock import VirtualClock
@@ -26,6 +28,47 @@ PLAIN = DrainOptions()
 NEVER = Escalation()
 
 Trouble = Callable[[str, Pod | None], ReconcilerError | None]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSelector(LabelSelector):
+    """A selector that counts how often it, or another one like it, was matched with labels."""
+
+    _matches: ClassVar[list[int]] = [0]
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """As any selector."""
+        self._matches[0] += 1
+        return LabelSelector.matches(self, labels)
+
+    @classmethod
+    def taken(cls) -> int:
+        """Return the count since the last call."""
+        count, cls._matches[0] = cls._matches[0], 0
+        return count
+
+
+class CountingCore(DrainCore):
+    """A core that counts the matches of counted selectors, and not those of the simulated cluster.
+
+    `heard` counts the budgets that watches sent to it, by namespace.
+    """
+
+    matches = 0
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        """As the core."""
+        super().__init__(limits)
+        self.heard: Counter[str] = Counter()
+
+    def step(self, event: Event, now: datetime) -> tuple[Command, ...]:
+        """As the core."""
+        if isinstance(event, BudgetNews) and isinstance(event.change, PodDisruptionBudget):
+            self.heard[event.change.namespace] += 1
+        CountedSelector.taken()
+        commands = super().step(event, now)
+        self.matches += CountedSelector.taken()
+        return commands
 
 
 def no_trouble(verb: str, pod: Pod | None) -> ReconcilerError | None:
@@ -197,6 +240,17 @@ class Drive:
         self.scene = scene
         half = timedelta(seconds=latency / 2)
         self._drainer = SteppedDrainer(scene.api, scene.clock, limits=limits, latency=half)
+        self.counting = CountingCore(limits)
+        self._drainer.core = self.counting
+
+    def hang(self, namespace: str, seconds: float) -> None:
+        """Let each eviction in a namespace take so much longer, as a webhook that does not answer does."""
+
+        def hangs(command: Watch | Request) -> timedelta:
+            late = isinstance(command, Evict) and command.pod.namespace == namespace
+            return timedelta(seconds=seconds if late else 0)
+
+        self._drainer.hangs = hangs
 
     @property
     def core(self) -> DrainCore:

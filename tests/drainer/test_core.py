@@ -564,6 +564,22 @@ def test_a_pod_stuck_on_a_dead_node_is_deleted_without_grace_where_that_is_allow
     ]
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_a_pod_that_outlives_twice_its_grace_period_is_deleted_without_grace_where_that_is_allowed(
+    late: bool,
+) -> None:
+    scene = _scene()
+    scene.deployment("web", "a", grace=20)
+    scene.cluster.set_condition("a", Condition("Ready", "Unknown"))
+    drive = Drive(scene)
+    drive.start("a", escalation=Escalation(force_late=late))
+    progress = drive.run(120)["a"]
+
+    deletions = [(one.at - START).seconds for one in scene.requests if (one.verb, one.grace) == ("delete", 0)]
+    assert deletions == [40] * late
+    assert (progress.phase is Phase.DRAINED) == late
+
+
 @pytest.mark.parametrize(
     ("options", "grace"),
     [

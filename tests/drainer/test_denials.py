@@ -160,7 +160,7 @@ def test_a_denied_eviction_neither_waits_for_its_budget_nor_keeps_others_waiting
         "shop", "db", LabelSelector.of({"app": "db"}), allowed=1, desired=2, healthy=3
     )
     news: list[Event] = [PodNews(node.name, number, one) for one in pods]
-    listed: list[Event] = [PodNews(node.name, number, Listed()), BudgetNews(budget), BudgetNews(Listed())]
+    listed: list[Event] = [PodNews(node.name, number, Listed()), BudgetNews(budget, 0)]
     core.step_all([*news, *listed], START)
     (denied,) = core.step(NodeSeen(node.name, number, node), START)
     assert isinstance(denied, Evict)
@@ -170,7 +170,7 @@ def test_a_denied_eviction_neither_waits_for_its_budget_nor_keeps_others_waiting
     core.step(Tick(), later)
     (again,) = core.step(NodeSeen(node.name, number, node), later)
     core.step(WriteDone(second), later)
-    (third,) = core.step(BudgetNews(budget), later)
+    (third,) = core.step(BudgetNews(budget, 0), later)
 
     asked = [one.pod.name for one in (denied, second, again, third) if isinstance(one, Evict)]
     assert asked == ["db-0", "db-1", "db-0", "db-2"]

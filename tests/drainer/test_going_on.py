@@ -176,7 +176,7 @@ def test_a_clock_that_goes_back_asks_a_closed_budget_again() -> None:
     web = replace(WEB, labels={"app": "web"})
     core = DrainCore()
     number = _started(core)
-    core.step_all([BudgetNews(closed), BudgetNews(Listed())], NOW)
+    core.step(BudgetNews(closed, 0), NOW)
     core.step_all([PodNews(NODE.name, number, web), PodNews(NODE.name, number, Listed())], NOW)
     assert not _of(core.step(NodeSeen(NODE.name, number, NODE), NOW), Evict)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from reconciler.drainer.messages import PodNews, WatchPods
 from reconciler.errors import ReconcilerError, TooManyRequests
 from reconciler.model.drains import DrainOptions, Escalation, Phase
 from reconciler.model.node import Condition
-from reconciler.model.pod import LONGEST_GRACE, Pod, grace_seconds
+from reconciler.model.pod import LONGEST_GRACE, Owner, Pod, grace_seconds
 from tests.drainer.driving import START, Drive, Scene
 from tests.support.searching import examples
 
@@ -163,3 +165,39 @@ def test_an_exception_about_one_pod_fails_the_drain_of_its_node_only(
     assert progress["a"].phase is Phase.FAILED
     assert "OverflowError" in progress["a"].error
     assert any(one.exc_info for one in caplog.records)
+
+
+class _Unmatchable(dict[str, str]):
+    """Labels that no selector of a budget can be matched with."""
+
+    def get(self, key: str, default: object = None) -> Any:
+        if key == "app":
+            raise OverflowError("out of range")
+        return default
+
+    def __getitem__(self, key: str) -> str:
+        return str(self.get(key))
+
+
+def test_a_drain_that_fails_keeps_no_budget_from_the_others() -> None:
+    scene = Scene()
+    for node in ("a", "b"):
+        scene.add_node(node, cordoned=True)
+    (pod,) = scene.deployment("web", "a")
+    scene.deploy("web", replace(pod, name="web-b", uid="web-b#0", node="b"))
+    scene.add_budget("web", max_unavailable=1)
+    drive = Drive(scene, limits=replace(Limits(), budgets_from=1))
+    drive.start("a")
+    drive.start("b")
+    broken = Pod(
+        "shop", "worse", "worse#0", "a", _Unmatchable(), phase="Running", owner=Owner("ReplicaSet", "w")
+    )
+    (number,) = [one.watch for _, one in drive.commands if isinstance(one, WatchPods) and one.node == "a"]
+    # It is the second one, so the budget is reserved for the eviction of the first.
+    for one in (pod, broken):
+        drive.at(0, partial(drive.hear, PodNews("a", number, one)))
+    progress = drive.run()
+
+    assert progress["a"].phase is Phase.FAILED
+    assert progress["b"].phase is Phase.DRAINED
+    assert scene.requests[0].node == "b"

@@ -105,8 +105,8 @@ def test_a_server_that_asks_for_a_pause_gets_it_from_all_pods() -> None:
 
 
 def test_no_more_writes_are_in_flight_than_the_limit_over_all_nodes() -> None:
-    core = DrainCore(Limits(parallel=2))
-    _, first = _evicting(core, *[builders.pod(f"web-{number}") for number in range(4)])
+    core = DrainCore(Limits(parallel=4))
+    _, first = _evicting(core, *[builders.pod(f"web-{number}") for number in range(2)])
 
     assert len(first) == 2
     other = builders.node("b", unschedulable=True)

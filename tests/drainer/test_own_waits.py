@@ -63,6 +63,31 @@ def test_without_a_deadline_the_limit_ends_the_wait(marks: dict[str, str], asks:
     assert "the wait ended at 2026-03-02T13:00:00Z (drain.podsMayWait)" in step
 
 
+@pytest.mark.parametrize(
+    ("says", "minutes_later"),
+    [
+        pytest.param("30m", 20, id="a duration from its start"),
+        pytest.param("1h30m", 60, id="no longer than podsMayWait"),
+        pytest.param("5m", 0, id="it is over"),
+        pytest.param("soon", 0, id="no duration"),
+        pytest.param("-5m", 0, id="a negative one"),
+        pytest.param("0", 0, id="none"),
+    ],
+)
+def test_do_not_disrupt_with_a_duration_counts_from_the_start_of_the_pod(
+    says: str, minutes_later: int
+) -> None:
+    scene, pod = _scene(marks={})
+    created = START - timedelta(minutes=10)
+    scene.change_pod(replace(pod, annotations={"karpenter.sh/do-not-disrupt": says}, created=created))
+    progress = _drain(scene, _options()).run(4 * 3600)["a"]
+
+    (eviction,) = scene.requests
+    expected = START + timedelta(minutes=minutes_later)
+    assert (eviction.verb, progress.phase) == ("evict", Phase.DRAINED)
+    assert expected <= eviction.at < expected + timedelta(seconds=20)
+
+
 def test_while_it_waits_the_report_says_until_when() -> None:
     scene, _ = _scene()
     progress = _drain(scene, _options()).run(60)["a"]

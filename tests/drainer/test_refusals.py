@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.drainer import Limits
+from reconciler.drainer.messages import BudgetNews
 from reconciler.drainer.refusals import (
     EvictionRefusal,
     RefusalMeaning,
@@ -13,7 +15,8 @@ from reconciler.drainer.refusals import (
 )
 from reconciler.errors import ClusterError, TooManyRequests, error_for
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.selector import EVERYTHING
+from reconciler.model.selector import EVERYTHING, LabelSelector
+from tests.drainer.driving import Drive, Scene
 
 POD = Pod("shop", "web", "u", "n")
 WEB = PodDisruptionBudget("shop", "web", EVERYTHING, desired=3, healthy=3)
@@ -152,3 +155,17 @@ def test_a_refusal_has_a_short_reason_for_metrics_and_a_pod_that_is_gone_none(
     error: ClusterError, reason: str
 ) -> None:
     assert refusal_reason(error, POD) == reason
+
+
+def test_where_the_watch_shows_other_budgets_than_the_server_has_each_refusal_has_a_pause() -> None:
+    scene = Scene()
+    scene.add_node("a", cordoned=True)
+    scene.deployment("web", "a", Limits().budgets_from)
+    scene.add_budget("web", max_unavailable=0)
+    drive = Drive(scene)
+    drive.start("a")
+    selector = LabelSelector.of({"app": "web"})
+    drive.at(2, lambda: drive.hear(BudgetNews(PodDisruptionBudget("shop", "gone", selector, allowed=1), 0)))
+    drive.run(12)
+
+    assert 1 <= len(scene.requests) <= 6 * Limits().budgets_from

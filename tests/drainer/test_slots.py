@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
 
 from reconciler.drainer import Limits
+from reconciler.drainer.messages import Evict
 from reconciler.model.drains import Escalation, Phase
+from reconciler.model.moments import to_text
 from tests.drainer.driving import START, Drive, Scene
 
 LIMITS = Limits()
@@ -22,6 +27,10 @@ def _scene(*nodes: str, pods: int = 1, terminates_in: float = 1.0) -> Scene:
 def _block(scene: Scene, *nodes: str) -> None:
     for node in nodes:
         scene.add_budget(f"on-{node}", max_unavailable=0)
+
+
+def _asked(drive: Drive, node: str) -> datetime:
+    return next(at for at, one in drive.commands if isinstance(one, Evict) and one.node == node)
 
 
 def _first_eviction(scene: Scene, node: str) -> timedelta:
@@ -139,6 +148,56 @@ def test_a_drain_that_is_stopped_gives_its_slot_to_the_next() -> None:
     drive.run()
 
     assert timedelta(seconds=3) <= _first_eviction(scene, "b") <= timedelta(seconds=4)
+
+
+@pytest.mark.parametrize("deadline", [None, START + timedelta(minutes=20)], ids=["timeout", "deadline"])
+def test_a_pod_that_outlasts_the_drain_keeps_no_slot_and_is_named(deadline: datetime | None) -> None:
+    scene = _scene("a", "b", terminates_in=10**9)
+    (stuck,) = scene.there("a")
+    scene.change_pod(replace(stuck, grace=100_000_000))
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1, timeout=timedelta(minutes=30), escalation=Escalation(deadline=deadline))
+    ended = drive.run(120)
+
+    assert _first_eviction(scene, "b") <= LIMITS.slot_kept + timedelta(seconds=1)
+    until = to_text(deadline or START + timedelta(minutes=30))
+    (blocker,) = ended["a"].blockers
+    assert blocker.because == f"its grace period is a year or more; waits at most until {until}"
+    assert not ended["a"].slot
+
+
+def test_a_pod_that_leaves_in_time_keeps_the_slot() -> None:
+    scene = _scene("a", "b", terminates_in=10**9)
+    for pod in scene.there("a"):
+        scene.change_pod(replace(pod, grace=600))
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1, escalation=Escalation(deadline=START + timedelta(minutes=20)))
+    drive.run()
+
+    assert _first_eviction(scene, "b") >= timedelta(seconds=600)
+
+
+def test_an_attempt_after_the_deadline_keeps_its_slot_while_pods_leave() -> None:
+    scene = _scene("a", "b", terminates_in=20)
+    drive = Drive(scene)
+    for node in "ab":
+        drive.start(node, slots=1, escalation=Escalation(deadline=START - timedelta(minutes=1)))
+    drive.run()
+
+    assert _first_eviction(scene, "b") >= timedelta(seconds=20)
+
+
+def test_an_eviction_that_hangs_keeps_no_slot() -> None:
+    scene = _scene("a", "b")
+    drive = Drive(scene)
+    drive.hang("shop", 20)
+    for node in "ab":
+        drive.start(node, slots=1)
+    drive.run(60)
+
+    assert _asked(drive, "b") - _asked(drive, "a") <= LIMITS.slot_kept + timedelta(seconds=1)
 
 
 def test_a_deadline_waits_for_no_slot() -> None:

@@ -78,6 +78,28 @@ def test_a_start_takes_a_place_and_needs_no_second_one() -> None:
     assert after.take(node(), "again") is after
 
 
+@pytest.mark.parametrize(
+    ("limit", "refused", "reason"),
+    [
+        ("perZone", "b", "perZone in z1 is 1, held by a (ours, starting)"),
+        ("perPool", "c", "perPool in np is 1, held by a (ours, starting)"),
+    ],
+)
+def test_a_start_takes_a_place_of_its_zone_and_of_its_pool(limit: str, refused: str, reason: str) -> None:
+    fleet = {
+        "a": node("a", zone="z1", pool="np"),
+        "b": node("b", zone="z1", pool="web"),
+        "c": node("c", zone="z2", pool="np"),
+    }
+    places = _places(f"{{maxUnavailable: 3, {limit}: 1}}", *fleet.values())
+    after = places.take(fleet["a"], "ours, starting")
+
+    assert [places.refusals(one) for one in fleet.values()] == [(), (), ()]
+    assert {name: after.refusals(one) for name, one in fleet.items()} == {
+        name: (reason,) if name == refused else () for name in fleet
+    }
+
+
 LOST = [
     pytest.param(node(ready=False, ready_since=NOW - timedelta(days=1)), id="long gone"),
     pytest.param(node(labels={UPGRADE_STATUS_LABEL: "Quarantined"}), id="quarantined, schedulable"),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from reconciler.model.event import Initiator, Kind, Status
+from reconciler.assess import join
+from reconciler.model.event import Initiator, Kind, Status, WaitForNotice
 from reconciler.model.moments import to_text
 from reconciler.model.node import KARPENTER_LABEL
 from reconciler.model.snapshot import Remediator
+from reconciler.sources import imds
+from reconciler.sources.node_condition import parse_message
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes
+from tests.support.planning import ASKED_FOR, DAY, OFFER, START
 
 OPEN = 'windows: [{name: open, start: "11:00", end: "13:00"}]'
 TWO = 'windows: [{name: two, start: "14:00", end: "15:00"}]'  # opens in two hours
@@ -220,6 +225,13 @@ def test_whether_an_event_asks_for_a_drain(text: str, what: dict[str, Any], asks
     assert because in one.because
 
 
+@pytest.mark.parametrize(("later", "may_start"), [(16, False), (15, True)])
+def test_a_freeze_is_drained_in_time_outside_of_windows(later: float, may_start: bool) -> None:
+    chosen = builders.settings(f"{TWO}\nevents: {{Freeze: {{drain: true}}}}")
+
+    assert judged(event(Kind.FREEZE, **_at(later)), chosen).may_start is may_start
+
+
 @pytest.mark.parametrize(
     ("kind", "on_freeze", "asks"),
     [
@@ -238,8 +250,14 @@ def test_a_remediator_with_on_freeze_keeps_pauses_to_itself(kind: Kind, on_freez
 @pytest.mark.parametrize(
     ("text", "labels", "asks"),
     [
-        pytest.param("", {KARPENTER_LABEL: "np"}, False, id="Karpenter replaces it itself"),
-        pytest.param("", {}, True, id="not Karpenter's"),
+        pytest.param("", {KARPENTER_LABEL: "np"}, True, id="it may not act on it"),
+        pytest.param(
+            "coexist: {karpenter: {leave: [Preempt]}}",
+            {KARPENTER_LABEL: "np"},
+            False,
+            id="the settings say so",
+        ),
+        pytest.param("coexist: {karpenter: {leave: [Preempt]}}", {}, True, id="not Karpenter's"),
         pytest.param(
             "coexist: {karpenter: {leave: []}}", {KARPENTER_LABEL: "np"}, True, id="nothing is left to it"
         ),
@@ -276,3 +294,43 @@ def test_a_condition_waits_for_its_window_though_it_has_started() -> None:
 
     assert not one.may_start
     assert one.until == NOW + minutes(120)
+
+
+@pytest.mark.parametrize(
+    ("text", "later", "may_start"),
+    [
+        pytest.param("", 5 * 24 * 60, True, id="days ahead"),
+        pytest.param("", 3 * 60, True, id="hours ahead: the risk is higher"),
+        pytest.param(TWO, 5 * 24 * 60, False, id="it waits for a window"),
+        pytest.param("events: {Redeploy: {start: Late}}", 5 * 24 * 60, False, id="the settings say Late"),
+    ],
+)
+@pytest.mark.parametrize("source", ["imds", "condition:VMEventScheduled"])
+def test_a_drain_from_hardware_that_fails_may_start_early(
+    source: str, text: str, later: float, may_start: bool
+) -> None:
+    when = to_text(NOW + minutes(later))
+    if source == "imds":
+        announced = {
+            "EventType": "Redeploy",
+            "EventStatus": "Scheduled",
+            "Resources": ["a"],
+            "NotBefore": when,
+        }
+        (signal,) = imds.signals({"Events": [announced]}, "a")
+    else:
+        signal = parse_message(source, f"Redeploy Scheduled: {when}. DurationInSeconds: -1. Host fails.")
+    (joined,) = join("a", [signal])
+
+    assert judged(joined, builders.settings(text)).may_start is may_start
+    assert not judged(replace(joined, degraded=False), builders.settings(text)).may_start
+
+
+@pytest.mark.parametrize("waits", [WaitForNotice.NEVER, WaitForNotice.ALWAYS])
+def test_a_plan_that_is_offered_later_changes_at_its_offer(waits: WaitForNotice) -> None:
+    offer = replace(OFFER, offer_start=NOW + DAY, waits=waits)
+    planned = replace(event(Kind.REDEPLOY, sources=("arm",), not_before=START), plan=offer)
+    one = judged(planned, ASKED_FOR)
+
+    assert not one.asks
+    assert one.until == NOW + DAY

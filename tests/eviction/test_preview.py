@@ -83,10 +83,12 @@ def _preview(
 @pytest.mark.parametrize(
     ("pod", "budgets", "words"),
     [
-        pytest.param(WEB, [BUDGET], "needs 3 healthy, has 3", id="none allowed"),
+        pytest.param(WEB, [BUDGET], "requires 3 healthy pods and has 3 of 4", id="none allowed"),
         pytest.param(WEB, [replace(BUDGET, allowed=1)], None, id="one allowed"),
         pytest.param(WEB, [replace(BUDGET, expected=3)], "ever", id="never allows any"),
-        pytest.param(WEB, [BUDGET, replace(BUDGET, name="also")], "several PDBs", id="two budgets"),
+        pytest.param(
+            WEB, [BUDGET, replace(BUDGET, name="also")], "several PodDisruptionBudgets", id="two budgets"
+        ),
         pytest.param(replace(WEB, ready=False), [replace(BUDGET, healthy=2)], "AlwaysAllow", id="unready"),
         pytest.param(
             replace(WEB, ready=False), [replace(BUDGET, healthy=2, unhealthy_always=True)], None, id="always"
@@ -144,7 +146,7 @@ def test_a_singleton_that_would_be_restarted_is_said_to_be(
 ) -> None:
     (reported,) = _preview([pod], [budget], restart_singletons=everywhere)
 
-    assert "PDB" in reported
+    assert "PodDisruptionBudget" in reported
     assert ("restarted instead" in reported) == restarted
 
 

@@ -69,6 +69,17 @@ def test_a_hold_names_who_can_end_it_and_a_closed_window_when_it_opens() -> None
     assert hold.who.startswith("nobody: it ends by itself when a window opens; or the owner of the settings")
 
 
+def test_mode_observe_is_what_keeps_a_drain_that_would_start_now() -> None:
+    world = world_of([builders.node(annotations=ASKED)])
+    (mode,) = Explained(world, "mode: Observe").node().obstacles
+
+    assert mode == Obstacle(
+        "startsAllowed",
+        "nothing starts in mode Observe",
+        "the owner of the settings: `mode: Enforce` starts drains",
+    )
+
+
 def test_the_end_of_a_request_is_up_to_the_person_and_of_an_event_up_to_the_platform() -> None:
     assert "reconciler request a --cancel ends it" in who_ends("eventsGone", "a", OwnKeys(), requested=True)
     assert "the platform" in who_ends("eventsGone", "a", OwnKeys())
@@ -82,6 +93,7 @@ def test_the_end_of_a_request_is_up_to_the_person_and_of_an_event_up_to_the_plat
         ("dismissed", "reconciler drain a --prefix ours.example.com"),
         ("notClaimed", "reconciler release a --prefix ours.example.com"),
         ("recordReadable", "reconciler release a --prefix ours.example.com --reset"),
+        ("preDrainHooksDone", "a hook in an annotation can be removed: kubectl annotate node a ours.example"),
     ],
 )
 def test_the_commands_work_with_another_prefix(code: str, command: str) -> None:
@@ -122,7 +134,7 @@ def test_a_budget_that_refuses_is_named_once_with_the_owner_of_its_pods() -> Non
     found = [one for one in Explained(world).node().obstacles if one.code == "budget"]
 
     assert len(found) == 1
-    assert found[0].because.startswith("shop/web-1: PDB shop/web: ")
+    assert found[0].because.startswith("shop/web-1: PodDisruptionBudget shop/web ")
     assert found[0].who == (
         "the owner of ReplicaSet shop/owner: run more replicas, or let the budget shop/web allow a disruption"
     )

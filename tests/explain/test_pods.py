@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from reconciler.eviction.workloads import owner_of
 from reconciler.explain import find_pod
-from reconciler.explain.owners import owner_labels, owner_of
+from reconciler.explain.owners import owner_labels
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Owner
 from reconciler.model.selector import EVERYTHING

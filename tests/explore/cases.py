@@ -16,6 +16,7 @@ from reconciler.simulation.world import World
 from tests.explore.broken import Broken
 from tests.explore.obeyed import Obeyed
 from tests.explore.truth import CONDITION, Channel, Told, Truth, asks, is_due, is_plan
+from tests.laws import checked
 
 _TOLERANCE = timedelta(seconds=1)
 """A record keeps whole seconds."""
@@ -119,7 +120,7 @@ class Cases:
     def _is_drained_for(self, one: Told, node: Node, policy: Settings) -> bool:
         """Whether the drain of a node in maintenance is for this event, too."""
         due = is_due(one, self._world) and not is_plan(one, self._world)
-        return due and not self._obeyed.may_wait(one, node, policy)
+        return due and not self._may_wait(one, node, policy)
 
     def _forget_gone(self, node: Node, policy: Settings) -> None:
         """Forget an event once every source that told it could be read, and has it no more.
@@ -179,9 +180,15 @@ class Cases:
             raise Broken("6", f"{node.name} is uncordoned {self._world.now - ready} after it became Ready")
 
     def _keeps(self, one: Told, node: Node, policy: Settings) -> bool:
-        """Whether a node stays cordoned for an event: it was drained for it, or no person puts it off."""
+        """Whether a node stays cordoned for an event: it was drained for it, or nothing puts it off."""
         first = self._first_for.get(node.uid, set())
-        return one in first or not self._obeyed.may_wait(one, node, policy)
+        return one in first or not self._may_wait(one, node, policy)
+
+    def _may_wait(self, one: Told, node: Node, policy: Settings) -> bool:
+        """Whether a node may be kept from a drain for an event: by a person, or by AKS, which upgrades it."""
+        pool = [each for each in self._world.cluster.nodes.values() if each.agent_pool == node.agent_pool]
+        upgraded = any(map(checked.in_upgrade, (node, *pool)))
+        return upgraded or self._obeyed.may_wait(one, node, policy)
 
     def _uncordons_adopted(self, node: Node, channels: list[Channel]) -> None:
         ignored = self._ignored.get(node.uid, set())

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from reconciler.model.aks_conditions import MAIN
 from reconciler.model.calendar_text import CalendarText
 from reconciler.model.event import Kind
+from reconciler.model.holds import HoldCode
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.node import MECHANIC_LABEL, Condition, Node
+from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.record_text import record_of
 from reconciler.model.snapshot import Agents, Remediator
@@ -62,7 +63,7 @@ def _let_go(play: Play, name: str) -> None:
     for event in play.world.platform.reported(name):
         _over(play, event)
     said = [key for key in cluster.nodes[name].annotations if _is_said(key)]
-    for key in (KEYS.request, KEYS.imds, *said):
+    for key in (KEYS.request, KEYS.imds, *UPGRADE_ANNOTATIONS, *said):
         cluster.annotate(name, key, None)
     cluster.taint(name, ())
     cluster.label(name, KEYS.ignore, None)
@@ -102,6 +103,13 @@ def _end_workflows(play: Play) -> None:
     for name in sorted(play.cluster.nodes):
         for key in ("one", "two"):
             play.cluster.label(name, key, None)
+
+
+def release_left_over(play: Play) -> None:
+    """Release each node whose hold asks for that: it was drained for a profile that is operational."""
+    for plan in play.looked().nodes:
+        if any(hold.code == HoldCode.WORKFLOW_GONE for hold in plan.holds):
+            play.release(plan.node)
 
 
 def _is_left_over(node: Node) -> bool:

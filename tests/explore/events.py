@@ -14,6 +14,7 @@ from reconciler.model.snapshot import Agents, Remediator
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.explore.laws import KEYS
 from tests.explore.moves import move
+from tests.support.builders import IN_UPGRADE
 
 _VM_KINDS = ("Reboot", "Redeploy", "Freeze", "LiveMigration", "Preempt", "Terminate")
 _DATES = ("15", "0", "5", "60", "600", "20160")
@@ -158,6 +159,13 @@ def remediator(play: Play, _: str, value: str) -> None:
     """Change AKS's remediator."""
     play.cluster.remediator = Remediator(bool(value), on_freeze=value == "freeze")
     play.wake()
+
+
+@move("platform", 3, values=("begins", "ends"))
+def upgrade(play: Play, name: str, value: str) -> None:
+    """Let AKS begin or end the upgrade of a node."""
+    for key, text in IN_UPGRADE.items():
+        play.cluster.annotate(name, key, text if value == "begins" else None)
 
 
 _PLANS = ("", "in 60", "in 600", "in 20160", "offered in 20160", "offered in 600")

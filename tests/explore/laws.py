@@ -159,6 +159,9 @@ class Laws:
         uid = patch.uid if isinstance(patch, NodeWrite) and patch.unschedulable is False else None
         if node is not None and isinstance(patch, NodeWrite) and patch.unschedulable is True:
             self._begins(node, patch)
+        watched = node is not None and node.uid == uid and not self.stale and not self.by_hand
+        if watched and node is not None and checked.in_upgrade(node):
+            raise Broken("6", f"{write.node} is uncordoned while AKS upgrades it")
         if node is not None and node.uid == uid and not self.stale and not self._ends_workflow(node):
             steady = self.world.cluster.skew == timedelta()
             asked_azure = checked.case_of(node).self_service is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.case_outcome import outcome_of
@@ -27,7 +27,7 @@ _GO_WITH_THEIR_NODE = (Kind.PREEMPT, Kind.TERMINATE)
 
 @dataclass(frozen=True, slots=True)
 class _Strike:
-    """The start of an event on a node from which pods had to be evicted."""
+    """The start of an event on a node from which pods had to be evicted; `at` is when passes can say so."""
 
     at: datetime
     node: str
@@ -102,15 +102,19 @@ class Strikes:
         """Check what people were told, once passes have nothing more to do."""
         cluster = self._world.cluster
         told = {one.uid for one in cluster.events if one.notice.reason == "MaintenanceMissed"} | self._lost
-        for uid, strike in self._fresh.items():
+        again = {one.uid: one.until for one in cluster.ledger.undone if one.until > self._world.now}
+        fresh, self._fresh = self._fresh, {}
+        for uid, strike in fresh.items():
+            if uid in again:
+                # The node can't be written before this moment, so nothing is said of it.
+                self._fresh[uid] = replace(strike, at=again[uid])
             # A process that looked too late may have found the node empty.
-            if strike.at == self._world.now and strike.node in cluster.nodes:
+            elif strike.at == self._world.now and strike.node in cluster.nodes:
                 self._counts["missed"] += 1
                 if uid not in told:
                     raise Broken("missed", f"{strike.node} was met with pods on it, and nobody was told")
                 self._missed.setdefault(uid, set()).add(strike.event_id)
                 self._open.add(uid)
-        self._fresh.clear()
         going_on = {node.uid for node in cluster.nodes.values() if _has_case(node)}
         self._open &= going_on
         for one in (cluster.maintenances or {}).values():

@@ -13,6 +13,7 @@ from reconciler.decide import facts
 from reconciler.drainer.one import NodeDrain
 from reconciler.engine import budget, case, situation
 from reconciler.model import case_outcome
+from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import PodDisruptionBudget
 from tests.explore import exploring
@@ -104,6 +105,19 @@ def test_an_uncordon_while_the_event_is_reported_is_found(monkeypatch: pytest.Mo
     monkeypatch.setattr(case, "view", gone)
 
     assert broken_law(WITHDRAWN) == "6"
+
+
+def test_an_uncordon_during_an_upgrade_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (
+        Step("request", value="Reboot", then=5),
+        Step("upgrade", value="begins"),
+        Step("withdraw", then=60),
+    )
+    history = History(Scene(1, settings=ACTING), steps)
+    assert broken_law(history) == ""
+    monkeypatch.setattr(Node, "in_upgrade", False)
+
+    assert broken_law(history) == "6"
 
 
 HELD = ("mode: Enforce", "budget: {maxUnavailable: 0}", "publish: [nodemaintenances]")

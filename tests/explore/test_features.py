@@ -138,7 +138,7 @@ def test_a_node_that_one_profile_opens_for_all_is_found(monkeypatch: pytest.Monk
 def test_a_workflow_that_begins_on_a_held_node_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(Scene(1, settings=PROFILES), (Step("hold"), Step("work", value="two", then=5)))
     assert broken_law(history) == ""
-    monkeypatch.setattr(workflows, "_held_by_people", lambda *_: ())
+    monkeypatch.setattr(workflows, "_kept_from_starts", lambda *_: ())
 
     assert broken_law(history) == "people"
 

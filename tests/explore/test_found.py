@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.explore.history import Scene, Step
 from tests.explore.holding import holds
-from tests.explore.workflow_texts import PLAIN
+from tests.explore.workflow_texts import CAREFUL, PLAIN
 
 ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
 
@@ -250,4 +250,60 @@ def test_a_profile_that_comes_back_does_not_end_the_drain_of_the_platform() -> N
             Step("vm event", value="Reboot in 15 by both"),
             Step("workflow label", value="first--second", then=5),
         ),
+    )
+
+
+def test_a_held_request_under_another_number_keeps_no_node_from_its_uncordon() -> None:
+    # Here the check of law 6 was wrong: it took a request under another ID for the one of the drain.
+    holds(
+        Scene(1, settings=ACTING),
+        (
+            Step("request", value="Reboot id CHG-1"),
+            Step("hold"),
+            Step("request", value="Reboot id CHG-2", then=1),
+        ),
+        seed=825,
+    )
+
+
+def test_what_was_shown_of_old_maintenance_is_deleted_when_its_time_is_over() -> None:
+    # Here the check of law 8 was wrong: after a week at rest, passes delete the NodeMaintenance.
+    holds(
+        Scene(1, settings=(*ACTING, "publish: [nodemaintenances]")),
+        (Step("request", value="Reboot", then=10), Step("withdraw", then=7 * 24 * 60 - 4 * 60 - 60)),
+        seed=780,
+    )
+
+
+def test_an_event_that_an_upgrade_keeps_waiting_keeps_no_node_from_its_uncordon() -> None:
+    # Here the check of law 6 was wrong: the drain was for the first request only.
+    holds(
+        Scene(1, settings=ACTING),
+        (
+            Step("request", value="Redeploy"),
+            Step("upgrade", value="begins"),
+            Step("request", value="Reboot", then=1),
+        ),
+        seed=52011,
+    )
+
+
+def test_a_missed_node_is_told_when_it_can_be_written_again() -> None:
+    # Here the check of missed nodes was wrong: after a refused write, passes wait for ten seconds.
+    holds(
+        Scene(1, settings=ACTING),
+        (
+            Step("fault", value="403 at 1"),
+            Step("vm event", value="Reboot in 0 by both", then=10),
+        ),
+        seed=52015,
+    )
+
+
+def test_a_drain_that_ends_after_its_profile_has_changed_leaves_a_hold() -> None:
+    # Law calm: n0 stayed cordoned as its hold says; the end of a history releases it now.
+    holds(
+        Scene(1, settings=(*ACTING, PLAIN)),
+        (Step("work", value="two"), Step("settings", value=CAREFUL)),
+        seed=52006,
     )

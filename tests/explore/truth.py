@@ -142,7 +142,7 @@ def asks(told: Told, node: Node, policy: Settings, world: World) -> bool:
         meaning, found = policy.condition_policy(DEADLOCK, node.labels), node.condition(DEADLOCK)
         since = found.transition if found is not None else None
         return meaning is not None and since is not None and world.now - since >= meaning.for_
-    if node.is_karpenter and (told.kind is Kind.PREEMPT or told.source == "aws"):
+    if node.is_karpenter and told.source == "aws" and node.is_disrupted and not node.unschedulable:
         return False
     if told.kind.is_pause and world.cluster.remediator.on_freeze:
         return False
@@ -177,7 +177,9 @@ def _request(node: Node) -> Channel:
         # Nobody knows what was meant, so nobody knows that the former request is withdrawn.
         return Channel("request", readable=False, strange=True)
     date = document.get("notBefore")
-    told = Told("request", f"{kind} {date or ''}", kind, from_text(date) if date else None)
+    # Another ID is another request.
+    what = f"{kind} {date or ''} {document.get('id', '')}"
+    told = Told("request", what, kind, from_text(date) if date else None)
     return Channel("request", told=(told,))
 
 

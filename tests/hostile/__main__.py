@@ -11,6 +11,9 @@ from random import SystemRandom
 from tests.hostile.session import Session
 from tests.support.controlplane.server import ControlPlane
 
+MEMORY = 128 * 1024
+"""KiB: the most that `serve` may ever hold."""
+
 
 def main() -> int:
     """Run one session."""
@@ -23,6 +26,9 @@ def main() -> int:
     print(f"seed {chosen.seed}, {chosen.minutes:g} minutes; what is tried: {chosen.log}", flush=True)
     with tempfile.TemporaryDirectory() as folder, ControlPlane() as controlplane:
         result = Session(controlplane, Path(folder), chosen.seed, chosen.log).run(chosen.minutes * 60)
+    # Here, because it says something about the machine, too.
+    if result.memory > MEMORY:
+        result.wrong.append(f"serve held {result.memory} KiB, more than {MEMORY}")
     print(result.summary())
     return 1 if result.wrong else 0
 

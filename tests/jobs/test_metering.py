@@ -22,7 +22,7 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import Kind
-from reconciler.model.plan import Actions, NodePlan, Plan
+from reconciler.model.plan import Actions, CheckAnswer, NodePlan, Plan, Verdict, WorkflowReport
 from reconciler.model.record import State
 from tests.metrics.everything import full
 from tests.support.builders import NOW, held_node, minutes, node, planned, record, reported, signal, snapshot
@@ -250,3 +250,25 @@ def test_a_plan_that_can_not_be_counted_is_an_unexpected_error_and_ends_no_pass(
     meter.after(with_case(), {})
 
     assert shown(meter)["unexpected_errors_total", ()] == 1
+
+
+def with_workflow(*verdicts: Verdict) -> Plan:
+    """A plan of one node with a workflow whose checks answer this."""
+    answers = tuple(CheckAnswer(f"check{n}", verdict, "why") for n, verdict in enumerate(verdicts))
+    report = WorkflowReport("reboots", State.OPERATIONAL, State.OPERATIONAL, NOW, answers=answers)
+    node_plan = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, workflows=(report,))
+    return replace(planned(snapshot(node("a"))), nodes=(node_plan,))
+
+
+def test_a_pass_in_which_a_workflow_has_no_answer_counts_as_a_failure(meter: Meter) -> None:
+    def failures() -> float:
+        name = b'maintenance_controller_transition_failure_count{profile="reboots"} '
+        (line,) = (line for line in meter.text().splitlines() if line.startswith(name))
+        return float(line.removeprefix(name))
+
+    meter.after(with_workflow(Verdict.PASSED, Verdict.FAILED), {})
+    before = failures()
+    for _ in range(2):
+        meter.after(with_workflow(Verdict.UNKNOWN, Verdict.UNKNOWN), {})
+
+    assert (before, failures()) == (0, 2)

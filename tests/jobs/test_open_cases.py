@@ -45,7 +45,7 @@ def test_a_node_that_was_drained_before_it_was_deleted_was_in_time() -> None:
     process.scene.cluster.delete_node("a")
     (case,) = process.look()
 
-    assert (case.place.node, case.kind, case.outcome, case.in_time) == (
+    assert (case.place.node, case.kind, case.outcome, case.outcome.in_time) == (
         "a",
         "Preempt",
         CaseResult.DRAINED,
@@ -65,15 +65,15 @@ def test_of_a_node_that_was_deleted_before_its_drain_nobody_knows_more() -> None
     process.scene.cluster.delete_node("a")
     (case,) = process.look()
 
-    assert (case.outcome, case.in_time) == (CaseResult.STOPPED, InTime.UNKNOWN)
+    assert (case.outcome, case.outcome.in_time) == (CaseResult.STOPPED, InTime.UNKNOWN)
     assert case.why.endswith("; its node was deleted")
 
 
 @pytest.mark.parametrize("drained", [True, False])
 def test_a_node_that_the_platform_met_with_pods_is_missed_also_if_it_is_deleted(drained: bool) -> None:
-    process, _ = announced(OPEN if drained else CLOSED)
+    process, _ = announced(OPEN if drained else CLOSED, Kind.REBOOT)
     process.look(2)
-    process.scene.cluster.annotate("a", IMDS, imds("Started", Kind.PREEMPT))
+    process.scene.cluster.annotate("a", IMDS, imds("Started", Kind.REBOOT))
     process.look()
     process.scene.cluster.delete_node("a")
     (case,) = process.look()
@@ -126,7 +126,7 @@ def test_the_case_of_a_replaced_node_is_kept_with_the_request_to_delete_its_mach
     case = kept.cases[-1]
 
     assert machines.asked
-    assert (case.outcome, case.in_time, case.pods_moved) == (CaseResult.DRAINED, InTime.YES, 1)
+    assert (case.outcome, case.outcome.in_time, case.pods_moved) == (CaseResult.DRAINED, InTime.YES, 1)
     assert case.why.endswith("; its machine is deleted to be replaced")
     assert case.times.uncordoned is None
     machines.step()

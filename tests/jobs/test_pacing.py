@@ -94,6 +94,12 @@ def test_the_first_changes_of_many_nodes_have_a_limit() -> None:
     assert all(began - at <= APART + TOGETHER + BIT for at, _, began in played.served)
 
 
+def test_ten_seconds_after_the_quick_passes_a_first_change_starts_a_pass_at_once_again() -> None:
+    quick = [(number * 2 * TOGETHER, Cause(f"node {number}")) for number in range(2 * MOST_FIRST)]
+    played = play([*quick, *flapping(NOISY, QUIET + 5), (QUIET + 3.42, OTHER)])
+    assert played.delay(OTHER) == [pytest.approx(TOGETHER)]
+
+
 def test_another_nodes_first_change_does_not_wait_behind_a_flapping_node() -> None:
     played = play([*flapping(NOISY, 10), (5.42, OTHER)])
     assert played.delay(OTHER) == [pytest.approx(TOGETHER)]

@@ -18,6 +18,7 @@ from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.report.columns import COLUMNS
+from reconciler.settings.load import parse_settings
 from reconciler.simulation.workloads import BudgetSpec
 from tests.simulation.building import budget, name, web, world
 from tests.support import builders
@@ -163,3 +164,17 @@ def test_every_event_of_a_log_is_described() -> None:
 
     assert [event for event in LogEvent if f"`{event}`" not in logs] == []
     assert [field for field in LogField if f"`{field}`" not in logs] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [("intervals: {check: 5m}\nvCenters: {}\n", "warning"), ("mode: Enforce\n", "info")],
+)
+def test_settings_that_never_do_anything_are_a_warning(
+    capsys: pytest.CaptureFixture[str], text: str, level: str
+) -> None:
+    PassLog.settings_loaded(parse_settings(text, "esx.yaml"))
+
+    line = json.loads(capsys.readouterr().out)
+    assert (line["event"], line["level"]) == ("settings loaded", level)
+    assert ("nothing is ever done" in line.get("because", "")) == (level == "warning")

@@ -63,13 +63,3 @@ def test_the_document_covers_the_time_that_was_asked_for(
     assert document["at"][:10] < document["until"][:10]
     assert {one["needs"] for one in document["unseen"]} >= {"get configmaps in node-maintenance"}
     assert {one.method for one in stub.asked} == {"GET"}
-
-
-def test_without_config_the_defaults_apply_and_a_note_says_so(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["plan", *arguments[3:], "--output", "json"]) == 0
-
-    assert (
-        "default settings, because --config is not given" in json.loads(capsys.readouterr().out)["notes"][0]
-    )

@@ -151,7 +151,7 @@ def test_a_selector_that_matches_no_node_is_no_success_of_a_strict_job(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--strict", "--selector", "pool=misspelt") == 1
-    assert capsys.readouterr().out.startswith("no node was judged\n")
+    assert capsys.readouterr().out.splitlines()[1] == "no node was judged"
     assert run("--selector", "pool=misspelt") == 0
 
 
@@ -166,6 +166,4 @@ def test_nodes_that_may_not_be_listed_are_an_error(
 
 def test_markdown_is_for_a_ticket(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--output", "markdown") == 0
-    assert capsys.readouterr().out.startswith(
-        "# Readiness for maintenance\n\n**0 of 1 node would not drain; "
-    )
+    assert "\n# Readiness for maintenance\n\n**0 of 1 node would not drain; " in capsys.readouterr().out

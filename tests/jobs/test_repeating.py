@@ -250,9 +250,9 @@ def test_an_explanation_is_written_in_place_on_a_terminal(
     with Terminal([*command, "--kubeconfig", str(kubeconfig)], environment) as terminal:
         shown = terminal.wait_for("n: operational")
         assert CLEARED in shown
-        assert "note: these are the default settings" in shown.partition(CLEARED)[2]
+        assert shown.rpartition(CLEARED)[2].startswith("default settings: the ConfigMap")
         node.annotations[REQUEST] = '{"kind":"Reboot"}'
-        assert CLEARED in terminal.wait_for("Reboot").partition("note:")[2]
+        assert CLEARED in terminal.wait_for("Reboot").partition("default settings:")[2]
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,13 @@ def test_without_config_the_defaults_apply_and_the_report_says_so(
 ) -> None:
     code = main(["report", "--kubeconfig", str(kubeconfig), "--format", "json"])
 
-    document = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
     assert code == 0
     assert document["mode"] == "Observe"
     assert document["settings"] is None
-    assert "default settings, because --config is not given" in document["notes"][0]
+    assert printed.err.splitlines()[0] == document["defaultSettings"]
+    assert document["defaultSettings"].startswith("default settings: the ConfigMap node-maintenance/")
     assert {one["needs"] for one in document["unseen"]} == {
         "get configmaps in node-maintenance",
         "get configmaps in kube-system",
@@ -116,7 +118,7 @@ def test_the_file_has_the_report(
     code = main(["report", "--kubeconfig", str(kubeconfig), "--format", "markdown", "--out", str(out)])
 
     assert code == 0
-    assert out.read_text(encoding="utf-8").startswith("# Node maintenance\n")
+    assert out.read_text(encoding="utf-8").splitlines()[1] == "# Node maintenance"
     assert capsys.readouterr().out == ""
 
 

@@ -168,10 +168,10 @@ def test_a_failure_that_a_later_pass_made_good_is_none(
     assert swept(passes, tmp_path, monkeypatch) == 0
 
 
-def _with_a_miss() -> Passes:
+def _with_a_miss(*, struck: bool = True) -> Passes:
     start = PlatformStart(known(ids=("A1",)), NOW, 2)
     case = replace(builders.record(State.REQUIRED), facts=CaseFacts((start,)))
-    over = NodePlan("a", "", "", State.REQUIRED, State.OPERATIONAL, ended=case)
+    over = NodePlan("a", "", "", State.REQUIRED, State.OPERATIONAL, ended=case, struck=struck)
     return [(Plan(NOW, "Enforce", (over,)), ()), (Plan(NOW, "Enforce"), ())]
 
 
@@ -179,6 +179,21 @@ def test_a_node_that_was_missed_is_no_success_even_if_its_case_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert swept(_with_a_miss(), tmp_path, monkeypatch) == 4
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--strict",), 4)])
+def test_a_miss_that_an_earlier_sweep_has_found_is_a_row_and_no_failure_unless_strict(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    code: int,
+) -> None:
+    passes = _with_a_miss(struck=False)[:1]
+
+    assert swept(passes, tmp_path, monkeypatch, "--output", "json", *options) == code
+    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert node["outcome"] == "missed"
 
 
 def test_a_failure_is_still_a_failure_where_a_node_was_missed(

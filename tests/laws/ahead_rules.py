@@ -8,6 +8,14 @@ _CASES = "reconciler/report/ahead/cases.py"
 
 AHEAD_RULES = (
     Mutant(
+        8,
+        "a start that is spaced from one that gave way moves with the clock",
+        "reconciler/decide/drift.py",
+        "    reached = [*seeds, *(at for at in waiting if _is_spaced(at, seeds, limits.spacing))]\n",
+        "    reached = [*seeds]\n",
+        "tests/laws/test_law_08_a_converged_pass_writes_nothing.py",
+    ),
+    Mutant(
         0,
         "a miss has its sign also without colours",
         "reconciler/report/ahead/chart.py",

@@ -58,20 +58,35 @@ def tainted(node: Node) -> bool:
     return any(taint.key.startswith(keys) for taint in node.taints)
 
 
+def in_upgrade(node: Node) -> bool:
+    """Return whether AKS upgrades the node, as its documentation words it."""
+    reason = "kubernetes.azure.com/azure-cluster-autoscaler-scale-down-disabled-reason"
+    disabled = node.annotations.get("cluster-autoscaler.kubernetes.io/scale-down-disabled")
+    return disabled == "true" and node.annotations.get(reason) == "upgrade"
+
+
+def _down(node: Node) -> bool:
+    return node.unschedulable or not node.ready or tainted(node) or in_upgrade(node)
+
+
 def out(nodes: Iterable[Node], policy: Settings, now: datetime) -> set[str]:
     """Return the names of the nodes that are out of service and hold a place."""
     return {
         node.name
         for node in nodes
-        if in_our_hands(node)
-        or ((node.unschedulable or not node.ready or tainted(node)) and not long_gone(node, policy, now))
+        if in_our_hands(node) or (_down(node) and not long_gone(node, policy, now))
     }
 
 
 def exempt(plan: NodePlan, node: Node, policy: Settings, now: datetime) -> bool:
-    """Return whether the node has an event of an exempt kind that is due: it waits for no place."""
+    """Return whether the node waits for no place: an exempt event is due, or the platform has started one."""
     return any(
-        one.asks and one.starts and one.event.kind in policy.budget.exempt and _is_due(one, node, policy, now)
+        one.asks
+        and one.starts
+        and (
+            (one.event.kind in policy.budget.exempt and _is_due(one, node, policy, now))
+            or one.event.status is Status.STARTED
+        )
         for one in plan.events
     )
 

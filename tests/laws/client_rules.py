@@ -10,10 +10,38 @@ _ACCESS_TEST = "tests/clients/kubernetes/test_access.py"
 _CONNECTION = "reconciler/clients/kubernetes/connection.py"
 _LIMITS_TEST = "tests/clients/kubernetes/test_limits.py"
 _MEMORY_TEST = "tests/clients/kubernetes/test_memory.py"
+_LEASE = "reconciler/clients/kubernetes/lease.py"
+_LEASE_TEST = "tests/real/clients/test_lease.py"
+_SERVER_TIME = "reconciler/clients/kubernetes/server_time.py"
+_SERVER_TIME_TEST = "tests/clients/kubernetes/test_server_time.py"
 _PATHS = "reconciler/clients/kubernetes/paths.py"
 _PATHS_TEST = "tests/clients/kubernetes/test_paths.py"
 
 CLIENT_RULES = (
+    Mutant(
+        0,
+        "an unanswered write leaves the lock to whom the Lease names",
+        "reconciler/clients/kubernetes/lease.py",
+        "            return found is not None and found.spec.holderIdentity == self._identity",
+        "            return found is not None",
+        "tests/real/clients/test_lease.py::test_a_create_whose_answer_was_lost_is_not_ours_if_the_lease_names_another",
+    ),
+    Mutant(
+        0,
+        "a renewal counts from before it was sent",
+        "reconciler/clients/kubernetes/lease.py",
+        '                self._renewed, self._failure = max(self._renewed, began), ""\n',
+        '                self._renewed, self._failure = max(self._renewed, self._held_clock()), ""\n',
+        "tests/real/clients/test_lease.py::test_the_age_of_a_renewal_counts_from_before_it_was_sent",
+    ),
+    Mutant(
+        0,
+        "the lock is renewed for as long as it is held",
+        "reconciler/clients/kubernetes/lease.py",
+        '                self._renewed, self._failure = max(self._renewed, began), ""\n',
+        '                self._failure = ""\n',
+        "tests/real/clients/test_lease.py::test_a_lock_is_renewed_for_as_long_as_it_is_held",
+    ),
     Mutant(
         16,
         "only a missing connection or login stops the queries of ARM",
@@ -31,12 +59,84 @@ CLIENT_RULES = (
         "tests/clients/test_retrying.py",
     ),
     Mutant(
+        17,
+        "after a conflict the pause comes before the read",
+        _RETRYING,
+        "if not last and (pause := _pause(attempt, failure)) > 0:",
+        "if settled() or (pause := _pause(attempt, failure)) > 0:",
+        "tests/clients/test_retrying.py",
+    ),
+    Mutant(
         0,
         "a writer waits as long as the server asks for",
         _RETRYING,
         "failure.retry_after or 0.0)",
         "0.0)",
         "tests/clients/test_retrying.py",
+    ),
+    Mutant(
+        17,
+        "a renewal does not wait for the answer to the one before",
+        _LEASE,
+        "BoundedSemaphore(math.ceil(self._trusted / renew_every))",
+        "BoundedSemaphore(1)",
+        _LEASE_TEST,
+    ),
+    Mutant(
+        0,
+        "a renewal counts only while the Lease names us",
+        _LEASE,
+        '{"op": "test", "path": "/spec/holderIdentity", "value": self._identity},',
+        "",
+        _LEASE_TEST,
+    ),
+    Mutant(
+        0,
+        "a process that has lost the lock takes its own Lease at once",
+        _LEASE,
+        'free = (None, "", self._earlier)',
+        'free = (None, "")',
+        _LEASE_TEST,
+    ),
+    Mutant(
+        17,
+        "what a pass reads is requested at the same time",
+        "reconciler/observe.py",
+        "if isinstance(reader, EarlyReader):",
+        "if isinstance(reader, EarlyReader) and not reader:",
+        "tests/real/passes/test_slow_server.py",
+    ),
+    Mutant(
+        0,
+        "passes reckon in the time of the API server",
+        "jobs/runtime/clock.py",
+        "return self._connection.time.now()",
+        "return super().now()",
+        "tests/real/passes/test_wrong_clocks.py",
+    ),
+    Mutant(
+        0,
+        "one answer that is far away changes no time",
+        _SERVER_TIME,
+        "            if not self._distance:\n",
+        "            if True:\n",
+        _SERVER_TIME_TEST,
+    ),
+    Mutant(
+        17,
+        "a time about which all answers agree counts after a minute",
+        _SERVER_TIME,
+        "if received - since >= AGREED:",
+        "if received < since:",
+        _SERVER_TIME_TEST,
+    ),
+    Mutant(
+        0,
+        "a late answer does not make the time less exact",
+        _SERVER_TIME,
+        "nearest = min(max(self._offset, low), high)",
+        "nearest = (low + high) / 2",
+        _SERVER_TIME_TEST,
     ),
     Mutant(
         0,

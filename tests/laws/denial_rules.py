@@ -13,6 +13,14 @@ _DENIALS = "tests/drainer/test_denials.py"
 
 DENIAL_RULES = (
     Mutant(
+        16,
+        "a drain that fails gives its budgets back",
+        "reconciler/drainer/core.py",
+        "            self._pdbs.release(uid)\n        drain.end",
+        "            pass\n        drain.end",
+        "tests/drainer/test_hostile_pods.py",
+    ),
+    Mutant(
         0,
         "a denial is known whatever its status",
         _REFUSALS,

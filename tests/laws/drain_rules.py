@@ -222,18 +222,10 @@ DRAIN_RULES = (
     ),
     Mutant(
         0,
-        "no budget applies to a pod that never started",
-        "reconciler/eviction/preview.py",
-        "    if asks_none(pod):\n",
-        "    if False:\n",
-        _PREVIEW,
-    ),
-    Mutant(
-        0,
         "a deletion asks no budget",
         "reconciler/eviction/preview.py",
-        "() if options.use_delete else tuple(budgets)",
-        "tuple(budgets)",
+        "() if options.use_delete else budgets",
+        "budgets",
         _PREVIEW,
     ),
     Mutant(

@@ -95,7 +95,7 @@ def _uncordon(history: History, name: str) -> None:
     history.cluster.cordon(name, on=False)
 
 
-def _by_hand(history: History, name: str) -> None:
+def by_hand(history: History, name: str) -> None:
     """A person drains the node by hand, as `reconciler drain` claims it."""
     asked = claim(history.cluster.nodes[name], builders.PREFIX, "ann", history.now)
     if isinstance(asked, NodeWrite):
@@ -106,7 +106,7 @@ def _by_hand(history: History, name: str) -> None:
 
 def _by_hand_and_open(history: History, name: str) -> None:
     """A person drains the node by hand, and it is uncordoned before a pass sees it."""
-    _by_hand(history, name)
+    by_hand(history, name)
     _uncordon(history, name)
 
 
@@ -198,7 +198,7 @@ platform_steps: st.SearchStrategy[Step] = st.one_of(
 second_reasons: st.SearchStrategy[Step] = st.one_of(_on(_request), _on(_withdraw))
 agent_steps: st.SearchStrategy[Step] = st.one_of(_on(_blind), _on(_sighted))
 people_steps: st.SearchStrategy[Step] = st.one_of(_on(_cordon), _on(_uncordon), _on(_recreate))
-hand_steps: st.SearchStrategy[Step] = st.one_of(_on(_by_hand), _on(_by_hand_and_open), _on(_uncordon))
+hand_steps: st.SearchStrategy[Step] = st.one_of(_on(by_hand), _on(_by_hand_and_open), _on(_uncordon))
 waits = st.sampled_from((0, 1, 1, 2, 3, 5, 20)).map(lambda count: timedelta(minutes=count))
 
 

@@ -15,6 +15,14 @@ _UNCORDON = "eventsGone && selfServiceDone && nodeReady && leftByRemediator && m
 HOOK_RULES = (
     Mutant(
         0,
+        "a hook that has ended is not asked for",
+        "reconciler/observe.py",
+        "if entry.id.kind is not HookKind.ANNOTATION and entry.end is None",
+        "if entry.id.kind is not HookKind.ANNOTATION",
+        "tests/decide/test_configured_hooks.py",
+    ),
+    Mutant(
+        0,
         "a pre-drain hook holds the drain",
         _DRAINING,
         "    if begun.hooked is not None:\n        return begun.hooked\n",

@@ -25,6 +25,14 @@ METRIC_RULES = (
         _SAMPLES_TEST,
     ),
     Mutant(
+        0,
+        "a drain that has begun keeps the deadline by which alerts know how urgent it is",
+        "reconciler/decide/scheduling.py",
+        "CaseSchedule(drain.since, _deadline(one, context), because",
+        "CaseSchedule(drain.since, because",
+        _SAMPLES_TEST,
+    ),
+    Mutant(
         18,
         "a node shows a bounded number of PodDisruptionBudgets",
         _SAMPLES,

@@ -31,6 +31,7 @@ from tests.laws.outcome_rules import OUTCOME_RULES
 from tests.laws.page_rules import PAGE_RULES
 from tests.laws.people_rules import PEOPLE_RULES
 from tests.laws.pool_rules import POOL_RULES
+from tests.laws.prospect_rules import PROSPECT_RULES
 from tests.laws.readiness_rules import READINESS_RULES
 from tests.laws.request_rules import REQUEST_RULES
 from tests.laws.rights_rules import RIGHTS_RULES
@@ -39,7 +40,9 @@ from tests.laws.schedule_rules import SCHEDULE_RULES
 from tests.laws.serving_rules import SERVING_RULES
 from tests.laws.simulate_rules import SIMULATE_RULES
 from tests.laws.slot_rules import SLOT_RULES
+from tests.laws.tenant_rules import TENANT_RULES
 from tests.laws.trials import ROOT, files_of, try_all
+from tests.laws.undone_rules import UNDONE_RULES
 from tests.laws.waiting_rules import WAITING_RULES
 from tests.laws.workflow_rules import WORKFLOW_RULES
 
@@ -56,6 +59,30 @@ _LAW_12 = "tests/laws/test_law_12_an_event_is_acknowledged_only_when_all_is_drai
 
 
 MUTANTS = (
+    Mutant(
+        5,
+        "a silent source stops no drain",
+        "reconciler/engine/case.py",
+        "return any(not present or any(one.asks for one in present) for present in found)",
+        "return any(any(one.asks for one in present) for present in found)",
+        "tests/laws/test_law_05_unknown_is_not_healthy.py",
+    ),
+    Mutant(
+        0,
+        "one pass does not end a case and begin the next",
+        "reconciler/engine/state_machine.py",
+        "        if step.next is State.OPERATIONAL:\n            break\n",
+        "",
+        "tests/decide/test_life_of_a_case.py",
+    ),
+    Mutant(
+        6,
+        "an unknown event of another number is another event",
+        "reconciler/engine/case.py",
+        "not known.condition and nameless",
+        "not known.condition",
+        "tests/decide/test_life_of_a_case.py",
+    ),
     Mutant(
         4,
         "a node that is drained again asks for a window",
@@ -131,8 +158,8 @@ MUTANTS = (
         1,
         "no drain where the cordon failed",
         "reconciler/act.py",
-        "partial(writer.patch_node, write))\n        if outcome.result is not Result.DONE:\n",
-        "partial(writer.patch_node, write))\n        if False:\n",
+        "_attempt_write(outcome_name(node), write, writer)\n        if outcome.result is not Result.DONE:\n",
+        "_attempt_write(outcome_name(node), write, writer)\n        if False:\n",
     ),
     Mutant(
         1,
@@ -337,8 +364,8 @@ MUTANTS = (
         5,
         "a list that ARM was not asked for reports nothing new",
         "reconciler/sources/polled.py",
-        "        if now >= answer.again:\n            patience",
-        "        if False:\n            patience",
+        "        if now >= answer.again:\n            return self._unknown(",
+        "        if False:\n            return self._unknown(",
     ),
     Mutant(
         5,
@@ -719,8 +746,8 @@ MUTANTS = (
         0,
         "a source that is taken out is waited for by nobody",
         "reconciler/decide/__init__.py",
-        "settings, now, reading_names(settings), twins, notice",
-        'settings, now, frozenset({"tickets"}), twins, notice',
+        "        reading_names(settings),\n",
+        '        frozenset({"tickets"}),\n',
         "tests/sources/test_registry.py",
     ),
     Mutant(
@@ -799,8 +826,8 @@ MUTANTS = (
         0,
         "a client keeps no answer for longer than its interval",
         "reconciler/clients/sources.py",
-        "min(lasts, self._seconds)",
-        "lasts",
+        "min(listing.wait or 0.0, self._seconds)",
+        "(listing.wait or 0.0)",
         "tests/clients/test_sources.py",
     ),
     Mutant(
@@ -1086,6 +1113,7 @@ MUTANTS = (
     *CALENDAR_RULES,
     *CHECK_RULES,
     *CLIENT_RULES,
+    *UNDONE_RULES,
     *CLOUD_RULES,
     *SCHEDULE_RULES,
     *METRIC_RULES,
@@ -1093,6 +1121,7 @@ MUTANTS = (
     *PAGE_RULES,
     *SERVING_RULES,
     *SLOT_RULES,
+    *TENANT_RULES,
     *DENIAL_RULES,
     *HINT_RULES,
     *GROUP_RULES,
@@ -1104,6 +1133,7 @@ MUTANTS = (
     *SIMULATE_RULES,
     *PEOPLE_RULES,
     *POOL_RULES,
+    *PROSPECT_RULES,
     *READINESS_RULES,
     *RIGHTS_RULES,
     *REQUEST_RULES,

@@ -10,6 +10,7 @@ _WAITS = "reconciler/engine/instructed.py"
 _SCHEDULE = "reconciler/schedule.py"
 _DECIDED = "tests/decide/test_instructions.py"
 _COMMANDS = "tests/jobs/test_instructing.py"
+_POLICY = "tests/jobs/test_policy_of_the_cluster.py"
 
 PEOPLE_RULES = (
     Mutant(
@@ -206,6 +207,70 @@ PEOPLE_RULES = (
     ),
     Mutant(
         0,
+        "a drain by hand does not begin on a node that is held under another prefix",
+        "jobs/commands/drain.py",
+        " or _held_by_others(node, prefix, now)",
+        "",
+        _POLICY,
+    ),
+    Mutant(
+        0,
+        "what no reconciler would read is not written",
+        "jobs/runtime/instructing.py",
+        "if others and not own_keys(node, prefix):",
+        "if False:",
+        _POLICY,
+    ),
+    Mutant(
+        0,
+        "without --config the settings are those of the cluster",
+        "jobs/runtime/settings_source.py",
+        "    if isinstance(found, str):\n",
+        "    if True:\n",
+        _POLICY,
+    ),
+    Mutant(
+        0,
+        "settings of another name are found by their label",
+        "reconciler/clients/kubernetes/config_maps.py",
+        "        if len(named) == 1:\n",
+        "        if False:\n",
+        _POLICY,
+    ),
+    Mutant(
+        0,
+        "the prefix of a drain by hand is that of the settings in the cluster",
+        "jobs/runtime/installed_prefix.py",
+        'if b"prefix" not in content:',
+        "if True:",
+        _POLICY,
+    ),
+    Mutant(
+        21,
+        "a deferral that the deadline ends says so",
+        "reconciler/instruct.py",
+        "    if word.until is not None and start < word.until:\n",
+        "    if False:\n",
+        _COMMANDS,
+    ),
+    Mutant(
+        21,
+        "a hold that makes a miss says so",
+        "reconciler/instruct.py",
+        "    if schedule.missed:\n",
+        "    if False:\n",
+        _COMMANDS,
+    ),
+    Mutant(
+        21,
+        "what a hold means is planned after it is written",
+        "jobs/runtime/instructing.py",
+        "meant = _consequences(asked.keeps, nodes, scene) if asked.keeps is not None else []",
+        "meant = list[dict[str, str]]()",
+        _COMMANDS,
+    ),
+    Mutant(
+        0,
         "readiness lists the nodes that wait for an approval",
         "reconciler/readiness/people.py",
         "not policy.approval or _is_approved(said, kind)",
@@ -251,6 +316,62 @@ PEOPLE_RULES = (
         "for node in nodes.values() if self.selector.matches(node.labels)]",
         "for node in nodes.values()]",
         "tests/jobs/test_selectors.py",
+    ),
+    Mutant(
+        22,
+        "a release of all nodes removes what people have said with commands",
+        "jobs/commands/release.py",
+        "found = (Writer.PASS, Writer.COMMAND)",
+        "found = (Writer.PASS,)",
+    ),
+    Mutant(
+        22,
+        "a release of all nodes removes the data of workflows",
+        "jobs/commands/release.py",
+        "found = (Writer.PASS, Writer.COMMAND)",
+        "found = (Writer.COMMAND,)",
+    ),
+    Mutant(
+        22,
+        "a release of one node keeps what people have said",
+        "reconciler/model/keys.py",
+        "if one.with_case or one.writer in writers",
+        "if True",
+    ),
+    Mutant(
+        22,
+        "a key that people wrote is named when all nodes are released",
+        "jobs/commands/release.py",
+        "if asked.writers or _of_a_person(key, asked.prefix):",
+        "if _of_a_person(key, asked.prefix):",
+    ),
+    Mutant(
+        22,
+        "a node that is not released keeps its keys, and they are named",
+        "jobs/commands/release.py",
+        "return _Done(line, ok=False, left=ours_on(node, prefix))",
+        "return _Done(line, ok=False, left=left)",
+    ),
+    Mutant(
+        22,
+        "that no node has keys is said only if none has",
+        "jobs/commands/release.py",
+        "if not left and not which.names and",
+        "if not which.names and",
+    ),
+    Mutant(
+        22,
+        "the key of an agent that runs is named, because it comes back",
+        "jobs/commands/release.py",
+        "return found if cluster.agents().installed else (*found, Writer.AGENT)",
+        "return (*found, Writer.AGENT)",
+    ),
+    Mutant(
+        22,
+        "a taint under our key that we did not write is named",
+        "reconciler/release.py",
+        "if theirs else found",
+        "if False else found",
     ),
     Mutant(
         0,

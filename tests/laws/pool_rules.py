@@ -6,6 +6,22 @@ from tests.laws.mutant import Mutant
 
 POOL_RULES = (
     Mutant(
+        3,
+        "a start takes a place of its zone and its pool",
+        "reconciler/engine/budget.py",
+        "            where=MappingProxyType({**self.where, node.name: (node.zone, node.pool)}),",
+        '            where=MappingProxyType({**self.where, node.name: ("", "")}),',
+        "tests/engine/test_budget.py",
+    ),
+    Mutant(
+        0,
+        "a pass comes when a replaced node's place eases",
+        "reconciler/decide/__init__.py",
+        "                *_eased(progress.ledger, settings),\n",
+        "",
+        "tests/decide/test_replacing.py",
+    ),
+    Mutant(
         0,
         "a pool's own list has the machine",
         "reconciler/clients/azure/agent_pools.py",
@@ -41,7 +57,7 @@ POOL_RULES = (
         0,
         "our token follows a list to no other address",
         "reconciler/clients/azure/agent_pools.py",
-        "            if urlsplit(str(more))[:2] != urlsplit(first)[:2]:\n",
+        "            if not _same_server(str(more), first):\n",
         "            if False:\n",
         "tests/clients/azure/test_agent_pools.py",
     ),
@@ -81,8 +97,8 @@ POOL_RULES = (
         0,
         "a 401 stays with its subscription",
         "reconciler/clients/azure/arm.py",
-        "status != 429 and not _is_for_all(error)",
-        "status not in (401, 429) and not _is_for_all(error)",
+        "status if wait is None else 429, _is_for_all(error)\n",
+        "status if wait is None else 429, status == 401 or _is_for_all(error)\n",
         "tests/clients/azure/test_arm.py",
     ),
     Mutant(

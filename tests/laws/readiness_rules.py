@@ -6,6 +6,7 @@ from tests.laws.mutant import Mutant
 
 _BUDGETS = "reconciler/eviction/budgets.py"
 _PODS = "reconciler/readiness/pods.py"
+_REFUSAL = "reconciler/eviction/refusal.py"
 _ROOM = "reconciler/readiness/room.py"
 _VOLUMES = "reconciler/readiness/volumes.py"
 _DRY = "reconciler/clients/kubernetes/dry_evictions.py"
@@ -35,7 +36,7 @@ READINESS_RULES = (
     Mutant(
         0,
         "a pod under two budgets can't be evicted",
-        _PODS,
+        _REFUSAL,
         "if len(covering) > 1:",
         "if len(covering) > 2:",
         _OF_PODS,
@@ -43,7 +44,7 @@ READINESS_RULES = (
     Mutant(
         0,
         "a singleton with a volume is not called restartable",
-        _PODS,
+        _REFUSAL,
         "restarted = not pod.claims and",
         "restarted =",
         _OF_PODS,
@@ -51,9 +52,9 @@ READINESS_RULES = (
     Mutant(
         0,
         "no budget applies to a pod that does not run",
-        _PODS,
-        "if not asks_none(pod) else None",
-        "if True else None",
+        _REFUSAL,
+        "if asks_none(pod):",
+        "if False:",
         _OF_PODS,
     ),
     Mutant(

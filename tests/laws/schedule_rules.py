@@ -10,13 +10,29 @@ _FACTS = "reconciler/decide/facts.py"
 _EARLY = "tests/laws/test_law_15_no_start_is_early.py"
 _LATEST = f"{_EARLY}::test_the_latest_start_is_the_last_moment_that_the_calendar_allows"
 _MISSES, _ONE = "tests/schedule/test_misses.py", "tests/schedule/test_one_start.py"
-_FORECASTS = "tests/decide/test_forecasts.py"
+_FORECASTS, _FORETOLD = "tests/decide/test_forecasts.py", "tests/decide/test_foretold.py"
 _HELD = (
     "tests/laws/test_law_08_a_converged_pass_writes_nothing.py"
     "::test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when_the_plan_says"
 )
 
 SCHEDULE_RULES = (
+    Mutant(
+        0,
+        "a pass is planned for when a plan is offered",
+        "reconciler/engine/judging.py",
+        "changes = min(one for one in (begins, offer) if one and one > now)",
+        "changes = begins",
+        "tests/engine/test_judging.py",
+    ),
+    Mutant(
+        0,
+        "a plan that waits for its notice may be offered before",
+        "reconciler/engine/judging.py",
+        "offer if offer and offer > now else None",
+        "None",
+        "tests/engine/test_judging.py",
+    ),
     Mutant(
         14,
         "a drain waits for its planned start",
@@ -126,8 +142,8 @@ SCHEDULE_RULES = (
         14,
         "what a short notice holds is the reserve's",
         _SCHEDULING,
-        "one is not None and _was_short(one, context)), EARLIEST",
-        "False), EARLIEST",
+        "short = one is not None and _was_short(one, context)",
+        "short = False",
         _FORECASTS,
     ),
     Mutant(14, "starts keep the spacing", _SCHEDULE, "spaced = self._spaced(free)", "spaced = free", _ONE),
@@ -191,9 +207,115 @@ SCHEDULE_RULES = (
         0,
         "another cause is another forecast",
         _FACTS,
-        "if known is not None and (passed or known.cause == planned.cause):",
-        "if known is not None:",
+        "known.over is None and (passed or known.cause == planned.cause):",
+        "known.over is None:",
         _FORECASTS,
+    ),
+    Mutant(
+        3,
+        "a node that the platform has started needs no place",
+        "reconciler/engine/exemption.py",
+        "    yield from (situation.now for one in situation.undrained if has_struck(one))\n",
+        "",
+    ),
+    Mutant(
+        3,
+        "what the platform has started takes no place from a drain that would come too late",
+        "reconciler/decide/__init__.py",
+        "waits and any(map(has_struck, one.judged))",
+        "False",
+    ),
+    Mutant(
+        3,
+        "a drain that would come too late starts beside what the platform has started",
+        _SCHEDULE,
+        "start = self._find(case, last) or self._beside_the_platform(case)",
+        "start = self._find(case, last)",
+    ),
+    Mutant(
+        3,
+        "a short notice starts beside what the platform has started",
+        _SCHEDULE,
+        "            start = self._beside_the_platform(case) or start\n",
+        "            pass\n",
+    ),
+    Mutant(
+        3,
+        "what the platform has started and may not start is missed",
+        _SCHEDULE,
+        "            elif case.struck:\n                self._after_the_platform(case)\n",
+        "",
+    ),
+    Mutant(
+        3,
+        "only what the platform itself starts needs no place",
+        "reconciler/engine/exemption.py",
+        "judged.event.started and reports_start(known(judged.event))",
+        "reports_start(known(judged.event))",
+    ),
+    Mutant(
+        14,
+        "a place that somebody else holds counts for a short time",
+        _SCHEDULE,
+        "known = shifted(now, OF_OTHERS) if end is None else end",
+        "known = FOREVER if end is None else end",
+        _FORETOLD,
+    ),
+    Mutant(
+        8,
+        "the end of a place that somebody else holds moves with the clock",
+        "reconciler/decide/drift.py",
+        "for one in limit.bookings.values() if one.moves)",
+        "for one in limit.bookings.values() if False)",
+        "tests/decide/test_drift.py",
+    ),
+    Mutant(
+        0,
+        "a forecast of seconds is not sent",
+        "reconciler/model/record.py",
+        "return self.over is None and self.warns <= now",
+        "return self.over is None",
+        _FORETOLD,
+    ),
+    Mutant(
+        0,
+        "little time that is left shortens the wait for a warning",
+        _FACTS,
+        "min(WARNED_AFTER, left / 3)",
+        "WARNED_AFTER",
+        _FORETOLD,
+    ),
+    Mutant(
+        8,
+        "the moment at which people are warned is a moment of change",
+        "reconciler/decide/reporting.py",
+        "        waits.append(plan.record.facts.will_be_missed.warns)\n",
+        "        pass\n",
+        _FORETOLD,
+    ),
+    Mutant(
+        0,
+        "a warning that no longer holds is taken back",
+        _FACTS,
+        "if WILL_BE_MISSED in warned else None",
+        "if False else None",
+        _FORETOLD,
+    ),
+    Mutant(
+        0,
+        "a drain that pods will keep from its end takes no warning back",
+        _FACTS,
+        "    if not planned.missed:\n",
+        "    if not planned.missed or step.begun:\n",
+        "tests/decide/test_prospects.py",
+    ),
+    Mutant(
+        0,
+        "a warning does not wait for a moment that a clock which was ahead wrote",
+        "reconciler/model/record.py",
+        "        facts=kept.facts.believed(times),\n",
+        "",
+        "tests/decide/test_clock_was_ahead.py",
     ),
     Mutant(
         8,
@@ -233,7 +355,7 @@ SCHEDULE_RULES = (
         _FACTS,
         'once = f"{to_text(forecast.since)} {forecast.cause}"',
         "once = forecast.cause",
-        "tests/decide/test_foretold.py",
+        _FORETOLD,
     ),
     Mutant(
         0,

@@ -6,6 +6,10 @@ from tests.laws.mutant import Mutant
 
 _HEALTH = "jobs/runtime/health.py"
 _HEALTH_TEST = "tests/jobs/test_health.py"
+_LAST_SCRAPE_TEST = "tests/jobs/test_last_scrape.py"
+_SCRAPED_TEST = (
+    "tests/real/passes/test_metrics.py::test_a_scrape_shows_a_blocked_drain_until_its_node_is_back"
+)
 _LOOP = "jobs/runtime/pass_loop.py"
 _LOOP_TEST = "tests/jobs/test_pass_loop.py"
 _PACING = "jobs/runtime/pacing.py"
@@ -33,10 +37,42 @@ _OTEL_TEST = "tests/jobs/test_tracing.py"
 SERVING_RULES = (
     Mutant(
         0,
+        "a step of the agent that went well forgets those that failed",
+        "jobs/agent/program.py",
+        '            failures, health.step_problem = 0, ""',
+        '            health.step_problem = ""',
+        "tests/agent/test_agent.py",
+    ),
+    Mutant(
+        0,
+        "an answer of IMDS ends the longer pauses",
+        "jobs/agent/program.py",
+        "        self._imds_failures = 0\n        if self._awaits",
+        "        if self._awaits",
+        "tests/agent/test_agent.py",
+    ),
+    Mutant(
+        0,
+        "an answer of the API server ends the longer pauses of the agent",
+        "jobs/agent/program.py",
+        "        self._api_failures = 0\n        self._api_due = 0.0\n        self._health",
+        "        self._api_due = 0.0\n        self._health",
+        "tests/agent/test_agent.py",
+    ),
+    Mutant(
+        0,
+        "quick passes count for ten seconds",
+        "jobs/runtime/pacing.py",
+        "return len(passes) == MOST_FIRST and now - passes[0] < QUIET",
+        "return len(passes) == MOST_FIRST",
+        "tests/jobs/test_pacing.py",
+    ),
+    Mutant(
+        0,
         "a signal ends the wait of the main thread, whichever thread gets it",
         "jobs/runtime/signals.py",
-        "while not stop.wait(LOOK_EVERY):",
-        "while not stop.wait():",
+        "not stop.wait(min(left, LOOK_EVERY)):",
+        "not stop.wait(None if left > 1e9 else left):",
         "tests/jobs/test_signals.py",
     ),
     Mutant(
@@ -169,6 +205,70 @@ SERVING_RULES = (
         "if path not in self._being_made:",
         "if True:",
         _HEALTH_TEST,
+    ),
+    Mutant(
+        0,
+        "who never scraped is not waited for",
+        _HEALTH,
+        "        if path in self._were_read:\n",
+        "        if True:\n",
+        _LAST_SCRAPE_TEST,
+    ),
+    Mutant(
+        0,
+        "a last scrape has the last values",
+        _HEALTH,
+        "partial(self._was_read, path, self._once_read.get(path))",
+        "lambda: self._was_read(path, self._once_read.get(path))",
+        _HEALTH_TEST,
+    ),
+    Mutant(
+        0,
+        "who does not read the whole document has not read it",
+        _HEALTH,
+        "            client.read = None\n",
+        "            pass\n",
+        _HEALTH_TEST,
+    ),
+    Mutant(
+        17,
+        "the wait for a last scrape ends within the grace period of the Pod",
+        "jobs/runtime/last_scrape.py",
+        "wait_until_set(stop, self._ends, self._clock)",
+        "wait_until_set(stop, self._clock() + LONGEST, self._clock)",
+        _LAST_SCRAPE_TEST,
+    ),
+    Mutant(
+        0,
+        "a process that ends waits for a last scrape",
+        "jobs/commands/serve.py",
+        "            open_things.callback(last_scrape.wait, health)\n",
+        "",
+        _SCRAPED_TEST,
+    ),
+    Mutant(
+        0,
+        "a process gives its lock back before the last scrape",
+        "jobs/commands/serve.py",
+        "        last_scrape.wanted()\n",
+        "        last_scrape.wanted()\n        last_scrape.wait(health)\n",
+        _SCRAPED_TEST,
+    ),
+    Mutant(
+        0,
+        "a process that ends with an error waits for no last scrape",
+        "jobs/runtime/last_scrape.py",
+        "if self._ending.error is not None:",
+        "if False:",
+        _LAST_SCRAPE_TEST,
+    ),
+    Mutant(
+        0,
+        "a last scrape ends the wait for it",
+        "jobs/runtime/last_scrape.py",
+        "if health.once_read(PATH, stop.set):",
+        "if health.once_read(PATH, lambda: None):",
+        _LAST_SCRAPE_TEST,
     ),
     Mutant(
         0,

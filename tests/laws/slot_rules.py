@@ -13,6 +13,30 @@ _SLOTS = "tests/drainer/test_slots.py"
 _DECIDED = "tests/decide/test_slots.py"
 
 SLOT_RULES = (
+    Mutant(
+        17,
+        "our own node waits for a drain without a slot",
+        "reconciler/decide/draining.py",
+        "    held = step.hold is not None and step.hold.code != HoldCode.DRAIN_SLOT",
+        "    held = step.hold is not None",
+        "tests/decide/test_slots.py",
+    ),
+    Mutant(
+        16,
+        "the slot of a node with an error counts",
+        "reconciler/decide/one_node.py",
+        "    progress.drains += holds_slot(drained)\n",
+        "",
+        "tests/laws/test_law_16_each_step_has_a_boundary.py",
+    ),
+    Mutant(
+        16,
+        "our own node waits for a node with an error",
+        "reconciler/decide/one_node.py",
+        "progress.undrained += node.name != context.snapshot.own_node",
+        "pass",
+        "tests/laws/test_law_16_each_step_has_a_boundary.py",
+    ),
     Mutant(17, "no more drains than slots evict", _CORE, "return used < slots", "return True", _LAW),
     Mutant(
         17,

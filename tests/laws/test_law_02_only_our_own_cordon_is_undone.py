@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import NodeWrite
-from reconciler.model.record import Cordon
+from reconciler.model.record import Cordon, State
 from reconciler.model.record_text import from_annotation
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
@@ -57,7 +57,7 @@ def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours
 UNCORDONS = Hits()
 
 
-@UNCORDONS.at_least(40)
+@UNCORDONS.at_least(30)
 @settings(max_examples=examples(250))
 @given(
     strategies.policies(mode="Enforce"),
@@ -87,6 +87,10 @@ def test_over_any_history_no_foreign_cordon_is_undone(
         ours &= {name for name, node in history.cluster.nodes.items() if node.unschedulable}
 
 
+HANDLED = Hits()
+
+
+@HANDLED.at_least(40)
 @settings(max_examples=examples(60))
 @given(strategies.policies(mode="Enforce"))
 def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Settings) -> None:
@@ -96,6 +100,7 @@ def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Setting
     history.look()
     history.wait(timedelta(minutes=1))
     history.look()
+    HANDLED.count(history.cluster.nodes["n0"].labels.get(builders.STATE) == State.IN_MAINTENANCE)
     history.cluster.annotate("n0", builders.REQUEST, None)
     for _ in range(30):
         history.wait(timedelta(minutes=1))

@@ -21,12 +21,22 @@ from tests.support.builders import IMDS, NOW, REQUEST, minutes
 from tests.support.searching import examples
 from tests.support.worlds import carry_on, in_pool, look, world_of
 
-PLACES = Hits()
+PLACES, LIMITED = Hits(), Hits()
 
 
-@PLACES.at_least(8)
+@PLACES.at_least(50)
+@LIMITED.at_least(16)
 @settings(max_examples=examples(125))
-@given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
+@given(
+    strategies.worlds(most=6, fresh=True, more=strategies.waiting_nodes, often=True),
+    # Most of what else holds a start is switched off.
+    strategies.policies(
+        mode="Enforce",
+        windows=strategies.WINDOWS[1:3],
+        not_allowed=strategies.NOT_ALLOWED[:1],
+        budgets=(strategies.BUDGETS[0], strategies.BUDGETS[-1], *strategies.LIMITED * 2),
+    ),
+)
 def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, policy: Settings) -> None:
     fleet = dict(world.cluster.nodes)
     out = checked.out(fleet.values(), policy, NOW)
@@ -37,9 +47,13 @@ def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, pol
         if not node.starts or node.node in out:
             continue
         if not checked.exempt(node, fleet[node.node], policy, NOW):
-            PLACES.count()
             zone = {name for name, other in fleet.items() if other.zone == node.zone}
             pool = {name for name, other in fleet.items() if other.pool == node.pool}
+            PLACES.count()
+            LIMITED.count(
+                bool(node.zone and budget.per_zone is not None and len(zone) > 1)
+                or bool(node.pool and budget.per_pool is not None and len(pool) > 1)
+            )
             assert not checked.full(budget.max_unavailable, out, set(fleet))
             assert not (node.zone and checked.full(budget.per_zone, out, zone))
             assert not (node.pool and checked.full(budget.per_pool, out, pool))
@@ -106,7 +120,6 @@ def test_a_spot_node_with_seconds_of_notice_waits_for_no_place() -> None:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        pytest.param(("Redeploy", "Started", None), ("Reboot", "Scheduled", 168), id="what has started"),
         pytest.param(("Reboot", "Scheduled", 4.5), ("Reboot", "Scheduled", 4.6), id="the earlier deadline"),
         pytest.param(("Terminate", "Scheduled", 5), ("Reboot", "Scheduled", 4.58), id="the longer lead time"),
         pytest.param(("Reboot", "Scheduled", 168), ("Redeploy", "Scheduled", None), id="one with a date"),
@@ -133,6 +146,72 @@ def test_the_more_urgent_node_gets_the_only_place(
 
     assert [one.node for one in plan.nodes] == ["n1", "n0"]
     assert [one.node for one in plan.nodes if one.starts] == ["n1"]
+
+
+def struck_and(other: str, hours: float) -> World:
+    """Node a has a Reboot that has started, node b an event in so many hours; the platform reports both."""
+    nodes = []
+    for number, (kind, status, at) in enumerate((("Reboot", "Started", 0.0), (other, "Scheduled", hours))):
+        date = strategies.rfc1123(NOW + minutes(60 * at)) if at else ""
+        told = {"EventId": f"E{number}", "EventType": kind, "EventStatus": status, "NotBefore": date}
+        published = builders.published(told, vm=builders.vm_name(number))
+        nodes.append(builders.on_vm(builders.node("ab"[number], annotations={IMDS: published}), number))
+    return world_of([*nodes, builders.node("c")])
+
+
+ONE_PLACE = builders.settings("budget: {maxUnavailable: 1, exempt: [], spacing: 1h}")
+
+
+def test_a_node_that_the_platform_has_started_needs_no_place_and_no_spacing() -> None:
+    world = struck_and("Freeze", 1)
+    world.cluster.cordon("c")
+    plan, _ = look(world, ONE_PLACE)
+
+    assert [node.node for node in plan.nodes if node.starts] == ["a"]
+    assert world.cluster.nodes["a"].unschedulable
+
+
+@pytest.mark.parametrize("hours", [0.2, 0.25, 0.3])
+def test_what_has_started_takes_no_place_from_a_drain_that_would_come_too_late(hours: float) -> None:
+    world = struck_and("Reboot", hours)
+    plan, _ = look(world, ONE_PLACE)
+
+    # b is drained, and a is out of service anyway.
+    assert [node.node for node in plan.nodes] == ["a", "b"]
+    assert {node.node for node in plan.nodes if node.starts} == {"a", "b"}
+
+
+def test_what_has_started_counts_for_a_drain_that_can_wait() -> None:
+    world = struck_and("Reboot", 10)
+    policy = builders.settings("budget: {maxUnavailable: 1}\nevents: {Reboot: {start: Early}}")
+    plan, _ = look(world, policy)
+
+    assert [node.node for node in plan.nodes if node.starts] == ["a"]
+    later = builders.plan_of(plan, "b").schedule
+    assert later is not None
+    assert not later.missed
+    assert later.planned_start is not None
+    assert later.planned_start > NOW
+
+
+def test_what_has_started_is_missed_where_the_calendar_allows_no_start() -> None:
+    closed = 'events: {Reboot: {outsideWindow: Never}}\nwindows: [{start: "22:00", end: "23:00"}]'
+    nights = builders.settings(f"{closed}\nnotAllowed: [{{start: 2026-11-01, end: 2028-11-01}}]")
+    plan, _ = look(struck_and("Freeze", 1), nights)
+    schedule = builders.plan_of(plan, "a").schedule
+
+    assert schedule is not None
+    assert (schedule.planned_start, schedule.missed) == (None, True)
+
+
+def test_a_request_whose_date_has_passed_waits_for_a_place() -> None:
+    asked = f'{{"kind":"Reboot","notBefore":"{(NOW - minutes(5)).isoformat()}"}}'
+    world = world_of(
+        [builders.node("a", annotations={REQUEST: asked}), builders.node("c", unschedulable=True)]
+    )
+    plan, _ = look(world, ONE_PLACE)
+
+    assert not any(node.starts for node in plan.nodes)
 
 
 def test_a_node_that_is_hidden_from_its_source_keeps_its_turn_and_one_that_is_not_loses_it() -> None:
@@ -196,6 +275,15 @@ def test_an_exempt_kind_never_waits_and_is_counted() -> None:
     plan, _ = look(world, builders.settings("budget: {maxUnavailable: 1}"))
 
     assert [node.node for node in plan.nodes if node.starts] == ["a"]
+    assert builders.codes(builders.plan_of(plan, "b")) == {"budgetLeft"}
+
+
+def test_a_node_that_aks_upgrades_holds_a_place() -> None:
+    upgraded = builders.node("a", pool="batch", annotations=builders.IN_UPGRADE)
+    world = world_of([upgraded, builders.node("b", pool="web", annotations={REQUEST: builders.DRAIN_NOW})])
+    plan, _ = look(world, builders.settings("budget: {maxUnavailable: 1}"))
+
+    assert not any(node.starts for node in plan.nodes)
     assert builders.codes(builders.plan_of(plan, "b")) == {"budgetLeft"}
 
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from reconciler.assess import assess
 from reconciler.decide import decide
+from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.event import Answer, Reading
 from reconciler.model.moments import to_text
+from reconciler.model.node import Node
 from reconciler.model.record import State
-from reconciler.model.snapshot import Agents
+from reconciler.model.snapshot import Agents, Snapshot
 from reconciler.observe import observe
 from reconciler.report.document import to_document
 from reconciler.report.text import as_text
@@ -56,9 +58,13 @@ def test_where_no_source_can_be_read_nothing_starts(world: World, policy: Settin
 KEPT = Hits()
 
 
-@KEPT.at_least(8)
+@KEPT.at_least(16)
 @settings(max_examples=examples(200))
-@given(strategies.worlds(most=1, more=strategies.ending_nodes), strategies.policies(), st.integers(0, 11))
+@given(
+    strategies.worlds(most=1, more=strategies.ending_nodes, often=True),
+    strategies.policies(),
+    st.integers(0, 11),
+)
 def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
     world: World, policy: Settings, which: int
 ) -> None:
@@ -88,6 +94,29 @@ def test_a_source_that_goes_silent_starts_no_drain_and_undoes_no_cordon(
         assert not opened
     if not (policy.adopt and seen.nodes[0].unschedulable):
         assert not started_alone
+
+
+GOES_ON = Hits()
+
+
+@GOES_ON.at_least(90)
+@settings(max_examples=examples(100))
+@given(strategies.leaving_nodes("n0"), strategies.policies(), st.integers(0, 11))
+def test_a_source_that_reported_the_event_and_goes_silent_stops_no_drain(
+    node: Node, policy: Settings, which: int
+) -> None:
+    running = DrainProgress("n0", "uid-n0", Phase.RUNNING)
+    seen = observe(world_of([node]).outside, policy, NOW, drains={"n0": running})
+    readings = [one for one in seen.readings["n0"] if f'"{one.source}"' in node.annotations[builders.RECORD]]
+    silent = readings[which % len(readings)]
+    changed = tuple(_blind(one) if one is silent else one for one in seen.readings["n0"])
+
+    def stops(snapshot: Snapshot) -> bool:
+        plan = decide(snapshot, assess(snapshot, NOW), policy, NOW)
+        return builders.plan_of(plan, "n0").todo.stop_drain
+
+    GOES_ON.count(stops(seen))
+    assert not stops(replace(seen, readings={"n0": changed}))
 
 
 def _agent_dies(world: World) -> None:

@@ -12,6 +12,7 @@ from reconciler.model.plan import NodeWrite
 from reconciler.model.snapshot import Agents
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
+from tests.laws import checked
 from tests.laws.histories import MAIN, History
 from tests.laws.hits import Hits
 from tests.support import builders
@@ -35,13 +36,21 @@ THINGS = (
     "agent lives",
     "node down",
     "node up",
+    "upgrade begins",
+    "upgrade ends",
     "nothing",
     "nothing",
 )
 
+END = [("all over", 30), *[("nothing", 150)] * 3]
+"""What ends any case, and enough passes after it."""
+
 
 def _happen(world: World, what: str, now: datetime) -> None:
     match what.split():
+        case ["all", "over"]:
+            for each in ("withdraw", "imds gone", "condition gone", "agent lives", "node up"):
+                _happen(world, each, now)
         case ["request"]:
             world.cluster.annotate("a", REQUEST, builders.DRAIN_NOW)
         case ["withdraw"]:
@@ -62,6 +71,9 @@ def _happen(world: World, what: str, now: datetime) -> None:
         case ["agent", word]:
             blind = frozenset(("a",)) if word == "dies" else frozenset[str]()
             world.cluster.agents = Agents(installed=True, not_ready=blind)
+        case ["upgrade", word]:
+            for key, value in builders.IN_UPGRADE.items():
+                world.cluster.annotate("a", key, value if word == "begins" else None)
         case ["node", word]:
             up = "True" if word == "up" else "False"
             world.cluster.set_condition("a", Condition("Ready", up, transition=now))
@@ -89,7 +101,7 @@ def _reported_and_restless(world: World, reported: set[str]) -> bool:
 OPENED = Hits()
 
 
-@OPENED.at_least(6)
+@OPENED.at_least(50)
 @settings(max_examples=examples(300))
 @given(
     st.sampled_from((0, 1, 2, 5)),
@@ -98,10 +110,12 @@ OPENED = Hits()
         min_size=4,
         max_size=25,
     ),
+    st.booleans(),
 )
 def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
-    settle: int, steps: list[tuple[str, int]]
+    settle: int, steps: list[tuple[str, int]], ends: bool
 ) -> None:
+    steps = [*steps, *END] if ends else steps
     policy = builders.settings(f"uncordon: {{settle: {settle}m}}\nbudget: {{maxUnavailable: 100%}}")
     history = History(world_of([builders.node("a", conditions=(builders.quiet(),))]), policy)
     reported: set[str] = set()
@@ -113,6 +127,7 @@ def test_over_any_history_an_uncordon_comes_after_a_quiet_and_ready_settle_time(
             OPENED.count()
             assert quiet_since, "a source reports the event, or can't say"
             assert history.now - quiet_since[0] >= policy.uncordon.settle
+            assert not checked.in_upgrade(node), "AKS upgrades the node, and uncordons it itself"
             assert node.ready
             assert node.ready_changed is not None
             assert history.now - node.ready_changed >= policy.uncordon.settle

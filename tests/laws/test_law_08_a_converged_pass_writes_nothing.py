@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconciler.model.event import Status
+from reconciler.model.event import Kind, Status
 from reconciler.model.node import AUTOSCALER_TAINT, Taint
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -112,12 +112,30 @@ EARLY = (
     st.lists(announced, min_size=2, max_size=6),
     st.sampled_from((*TEXTS, *EARLY)),
     st.sets(st.integers(0, 5), min_size=1, max_size=4),
+    st.booleans(),
     st.lists(st.floats(0, 1, exclude_max=True), min_size=15, max_size=15),
 )
+# A case that is placed for now gives way to another one, and leaves starts that are spaced from its own.
+@example(
+    events=[
+        Announced(Kind.REDEPLOY, 120, 300, True),
+        Announced(Kind.REBOOT, 90, 300, True),
+        Announced(Kind.REBOOT, 5, 300, True),
+        Announced(Kind.REBOOT, 90, 300, True),
+        Announced(Kind.REDEPLOY, 125, 300, True),
+        Announced(Kind.REBOOT, 5, 300, True),
+    ],
+    text="budget: {maxUnavailable: 3, spacing: 20m}",
+    held={3},
+    place_of_others=True,
+    parts=[*[0.0] * 12, 0.74, 0.0, 0.0],
+)
 def test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when_the_plan_says(
-    events: list[Announced], text: str, held: set[int], parts: list[float]
+    events: list[Announced], text: str, held: set[int], place_of_others: bool, parts: list[float]
 ) -> None:
     history = begin([replace(one, requested=True) for one in events], builders.settings(text))
+    if place_of_others:
+        history.cluster.cordon(f"n{len(events)}")
     for name in [f"n{number}" for number in held if number < len(events)]:
         node = history.cluster.nodes[name]
         history.cluster.put_node(replace(node, taints=(Taint(AUTOSCALER_TAINT, "", "NoSchedule"),)))
@@ -159,7 +177,8 @@ def test_a_plan_without_a_start_for_now_needs_no_pass_of_its_own() -> None:
 
 
 def test_the_time_out_of_a_stuck_drain_is_a_moment_of_change() -> None:
-    going = builders.pod("web", "a", deleting_until=NOW)
+    # Later than the time out, it would be called stuck.
+    going = builders.pod("web", "a", deleting_until=NOW + minutes(25))
     history = History(
         world_of([builders.node("a", annotations={REQUEST: builders.DRAIN_NOW})], [going]),
         builders.settings(),

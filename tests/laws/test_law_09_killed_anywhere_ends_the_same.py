@@ -20,7 +20,7 @@ from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
-from tests.support.builders import NOW, REQUEST
+from tests.support.builders import IMDS, NOW, REQUEST
 from tests.support.searching import examples, kills
 from tests.support.worlds import world_of
 
@@ -199,32 +199,55 @@ def test_over_any_history_a_killed_process_makes_no_difference(
 REFUSED = Hits()
 
 
-@REFUSED.at_least(10)
+def _strike(minutes: int) -> Happenings:
+    """An event that is announced so long before its date, and starts on it."""
+    told = {"EventId": "S1", "EventType": "Reboot", "EventStatus": "Scheduled"}
+    date = strategies.rfc1123(NOW + timedelta(minutes=minutes))
+
+    def say(document: dict[str, str]) -> Step:
+        vm = builders.vm_name(0)
+        return lambda history: history.cluster.annotate("n0", IMDS, builders.published(document, vm=vm))
+
+    begun = {**told, "EventStatus": "Started", "NotBefore": ""}
+    return [
+        (say({**told, "NotBefore": date}), timedelta(minutes=minutes)),
+        (say(begun), timedelta(minutes=1)),
+    ]
+
+
+@REFUSED.at_least(100)
 @settings(max_examples=examples(150))
 @given(
-    strategies.policies(),
-    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), min_size=3, max_size=10),
-    st.integers(1, 2),
+    strategies.policies(budgets=("maxUnavailable: 0", "maxUnavailable: 1, exempt: []")),
+    st.integers(0, 30).map(_strike),
+    st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=8),
+    st.integers(0, 5),
     st.sampled_from(("before", "after")),
 )
 def test_over_any_history_a_kubernetes_event_that_is_refused_once_comes_once(
-    policy: Settings, steps: Happenings, number: int, when: str
+    policy: Settings, strike: Happenings, steps: Happenings, which: int, when: str
 ) -> None:
-    whole = _play(small_world, policy, [(_nothing, timedelta()), *steps], None)
-    seen = 0
+    def play(refused: int) -> tuple[History, int]:
+        """Play it with one of the Events refused, none for 0, and return how many were asked for."""
+        seen = 0
 
-    def refuse(call: Call) -> None:
-        nonlocal seen
-        if call.what == "notify" and isinstance(call.content, Notice) and call.content.once:
-            seen += 1
-            if seen == number:
-                REFUSED.count(True)
-                raise Unreachable("no answer in time")
+        def refuse(call: Call) -> None:
+            nonlocal seen
+            if call.what == "notify" and isinstance(call.content, Notice) and call.content.once:
+                seen += 1
+                if seen == refused:
+                    raise Unreachable("no answer in time")
 
-    def begin(history: History) -> None:
-        setattr(history.api, f"{when}_write", refuse)
+        def begin(history: History) -> None:
+            setattr(history.api, f"{when}_write", refuse)
 
-    refused = _play(small_world, policy, [(begin, timedelta()), *steps], None)
+        return _play(small_world, policy, [(begin, timedelta()), *strike, *steps], None), seen
 
+    whole, asked = play(0)
+    if not asked:
+        return
+    refused, _ = play(1 + which % asked)
+
+    REFUSED.count()
     assert _warnings(refused) == _warnings(whole)
     assert _state(refused.world) == _state(whole.world)

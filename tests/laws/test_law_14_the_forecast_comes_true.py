@@ -210,3 +210,30 @@ def test_the_forecast_of_nodes_that_people_keep_from_a_start_comes_true(
             history.cluster.annotate(f"n{number}", f"{builders.PREFIX}/{name}", said)
     first, began = run_on(history, events)
     KEPT.count(comes_true(events, first, began))
+
+
+UPGRADED = Hits()
+
+
+@UPGRADED.at_least(30)
+@settings(max_examples=examples(25))
+@given(st.lists(st.tuples(announced, st.booleans()), min_size=1, max_size=4), st.sampled_from(TEXTS))
+def test_the_forecast_of_nodes_in_a_pool_that_aks_upgrades_comes_true(
+    planned: list[tuple[Announced, bool]], text: str
+) -> None:
+    """Some of the nodes are in the pool. The node in upgrade is not of the fleet, so it takes no place."""
+    events = [event for event, _ in planned]
+    history = begin(events, builders.settings(f"{text}\nnodeSelector: {{matchLabels: {{served: 'yes'}}}}"))
+    for number, (_, upgraded) in enumerate(planned):
+        history.cluster.label(f"n{number}", "served", "yes")
+        history.cluster.label(f"n{number}", "agentpool", "np" if upgraded else "other")
+    last = f"n{len(events)}"
+    history.cluster.label(last, "agentpool", "np")
+    for key, value in builders.IN_UPGRADE.items():
+        history.cluster.annotate(last, key, value)
+    first, began = run_on(history, events)
+    UPGRADED.count(comes_true(events, first, began))
+    for number, (event, upgraded) in enumerate(planned):
+        # Without windows and freezes, the latest start is the deadline.
+        if upgraded and f"n{number}" in began and "name:" not in text:
+            assert began[f"n{number}"] >= NOW + timedelta(minutes=event.within) - timedelta(minutes=15)

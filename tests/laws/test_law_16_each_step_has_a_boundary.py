@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from reconciler.errors import LockLost
+from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.holds import HoldCode
 from reconciler.model.notification import Notification
 from reconciler.model.outcome import Outcome, Result
@@ -192,6 +193,33 @@ def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report(
     for reported in (as_text(document), as_json(document), as_markdown(document)):
         assert Z in reported
         assert "an error in this program" in reported
+
+
+@pytest.mark.parametrize(
+    ("own", "text", "holds"),
+    [
+        pytest.param(None, "drain: {maxConcurrentNodes: 1}", "drainSlot", id="its slot"),
+        pytest.param("zz", "", "othersFirst", id="its turn before our own node"),
+    ],
+)
+def test_the_drain_of_a_node_with_an_error_still_counts(
+    own: str | None, text: str, holds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = builders.record(drain=DrainRecord(NOW), events=(builders.known(ids=("A1",)),))
+    nodes = [builders.held_node(held, name) for name in (Z, "zz")]
+    seen = builders.snapshot(
+        *nodes,
+        readings={one.name: builders.reported(builders.signal(event_id="A1")) for one in nodes},
+        pods={one.name: (builders.pod("web", one.name),) for one in nodes},
+        drains={Z: DrainProgress(Z, f"uid-{Z}", Phase.RUNNING, slot=True)},
+        own_node=own,
+    )
+    hits = _break(monkeypatch, "reconciler.decide.one_node", "decide_node")
+    plan = builders.planned(seen, builders.settings(text))
+
+    assert hits
+    assert codes(plan_of(plan, Z)) == {HoldCode.INTERNAL}
+    assert codes(plan_of(plan, "zz")) == {holds}
 
 
 @pytest.mark.parametrize(("spacing", "starts"), [("10m", False), ("0s", True)])

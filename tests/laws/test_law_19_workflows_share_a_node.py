@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from reconciler.model.record import State
 from reconciler.settings.load import parse_settings
+from reconciler.simulation.log import Actor
 from reconciler.simulation.world import World
+from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.searching import examples
 from tests.support.worlds import carry_on, look, starts_on_open_nodes, world_of
@@ -86,6 +88,11 @@ def inside(world: World, name: str) -> list[str]:
     ]
 
 
+INSIDE, DRAINED = Hits(), Hits()
+
+
+@INSIDE.at_least(100)
+@DRAINED.at_least(8)
 @settings(max_examples=examples(60))
 @given(st.lists(steps, max_size=14))
 def test_nodes_are_drained_only_while_cordoned_and_for_one_profile_at_a_time(history: list[Step]) -> None:
@@ -100,8 +107,11 @@ def test_nodes_are_drained_only_while_cordoned_and_for_one_profile_at_a_time(his
         carry_on(world)
         world.advance(timedelta(seconds=1))
         for name in NAMES:
-            assert len(inside(world, name)) <= 1
+            found = inside(world, name)
+            INSIDE.count(len(found))
+            assert len(found) <= 1
 
+    DRAINED.count(len(world.log.of(Actor.US, "drain ordered")))
     assert starts_on_open_nodes(world) == []
     for name in NAMES:
         world.cluster.label(name, "one", "false")

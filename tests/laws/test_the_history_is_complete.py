@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobs.runtime.open_cases import OpenCases
 from reconciler.model.case_line import from_fields, to_fields
-from reconciler.model.case_outcome import InTime
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.record_text import record_of
 from tests.decide.test_history import Kept
@@ -84,7 +84,7 @@ class Historian:
         known = [moment for moment in order if moment is not None]
         assert known == sorted(known)
         assert times.uncordoned in (None, times.ended)
-        assert (case.in_time is InTime.NO) <= bool(case.pods_left)
+        assert (case.outcome is CaseResult.MISSED) <= bool(case.pods_left)
 
 
 ENDED, BAD = Hits(), Hits()
@@ -121,4 +121,4 @@ def test_each_case_is_kept_once_when_it_ends(text: str, moves: list[tuple[str, s
     assert historian.was_open == set()
     assert len({case.identity for case in historian.all}) == len(historian.all)
     ENDED.count(bool(historian.all))
-    BAD.count(any(case.in_time is InTime.NO for case in historian.all))
+    BAD.count(any(not case.outcome.good for case in historian.all))

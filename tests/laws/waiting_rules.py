@@ -9,6 +9,14 @@ _CORE = "reconciler/drainer/core.py"
 
 WAITING_RULES = (
     Mutant(
+        0,
+        "a pod's hook ends before the first of two dates",
+        "reconciler/engine/orders.py",
+        "    return min(found, default=None)",
+        "    return max(found, default=None)",
+        "tests/engine/test_orders.py",
+    ),
+    Mutant(
         17,
         "the pods are read after a pod's grace period",
         _ONE,
@@ -90,8 +98,8 @@ WAITING_RULES = (
         17,
         "evictions do not wait for silent budgets",
         _CORE,
-        "(self._pdbs.known or self._budgets_due <= now)",
-        "self._pdbs.known",
+        "(not self._unlisted or self._budgets_due <= now)",
+        "not self._unlisted",
     ),
     Mutant(
         0,

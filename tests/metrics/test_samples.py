@@ -14,7 +14,7 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind
 from reconciler.model.plan import Hold, NodePlan, Plan
 from reconciler.model.polling import Memory, ScopeAnswer
-from reconciler.model.record import State
+from reconciler.model.record import DrainRecord, State
 from reconciler.settings.schema import Settings
 from tests.support.builders import (
     NOW,
@@ -65,6 +65,17 @@ def test_a_case_has_its_moments_with_the_kind_of_its_event() -> None:
     assert schedule.planned_start is not None
     assert values(view, catalogue.PLANNED_START) == {about: schedule.planned_start.timestamp()}
     assert values(view, catalogue.WILL_BE_MISSED) == {about: 0}
+
+
+def test_a_drain_that_has_begun_keeps_the_deadline_of_its_event() -> None:
+    case = record(drain=DrainRecord(NOW - minutes(1)), events=(known(Kind.REDEPLOY, not_before=NOW + HOUR),))
+    event = reported(signal(Kind.REDEPLOY, not_before=NOW + HOUR))
+    view = PassView(planned(snapshot(held_node(case, "a"), node("b"), readings={"a": event})))
+
+    schedule = view.plan.nodes[0].schedule
+    assert schedule is not None
+    assert schedule.started
+    assert values(view, catalogue.LATEST_START) == {("a", "Redeploy"): (NOW + minutes(45)).timestamp()}
 
 
 def test_an_event_without_a_date_has_no_moment_of_the_platform() -> None:

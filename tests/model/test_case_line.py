@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jobs.runtime.log_words import LogEvent, log_line
 from reconciler.model.case_line import EVENT, from_fields, to_fields
-from reconciler.model.case_outcome import ENDS, CaseResult, InTime
+from reconciler.model.case_outcome import ENDS, CaseResult
 from reconciler.model.ended_case import CasePlace, CaseTimes, EndedCase
 from tests.support import strategies
 from tests.support.builders import NOW
@@ -29,7 +29,6 @@ _cases = st.builds(
     kind=_names,
     sources=st.lists(_names, max_size=5).map(tuple),
     outcome=st.sampled_from(ENDS),
-    in_time=st.sampled_from(list(InTime)),
     why=st.text(max_size=1024),
     pods_moved=_counts,
     pods_left=_counts,
@@ -47,9 +46,7 @@ def test_the_event_of_the_line_is_that_of_the_log() -> None:
 
 
 def test_what_is_not_known_is_null() -> None:
-    bare = EndedCase(
-        CasePlace("a", "uid-a"), CaseTimes(NOW, NOW), "", (), CaseResult.STOPPED, InTime.UNKNOWN, ""
-    )
+    bare = EndedCase(CasePlace("a", "uid-a"), CaseTimes(NOW, NOW), "", (), CaseResult.STOPPED, "")
     fields = to_fields(bare)
     moments = ("announced", "notBefore", "planned", "started", "drained", "gone", "uncordoned")
 
@@ -72,7 +69,6 @@ def test_what_is_not_known_is_null() -> None:
         ("podsLeft", True, "podsLeft: True is not a count"),
         ("outcome", "good", "outcome is 'good', and not one of drained, late"),
         ("outcome", "running", "outcome is 'running', and not one of drained, late"),
-        ("inTime", ["yes"], "inTime is list, and not one of yes, no, unknown"),
     ],
 )
 def test_a_wrong_value_is_named(key: str, value: Any, because: str) -> None:

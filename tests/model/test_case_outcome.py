@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime, outcome_at_end
+from reconciler.model.case_outcome import CaseResult, InTime, outcome_at_end
 from reconciler.model.record import CaseFacts, CaseRecord, PlatformStart
 from tests.support import builders
 from tests.support.builders import NOW, known
@@ -15,27 +15,12 @@ from tests.support.builders import NOW, known
 LATER = NOW + timedelta(minutes=1)
 
 
-@pytest.mark.parametrize(
-    ("outcome", "in_time"),
-    [
-        pytest.param(CaseOutcome(CaseResult.DRAINED, NOW, LATER, 0), InTime.YES, id="drained before"),
-        pytest.param(CaseOutcome(CaseResult.DRAINED, None, NOW, 0), InTime.YES, id="nothing to drain"),
-        pytest.param(CaseOutcome(CaseResult.MISSED, None, NOW, 2), InTime.NO, id="pods were met"),
-        pytest.param(CaseOutcome(CaseResult.MISSED, None, NOW, None), InTime.UNKNOWN, id="nobody counted"),
-        pytest.param(CaseOutcome(CaseResult.LATE, LATER, NOW), InTime.NO, id="drained after the start"),
-        pytest.param(CaseOutcome(CaseResult.LATE, LATER, NOW, 0), InTime.YES, id="late, and no pod was met"),
-        pytest.param(
-            CaseOutcome(CaseResult.LATE, NOW, LATER), InTime.YES, id="after the date, before the start"
-        ),
-        pytest.param(
-            CaseOutcome(CaseResult.LATE, NOW), InTime.UNKNOWN, id="after the date, no start is known"
-        ),
-        pytest.param(CaseOutcome(CaseResult.CANCELLED, NOW), InTime.UNKNOWN, id="cancelled"),
-        pytest.param(CaseOutcome(CaseResult.STOPPED, NOW), InTime.UNKNOWN, id="stopped"),
-    ],
-)
-def test_in_time(outcome: CaseOutcome, in_time: InTime) -> None:
-    assert outcome.in_time is in_time
+def test_only_a_node_that_was_drained_before_its_date_was_in_time() -> None:
+    found = {one: one.in_time for one in CaseResult}
+
+    assert {one for one in found if found[one] is InTime.YES} == {CaseResult.DRAINED}
+    assert {one for one in found if found[one] is InTime.NO} == {CaseResult.LATE, CaseResult.MISSED}
+    assert [one for one in CaseResult if one.good is (found[one] is InTime.NO)] == []
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,14 @@ from dataclasses import replace
 import pytest
 
 from reconciler.machines import aks
-from reconciler.model.node import Taint
+from reconciler.model.node import (
+    READ_LABELS,
+    SCALE_DOWN_ANNOTATION,
+    SCALE_DOWN_REASON_ANNOTATION,
+    Taint,
+)
 from tests.support import builders
-from tests.support.builders import node
+from tests.support.builders import IN_UPGRADE, node
 
 
 @pytest.mark.parametrize(
@@ -64,6 +69,15 @@ def test_a_fault_domain_of_azure_is_no_zone(zone: str, provider: str, pool: str,
     assert replace(node(zone=zone, pool=pool), provider_id=provider).zone == found
 
 
+@pytest.mark.parametrize(("label", "found"), [("", "old"), ("new", "new")])
+def test_the_older_label_of_the_zone_counts_where_there_is_no_other(label: str, found: str) -> None:
+    labels = {"failure-domain.beta.kubernetes.io/zone": "old"}
+    labels |= {"topology.kubernetes.io/zone": label} if label else {}
+
+    assert replace(node(), labels=labels).zone == found
+    assert labels.keys() <= READ_LABELS
+
+
 @pytest.mark.parametrize(
     "key",
     [
@@ -84,3 +98,16 @@ def test_a_taint_that_only_prefers_other_nodes_does_not() -> None:
 
     assert replace(node(), taints=(preferred,)).out_of_service == ""
     assert node(taints=("DeletionCandidateOfClusterAutoscaler",)).out_of_service == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "because"),
+    [
+        pytest.param({}, "upgraded by AKS", id="both annotations"),
+        pytest.param({SCALE_DOWN_ANNOTATION: "false"}, "", id="scaled down again"),
+        pytest.param({SCALE_DOWN_REASON_ANNOTATION: "other"}, "", id="for another reason"),
+        pytest.param({SCALE_DOWN_REASON_ANNOTATION: ""}, "", id="for no reason"),
+    ],
+)
+def test_a_node_that_aks_upgrades_is_out_of_service(changes: dict[str, str], because: str) -> None:
+    assert node(annotations={**IN_UPGRADE, **changes}).out_of_service == because

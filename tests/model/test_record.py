@@ -17,6 +17,7 @@ from reconciler.model.record import (
     Claim,
     ClaimKind,
     Cordon,
+    Forecast,
     KnownEvent,
     PlatformStart,
     Record,
@@ -60,6 +61,7 @@ def test_every_part_comes_back() -> None:
             planned=NOW,
             drain_began=NOW,
             moved=0,
+            will_be_missed=Forecast("late", NOW, NOW + minutes(10), NOW + minutes(12)),
         ),
         hooks=(
             HookRecord(HookId(HookStep.PRE_DRAIN, "backup"), NOW, HookEnd.TIMED_OUT, told=True),
@@ -72,6 +74,16 @@ def test_every_part_comes_back() -> None:
     assert record.case("default").events == case.events
     assert record.case("default").hooks == case.hooks
     assert from_annotation(to_annotation(record), "uid-a") == record
+
+
+def test_a_forecast_of_an_earlier_program_was_told_at_once() -> None:
+    forecast = Forecast("late", NOW, NOW)
+    record = remembered(replace(builders.record(), facts=CaseFacts(will_be_missed=forecast)))
+    document = json.loads(to_annotation(record))
+    kept = document["profiles"]["default"]["facts"]["willBeMissed"]
+
+    assert kept == {"cause": "late", "since": "2026-11-21T12:00:00Z"}
+    assert from_annotation(json.dumps(document), "uid-a") == record
 
 
 def test_a_program_that_does_not_know_self_service_reads_the_rest_of_the_record() -> None:

@@ -113,6 +113,13 @@ def test_a_message_waits_as_long_as_the_settings_say(topic: Topic, keys: str, wa
     assert due_at(told(message(topic)), one(keys), NOW) == NOW + wait
 
 
+def test_a_message_waits_no_longer_than_its_patience() -> None:
+    blocked = replace(message(Topic.BLOCKED), patience=timedelta(seconds=90))
+
+    assert due_at(told(blocked), one("group: 0s, after: 1m"), NOW) == NOW + timedelta(seconds=150)
+    assert due_at(told(blocked), one("group: 0s, blockedFor: 1m"), NOW) == NOW + minutes(1)
+
+
 def test_a_reminder_does_not_wait_again() -> None:
     memory = told(replace(message(Topic.HELD), repeats=True))
 

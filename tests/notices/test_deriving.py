@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, timedelta
 
 import pytest
 
 from reconciler.errors import Forbidden, Rejected
 from reconciler.model.notices import Topic
+from reconciler.model.selector import EVERYTHING
+from reconciler.notices.deliveries import ripe_at
 from reconciler.notices.memory import Memory
 from reconciler.simulation.api import Call
+from reconciler.simulation.workloads import BudgetSpec
 from tests.notices.following import ANY, ASKING, Following, asking
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, minutes
@@ -132,6 +136,23 @@ def test_a_hold_is_told_again_when_it_comes_back() -> None:
     assert "Held" not in following.memory.cases["uid-a"].said
 
 
+def test_a_hold_is_not_told_again_because_a_write_failed_in_between() -> None:
+    world = asking("a")
+    held, free = (f"budget: {{maxUnavailable: {places}}}\n{ANY}" for places in (0, 1))
+    following = Following(world, held)
+    assert Topic.HELD in following.topics()
+
+    def refuse(write: Call) -> None:
+        if write.what == "patch_node":
+            raise Forbidden("no")
+
+    world.api.before_write, following.settings = refuse, builders.settings(free)
+    following.step()
+    world.api.before_write, following.settings = None, builders.settings(held)
+
+    assert Topic.HELD not in following.topics(NOW + minutes(1))
+
+
 def test_only_those_whose_nodes_and_kinds_are_meant_get_a_message() -> None:
     world = asking("a", "b")
     world.cluster.nodes["a"] = builders.node("a", annotations={REQUEST: ASKING}, labels={"team": "shop"})
@@ -243,3 +264,97 @@ def test_a_pod_that_a_webhook_keeps_is_told_as_blocked_only_after_a_time() -> No
     assert before == []
     (text,) = said
     assert text.startswith("pods stay: shop/kafka-0 (denied by webhook cleaner: it is rolled; ")
+
+
+@pytest.mark.parametrize(
+    ("date", "keys", "wait"),
+    [
+        pytest.param("", "", minutes(10), id="without a date"),
+        pytest.param("2026-11-21T13:10:00Z", "", minutes(10), id="there is time"),
+        pytest.param("2026-11-21T13:10:00Z", ", blockedFor: 30m", minutes(70) / 3, id="a long blockedFor"),
+        pytest.param("2026-11-21T12:15:00Z", "", minutes(5), id="as long as the lead time"),
+        pytest.param("2026-11-21T12:03:00Z", "", minutes(1), id="three minutes"),
+    ],
+)
+def test_that_a_drain_is_blocked_is_told_before_the_platform_starts(
+    date: str, keys: str, wait: timedelta
+) -> None:
+    asked = f'{{"kind":"Reboot","notBefore":"{date}"}}' if date else ASKING
+    world = asking("a", request=asked)
+    world.cluster.add_pod(builders.pod("ledger-0", "a"))
+    world.cluster.add_budget(BudgetSpec("shop", "ledger", EVERYTHING, min_available=1))
+    entry = (
+        f"notify: [{{name: all, webhook: {{url: 'http://127.0.0.1:1/'}}, when: [Blocked], group: 0s{keys}}}]"
+    )
+    following = Following(world, entry)
+    while not (told := following.step()):
+        world.advance(timedelta(seconds=1))
+    (blocked,) = told
+    (receiver,) = following.settings.notify
+
+    assert ripe_at(receiver, blocked, blocked.at, UTC) - blocked.at == pytest.approx(
+        wait, abs=timedelta(seconds=4)
+    )
+    until = f"the platform may start from {date} on; " if date else ""
+    assert blocked.text.startswith(f"{until}pods stay: shop/ledger-0 (shop/ledger: ")
+
+
+DUE = '{"kind":"Reboot","notBefore":"2026-11-21T18:00:00Z"}'
+ONE_PLACE, TWO_PLACES = (f"budget: {{maxUnavailable: {places}}}" for places in (1, 2))
+TWO_RECEIVERS = """notify:
+- {name: all, webhook: {url: 'http://127.0.0.1:1/'}, when: [WillBeMissed]}
+- {name: patient, webhook: {url: 'http://127.0.0.1:1/'}, when: [WillBeMissed], after: 1h}
+"""
+
+
+def foretold(following: Following, wait: float = 0) -> list[tuple[Topic, str]]:
+    """Let so many minutes pass, run a pass, and return the new messages of all kinds to all."""
+    following.world.advance(minutes(wait))
+    return [(one.topic, one.node) for one in following.step()]
+
+
+def test_a_miss_is_told_once_it_has_been_foretold_for_ten_minutes_by_any_processes() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{TWO_RECEIVERS}")
+    assert foretold(following) == []
+    assert foretold(following, 9) == []
+    # Each step keeps only the ConfigMap and the records, as runs of a CronJob do.
+    assert foretold(following, 1) == [(Topic.WILL_BE_MISSED, "b")]
+    assert foretold(following, 1) == []
+
+
+def test_what_no_longer_holds_is_taken_back_for_those_who_got_it() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{TWO_RECEIVERS}")
+    foretold(following)
+    foretold(following, 10)
+    (pending,) = following.memory.pending
+    following.memory = following.memory.without("all", frozenset({pending.message.id}))
+    following.settings = builders.settings(f"{TWO_PLACES}\n{TWO_RECEIVERS}")
+    following.world.advance(minutes(1))
+    (taken_back,) = following.step()
+
+    assert (taken_back.topic, taken_back.node) == (Topic.NO_LONGER_MISSED, "b")
+    assert (
+        taken_back.text
+        == "the node will be drained in time after all: its drain starts at 2026-11-21T16:45:00Z"
+    )
+    assert [one.to for one in following.memory.pending] == [("all",)]
+    assert foretold(following, 1) == []
+
+
+def test_a_miss_that_comes_back_is_told_again() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{ANY}")
+    foretold(following)
+    foretold(following, 10)
+    for text, topic in ((TWO_PLACES, Topic.NO_LONGER_MISSED), (ONE_PLACE, Topic.WILL_BE_MISSED)):
+        following.settings = builders.settings(f"{text}\n{ANY}")
+        following.memory = replace(following.memory, pending=())
+        found = foretold(following, 1) + foretold(following, 10)
+        assert [each for each in found if each[0] is not Topic.PLANNED] == [(topic, "b")]
+
+
+def test_a_miss_that_was_foretold_for_a_moment_is_not_told() -> None:
+    following = Following(asking("a", "b", request=DUE), f"{ONE_PLACE}\n{TWO_RECEIVERS}")
+    foretold(following)
+    following.settings = builders.settings(f"{TWO_PLACES}\n{TWO_RECEIVERS}")
+    assert foretold(following, 9) == []
+    assert foretold(following, 9) == []

@@ -18,7 +18,7 @@ from reconciler.errors import LockLost
 from reconciler.model.drains import DrainOrder
 from reconciler.model.pod import Owner, Pod
 from reconciler.notifiers import pod_events
-from reconciler.notifiers.pod_events import DELETED, EVICTED, MOVES, PodEvents
+from reconciler.notifiers.pod_events import DELETED, EVICTED, MOVES, PER_DRAIN_IN_ONE, PodEvents
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
@@ -38,7 +38,9 @@ class Server:
 
     def queue(self, guard: Callable[[], None] = lambda: None, zone: tzinfo = UTC) -> PodEvents:
         """A queue that sends as fast as it can."""
-        return PodEvents(self.connection, guard, lambda: zone, warn=self.warned.append, per_second=1e6)
+        return PodEvents(
+            self.connection, guard, lambda: zone, warn=self.warned.append, per_second=1e6, behind=0.0
+        )
 
     def sent(self, pods: list[Pod], order: DrainOrder = ORDER, **options: Any) -> list[dict[str, Any]]:
         """The Events that a drain with these pods sends until the queue is closed."""
@@ -79,26 +81,26 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def pod(name: str, namespace: str = "shop", owner: str = "web") -> Pod:
     """A pod of a ReplicaSet; without an owner nothing creates it again."""
-    found = replace(builders.pod(name, namespace=namespace), owner=None)
+    labels = {"pod-template-hash": owner.partition("-")[2] or "1"}
+    found = replace(builders.pod(name, namespace=namespace), owner=None, labels=labels)
     return replace(found, owner=Owner("ReplicaSet", owner, "apps/v1", f"uid-{owner}")) if owner else found
 
 
-def test_a_pod_says_who_evicted_it_and_why_and_its_owner_once(server: Server) -> None:
-    events = server.sent([pod("web-1"), pod("web-2")], zone=ZoneInfo("Europe/Berlin"))
+def test_an_owner_says_once_who_evicted_its_pods_and_why_and_a_pod_without_one_itself(server: Server) -> None:
+    events = server.sent([pod("bare", owner=""), pod("web-1"), pod("web-2")], zone=ZoneInfo("Europe/Berlin"))
 
     why = "by node-maintenance-reconciler: Redeploy at Mon 2026-11-23 23:00 CET (Europe/Berlin)"
     assert [(one["reason"], one["involvedObject"]["name"], one["message"]) for one in events] == [
-        (EVICTED, "web-1", f"evicted from node a {why}"),
+        (EVICTED, "bare", f"evicted from node a {why}"),
         (MOVES, "web", f"pods are evicted from node a {why}"),
-        (EVICTED, "web-2", f"evicted from node a {why}"),
     ]
     assert {one["metadata"]["namespace"] for one in events} == {"shop"} == set(server.namespaces)
     assert events[0]["involvedObject"] == {
         "apiVersion": "v1",
         "kind": "Pod",
         "namespace": "shop",
-        "name": "web-1",
-        "uid": "uid-shop-web-1",
+        "name": "bare",
+        "uid": "uid-shop-bare",
     }
     assert events[1]["involvedObject"] == {
         "apiVersion": "apps/v1",
@@ -110,13 +112,15 @@ def test_a_pod_says_who_evicted_it_and_why_and_its_owner_once(server: Server) ->
 
 
 def replica_set(asked: Asked) -> Answer:
-    """A ReplicaSet of the Deployment `shop`, whatever its name; Events are taken."""
+    """ReplicaSets of the Deployment `shop`, whatever their names; Events are taken."""
     if asked.method == "POST":
         return Answer(status=201)
-    name = asked.path.rpartition("/")[2]
     controller = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "uid": "uid-shop"}
-    metadata = {"name": name, "uid": f"uid-{name}", "ownerReferences": [{**controller, "controller": True}]}
-    return json_answer({"metadata": metadata})
+    found = [
+        {"name": name, "uid": f"uid-{name}", "ownerReferences": [{**controller, "controller": True}]}
+        for name in ("web-old", "web-new")
+    ]
+    return json_answer({"items": [{"metadata": metadata} for metadata in found]})
 
 
 def test_the_event_about_a_replica_set_is_on_its_deployment_and_there_once(server: Server) -> None:
@@ -159,15 +163,15 @@ def test_a_replica_set_that_cant_be_read_now_has_the_event_itself(
 
     assert moved.wait(PATIENCE)
     queue.close(PATIENCE)
-    assert [one["involvedObject"]["kind"] for one in server.bodies] == ["Pod", "ReplicaSet"]
-    assert len(server.stub.asked) == 3
+    assert [one["involvedObject"]["kind"] for one in server.bodies] == ["ReplicaSet"]
+    assert len(server.stub.asked) == 2
 
 
 def test_a_new_process_uses_the_same_names_and_a_later_drain_has_an_event_on_the_owner_again(
     server: Server,
 ) -> None:
     for since in (NOW, NOW, NOW + timedelta(hours=1)):
-        server.sent([pod("web-1")], replace(ORDER, since=since))
+        server.sent([pod("bare", owner=""), pod("web-1")], replace(ORDER, since=since))
 
     names = [one["metadata"]["name"] for one in server.bodies]
     first, second, third = names[:2], names[2:4], names[4:]
@@ -186,6 +190,28 @@ def test_a_deletion_is_said_as_such(server: Server) -> None:
     assert event["message"].startswith("deleted from node a by node-maintenance-reconciler")
 
 
+def test_an_owner_is_told_of_a_deletion_although_pods_were_evicted_before(server: Server) -> None:
+    queue = server.queue()
+    queue.evicted(ORDER, pod("web-1"))
+    for name in ("web-2", "web-3"):
+        queue.evicted(ORDER, pod(name), deleted=True)
+    queue.close(PATIENCE)
+
+    assert [one["reason"] for one in server.bodies] == [MOVES, DELETED]
+    assert server.bodies[1]["message"].startswith("pods are deleted from node a by ")
+
+
+def test_they_are_sent_behind_the_evictions_or_at_the_end(server: Server) -> None:
+    queue = PodEvents(server.connection, lambda: None, per_second=1e6, behind=3600.0)
+    for number in range(3):
+        queue.evicted(ORDER, pod(f"web-{number}", owner=f"web-{number}"))
+
+    assert server.stub.asked == []
+    queue.close(PATIENCE)
+    assert len(server.posts) == 3
+    assert len(server.stub.asked) == 4
+
+
 def test_an_event_that_is_not_valid_is_left_out_alone(server: Server) -> None:
     server.answers = lambda asked: (
         status(422, "Invalid", "no") if b'"kind":"odd"' in asked.body else Answer(status=201)
@@ -194,7 +220,7 @@ def test_an_event_that_is_not_valid_is_left_out_alone(server: Server) -> None:
 
     events = server.sent([odd, pod("web-1")])
 
-    assert [one["involvedObject"]["kind"] for one in events] == ["Pod", "odd", "Pod", "ReplicaSet"]
+    assert [one["involvedObject"]["kind"] for one in events] == ["odd", "ReplicaSet"]
     assert server.warned == []
 
 
@@ -212,7 +238,7 @@ def test_an_owner_whose_name_no_object_can_have_gets_none(server: Server, name: 
 def test_what_a_tenant_writes_as_an_owner_is_cut(server: Server) -> None:
     found = replace(pod("web-1"), owner=Owner("K" * 9999, "web", "v" * 9999, "u" * 9999))
 
-    assert all(len(value) <= 230 for value in server.sent([found])[1]["involvedObject"].values())
+    assert all(len(value) <= 230 for value in server.sent([found])[0]["involvedObject"].values())
 
 
 def test_a_namespace_that_refuses_is_left_alone_and_delays_no_other(server: Server) -> None:
@@ -221,13 +247,13 @@ def test_a_namespace_that_refuses_is_left_alone_and_delays_no_other(server: Serv
         status(403, "Forbidden", "the namespace terminates") if "/evil/" in asked.path else Answer(status=201)
     )
     queue = server.queue(guard=lambda: _wait(gate))
-    for number in range(5):
+    for number in range(PER_DRAIN_IN_ONE):
         queue.evicted(ORDER, pod(f"evil-{number}", "evil", ""))
         queue.evicted(ORDER, pod(f"web-{number}", "shop", ""))
     gate.set()
     queue.close(PATIENCE)
 
-    assert sorted(server.namespaces) == ["evil", *["shop"] * 5]
+    assert sorted(server.namespaces) == ["evil", *["shop"] * PER_DRAIN_IN_ONE]
     assert len(server.warned) == 1
     assert "evil" in server.warned[0]
 
@@ -236,6 +262,7 @@ def test_the_namespaces_take_turns_and_one_has_a_limited_share(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pod_events, "WAITING_IN_ONE", 10)
+    monkeypatch.setattr(pod_events, "PER_DRAIN_IN_ONE", 20)
     gate = threading.Event()
     queue = server.queue(guard=lambda: _wait(gate))
     for number in range(20):
@@ -253,6 +280,7 @@ def test_the_namespaces_take_turns_and_one_has_a_limited_share(
 
 def test_a_drain_has_a_limited_number_of_events(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_events, "PER_DRAIN", 20)
+    monkeypatch.setattr(pod_events, "PER_DRAIN_IN_ONE", 20)
     gate = threading.Event()
     queue = server.queue(guard=lambda: _wait(gate))
     for number in range(30):
@@ -273,7 +301,7 @@ def test_one_namespace_does_not_use_up_the_events_of_a_drain(
 
     server.sent([*(pod(f"evil-{number}", "evil", "") for number in range(30)), pod("web-1")])
 
-    assert (server.namespaces.count("evil"), server.namespaces.count("shop")) == (10, 2)
+    assert (server.namespaces.count("evil"), server.namespaces.count("shop")) == (10, 1)
 
 
 def test_an_event_that_the_server_cant_take_now_is_sent_again(
@@ -303,7 +331,7 @@ def test_one_that_was_written_before_is_no_trouble(server: Server) -> None:
         status(409, "AlreadyExists", "it exists") if asked.method == "POST" else status(404)
     )
 
-    assert len(server.sent([pod("web-1"), pod("web-2")])) == 3
+    assert len(server.sent([pod("web-1"), pod("bare", owner="")])) == 2
     assert server.warned == []
 
 

@@ -128,15 +128,18 @@ class Keeping:
 
 @dataclass
 class Pods:
-    """Pods of one namespace on every node, until they are gone."""
+    """Pods of these namespaces on every node, until they are gone."""
 
     gone: bool = False
+    of: dict[str, Namespace] = field(
+        default_factory=lambda: {"shop": Namespace(labels={"channel": "shop-alerts"})}
+    )
 
     def pods(self, messages: Iterable[Message]) -> dict[str, tuple[str, ...]]:
-        return {one.case: one.namespaces or (() if self.gone else ("shop",)) for one in messages}
+        return {one.case: one.namespaces or (() if self.gone else tuple(self.of)) for one in messages}
 
     def namespaces(self) -> dict[str, Namespace]:
-        return {"shop": Namespace(labels={"channel": "shop-alerts"})}
+        return self.of
 
 
 @dataclass
@@ -455,6 +458,23 @@ def test_the_owners_of_pods_hear_it_too_also_when_the_pods_are_gone(people: Peop
 
     assert [one.recipient for one in people.to("all").sent] == ["", "shop-alerts"] * 2
     assert [one.topic for one in people.to("all").sent[-1].messages] == [Topic.DRAINED]
+
+
+def test_a_namespace_with_many_channels_takes_no_place_of_another_and_the_log_says_so(
+    people: People, caplog: pytest.LogCaptureFixture
+) -> None:
+    channels = {"channels": ",".join(f"a{number}" for number in range(60))}
+    people.pods_of.of = {
+        "greedy": Namespace(annotations=channels),
+        "shop": Namespace(annotations={"channels": "shop-ops"}),
+    }
+    entry = "name: all, slack: {token: x, channel: ops}, group: 0s, to: {namespaceAnnotation: channels}"
+    people.remember("a")
+    people.queue(f"notify: [{{{entry}}}]").close(5)
+
+    assert [one.recipient for one in people.to("all").sent] == ["", "a0", "shop-ops", "a1", "a2", "a3", "a4"]
+    (line,) = [one.message for one in caplog.records if "left out" in one.message]
+    assert line == "addresses of namespaces were left out: to=all namespaces=greedy"
 
 
 def test_an_owner_that_can_not_be_reached_delays_nobody(people: People) -> None:

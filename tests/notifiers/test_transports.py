@@ -154,10 +154,11 @@ def test_a_card_stays_below_the_limit_of_teams(receiver: Receiver, count: int, t
     assert "more lines" in last["text"]
 
 
-def test_pagerduty_opens_an_alert_for_a_case_and_resolves_it(receiver: Receiver) -> None:
+@pytest.mark.parametrize("end", [Topic.DONE, Topic.NO_LONGER_MISSED])
+def test_pagerduty_opens_an_alert_for_a_case_and_resolves_it(receiver: Receiver, end: Topic) -> None:
     text = "pagerduty: {routingKey: SECRET-KEY, url: 'URL'}"
     receiver.answers = [Answer(status=202)] * 2
-    receiver.send(text, message(Topic.MISSED), message(Topic.DONE))
+    receiver.send(text, message(Topic.MISSED), message(end))
 
     opened, resolved = (json.loads(one.body) for one in receiver.server.asked)
     assert {one.path for one in receiver.server.asked} == {"/v2/enqueue"}

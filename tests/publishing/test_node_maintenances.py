@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from reconciler.model.event import Kind, Status
+from reconciler.model.lifecycle import DRAINED, DRAINING, IN_PROGRESS, PLANNED
 from reconciler.model.maintenance import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
@@ -49,11 +50,13 @@ def _plan(*events: JudgedEvent, held: CaseRecord | None = None) -> NodePlan:
     return NodePlan("a", "", "", state, state, events=events, record=held)
 
 
-def _pass(existing: dict[str, Maintenance], plan: NodePlan, prefix: str = PREFIX) -> list[str]:
+def _pass(
+    existing: dict[str, Maintenance], plan: NodePlan, prefix: str = PREFIX, now: datetime = NOW
+) -> list[str]:
     """Write what a pass would, and return the names; a create under the name of an object fails."""
     chosen = builders.settings(f"keys: {{prefix: {prefix}}}")
     changes = NodeMaintenances().changes(
-        list(existing.values()), Fleet((plan,), {"a": builders.node()}, chosen, NOW)
+        list(existing.values()), Fleet((plan,), {"a": builders.node()}, chosen, now)
     )
     for write in changes.writes:
         assert isinstance(write, MaintenanceWrite)
@@ -105,6 +108,21 @@ def test_an_event_never_gets_the_name_of_an_object_that_shows_another_one() -> N
     _pass(existing, both)
     assert sorted(one.ids for one in existing.values()) == [(), ("A1",)]
     assert _pass(existing, both) == []
+
+
+def test_a_condition_bears_the_time_of_its_own_last_change() -> None:
+    existing: dict[str, Maintenance] = {}
+    _pass(existing, _plan(_shown("A1")))
+    later = NOW + timedelta(minutes=5)
+    _pass(existing, _plan(_shown("A1", **STARTED)), now=later)
+    (shown,) = existing.values()
+
+    assert {one.type: (one.status, one.transition) for one in shown.conditions} == {
+        PLANNED: ("False", later),
+        IN_PROGRESS: ("True", later),
+        DRAINING: ("False", NOW),
+        DRAINED: ("False", NOW),
+    }
 
 
 def test_two_installations_give_one_event_two_names() -> None:

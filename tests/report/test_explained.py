@@ -148,7 +148,7 @@ def test_a_pod_is_explained_with_its_budget_its_owner_and_its_node() -> None:
     assert "shop/front on a: a drain of its node can't evict it now\n" in text
     assert "  owner     Deployment shop/front\n" in text
     assert "  label     team=shop\n" in text
-    assert "  now       refused: PDB shop/web: needs " in text
+    assert "  now       refused: PodDisruptionBudget shop/web " in text
     assert "; 0 may go now\n" in text
     assert "  ask       the owner of Deployment shop/front: run more replicas" in text
     assert "  when      the drain of its node is planned for Sat 2026-11-21 22:00" in text
@@ -176,6 +176,11 @@ def test_a_pod_under_many_budgets_does_not_fill_the_screen() -> None:
         ({REQUEST: '{"kind":"Freeze"}'}, "", "no event requires a drain of its node"),
         ({REQUEST: DRAIN_NOW}, "mode: Finish", "the drain of its node waits, see below"),
         ({REQUEST: DRAIN_NOW}, "", "the next pass begins the drain of its node"),
+        (
+            {REQUEST: DRAIN_NOW},
+            "mode: Observe",
+            "nothing starts in mode Observe; the drain of its node would start at Sat 2026-11-21 12:00 UTC",
+        ),
         (
             {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T22:15:00Z"}'},
             "",

@@ -79,6 +79,7 @@ Budget
   In each node pool, at most 20% of the nodes.
   At least 10m between the starts of two drains.
   Preempt, Terminate events never wait for a place, but their nodes count.
+  A node whose maintenance the platform has started waits for no place, but counts.
   Nodes NotReady for more than 30m or quarantined hold no place.
 """
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from reconciler.settings.go_yaml import GoFloat
 from reconciler.settings.sections.loose_fields import (
     Dates,
     LooseCount,
@@ -16,6 +17,7 @@ from reconciler.settings.sections.loose_fields import (
     LooseTexts,
     parse_go_duration,
 )
+from reconciler.settings.sections.trigger_types import LabelValue
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,10 @@ def test_anything_else_is_no_duration(written: object) -> None:
         (LooseTexts, "a", ("a",)),
         (LooseTexts, ["a", 1], ("a", "1")),
         (LooseCount, "12", 12),
+        (LooseCount, GoFloat(2.0), 2),
+        (LooseText, GoFloat(1.10), "1.1"),
+        (LooseText, GoFloat(1.0), "1"),
+        (LabelValue, GoFloat(1.10), "1.1"),
         (LooseFlag, "yes", True),
         (LooseFlag, "False", False),
     ],
@@ -74,6 +80,9 @@ def test_values_are_read_as_loosely_as_there(kind: Any, written: object, read: o
         (LooseCount, -1),
         (LooseCount, True),
         (LooseCount, "1.5"),
+        (LooseCount, GoFloat(1.5)),
+        (LooseCount, 2.0),
+        (LabelValue, 1.1),
         (LooseCount, 10**9),
         (LooseFlag, "maybe"),
         (LooseFlag, 1),

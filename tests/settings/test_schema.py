@@ -24,7 +24,7 @@ sources:
   arm: {enabled: false, every: 15m}
   aws: {enabled: false, every: 5m, ahead: null}
 events:
-  Freeze:        {drain: false}
+  Freeze:        {drain: false, leadTime: 15m}
   LiveMigration:
     {drain: false, minDuration: 0s, leadTime: 10m, outsideWindow: Never, emptyDir: Keep, unmanagedPods: Keep}
   Reboot:        {drain: true, leadTime: 15m, outsideWindow: AtDeadline, emptyDir: Keep, unmanagedPods: Keep}
@@ -72,7 +72,7 @@ def test_the_file_that_says_every_default_is_an_empty_one() -> None:
 @pytest.mark.parametrize(
     ("kind", "policy"),
     [
-        (Kind.FREEZE, EventPolicy(drain=False)),
+        (Kind.FREEZE, EventPolicy(drain=False, lead_time=timedelta(minutes=15))),
         (
             Kind.LIVE_MIGRATION,
             EventPolicy(drain=False, lead_time=timedelta(minutes=10), outside_window=OutsideWindow.NEVER),

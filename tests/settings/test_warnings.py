@@ -69,8 +69,8 @@ CASES = [
     ),
     pytest.param(
         "budget: {maxUnavailable: 0}",
-        "budget.maxUnavailable: is 0: no drain ever starts, except for Preempt, Terminate once they are due; "
-        "write 1 or more",
+        "budget.maxUnavailable: is 0: no drain starts before the platform, except for Preempt, Terminate "
+        "once they are due; write 1 or more",
         id="no place at all",
     ),
     pytest.param(
@@ -79,11 +79,11 @@ CASES = [
         id="every place is kept",
     ),
     pytest.param("budget: {maxUnavailable: 0%}", "budget.maxUnavailable: is 0%", id="no place in percent"),
-    pytest.param("budget: {perPool: 0}", "budget.perPool: is 0: no drain ever", id="no place in a pool"),
-    pytest.param("budget: {perZone: 0%}", "budget.perZone: is 0%: no drain ever", id="no place in a zone"),
+    pytest.param("budget: {perPool: 0}", "budget.perPool: is 0: no drain starts", id="no place in a pool"),
+    pytest.param("budget: {perZone: 0%}", "budget.perZone: is 0%: no drain starts", id="no place in a zone"),
     pytest.param(
         "budget: {maxUnavailable: 0, exempt: []}",
-        "budget.maxUnavailable: is 0: no drain ever starts; write 1 or more",
+        "budget.maxUnavailable: is 0: no drain starts before the platform; write 1 or more",
         id="no place and nothing exempt",
     ),
     pytest.param(
@@ -139,9 +139,28 @@ CASES = [
         id="a lost node waits for a window",
     ),
     pytest.param(
+        "windows: [{name: a, days: [sun]}]\nevents: {Freeze: {drain: true, leadTime: 0s}}",
+        "events.Freeze.leadTime: is 0s: outside a window the drain starts with the maintenance itself, "
+        "which is too late; write 15m",
+        id="no time before the maintenance",
+    ),
+    pytest.param(
+        "windows: [{name: a, days: [sun]}]\noverrides: [{nodeSelector: {matchLabels: {a: b}}, "
+        "events: {Reboot: {leadTime: 0s}}}]",
+        "overrides[0].events.Reboot.leadTime: is 0s: outside a window the drain starts with",
+        id="no time before the maintenance of some nodes",
+    ),
+    pytest.param(
         "sources: {nodeConditions: {enabled: false}, imds: {enabled: false}, requests: {enabled: false}}",
         "sources: none is enabled: no maintenance is ever seen; enable",
         id="no source",
+    ),
+    pytest.param(
+        "sources: {esx: {enabled: true, vcenters: "
+        "[{url: 'https://vc-$AZ.example.com', username: u, password: '${P}', insecure: true}]}}",
+        "sources.esx.vcenters[0].insecure: is true: whoever is on the way to it can read the password, and "
+        "report maintenance; name its certificate authority",
+        id="a certificate that is not verified",
     ),
 ]
 

@@ -87,11 +87,72 @@ def test_check_config_warns_of_each_key_that_is_ignored() -> None:
     ]
 
 
+OF_YAML_1_1 = """\
+intervals: &often {requeue: 1m}
+instances:
+  check:
+  - &marked {type: hasLabel, name: marked, config: {key: marked, value: yes}}
+  - <<: *marked
+    name: eighth
+    config: {key: number, value: 010}
+  - {type: maxMaintenance, name: two, config: {max: 2.0}}
+  trigger:
+  - {type: alterLabel, name: version, config: {key: version, value: 1.10}}
+  - {type: alterLabel, name: empty, config: {key: empty, value: }}
+  - {type: alterAnnotation, name: nothing, config: {key: empty, value: }}
+profiles: []
+"""
+
+
+def test_a_file_of_maintenance_controller_is_read_as_yaml_1_1() -> None:
+    found = parse_settings(OF_YAML_1_1, "their.yaml")
+
+    given = found.profiles.instances
+    assert [one.settings.value for one in given.check[:2]] == ["true", "8"]
+    assert [one.name for one in given.check] == ["marked", "eighth", "two"]
+    assert given.check[2].settings.max == 2
+    assert [one.settings.value for one in given.trigger] == ["1.1", "", ""]
+    assert warnings(found, NOW) == ()
+
+
+def test_check_config_warns_where_our_own_file_means_something_else() -> None:
+    ours = (
+        "profiles:\n  instances:\n    check:\n"
+        "    - {type: hasLabel, name: a, config: {key: marked, value: yes}}\n"
+        "    - {type: hasLabel, name: b, config: {key: number, value: 010}}\n"
+        "    - {type: hasLabel, name: c, config: {key: number, value: '010'}}\n"
+        "    notify:\n"
+        "    - type: slackThread\n"
+        "      name: d\n"
+        "      config: {token: 0123, channel: c, title: t, message: m, leaseName: l, leaseNamespace: default,"
+        " period: 1h}\n"
+    )
+
+    found = [one for one in warnings(parse_settings(ours, "ours.yaml"), NOW) if "YAML 1.1" in one.message]
+
+    config = (
+        "profiles.instances.{}.config.{} is {} here, and {} in maintenance-controller, which reads YAML 1.1"
+    )
+    assert [f"{one.key} {one.message}" for one in found] == [
+        config.format("check[0]", "value", "yes", "true"),
+        config.format("check[1]", "value", "10", "8"),
+        config.format("notify[0]", "token", "one thing", "another"),
+    ]
+
+
+def test_the_end_of_a_line_at_the_end_of_a_variable_does_not_count() -> None:
+    text = THEIRS.replace('value: "true"', "value: ${VALUE}")
+
+    found = parse_settings(text, "their.yaml", {"VALUE": "updated\r\n"})
+
+    assert found.profiles.instances.trigger[0].settings.value == "updated"
+
+
 def test_check_config_warns_of_a_file_of_another_controller() -> None:
     found = warnings(parse_settings("intervals: {check: 5m}\nvCenters: {}\n", "esx.yaml"), NOW)
 
     assert [one.key for one in found] == ["profiles", "vCenters", "intervals.check"]
-    assert "docs/esx.md" in found[0].change
+    assert "--enable-esx-maintenance" in found[0].message
 
 
 def test_the_older_form_has_the_next_states_that_it_implies() -> None:

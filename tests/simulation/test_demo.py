@@ -36,7 +36,7 @@ STORY = (
     "16:00:00  warns     aks-spot-31415926-vmss000005   at Wed 2026-12-02 20:15",
     "waits for PDB shop/ledger: needs 1 healthy, has 1",
     "someone   scales shop/ledger to 2",
-    "drained it in 7m31s",
+    "drained it in 7m28s",
     "19:00:00  Azure     aks-spot-31415926-vmss000000   cancels: Reboot",
     "20:15:00  acts      aks-spot-31415926-vmss000005   cordons and drains: the deadline 20:15 is reached",
     "22:05:00  acts      aks-web-31415926-vmss000002    cordons and drains: window night is open",

@@ -310,21 +310,28 @@ def test_a_failure_makes_unknown_and_is_tried_again_soon() -> None:
     assert ARM.due([node(UNIFORM + "7")], memory, NOW + EVERY + ARM.retry) == (SET,)
 
 
-def test_a_throttled_azure_is_asked_nothing_at_all_until_its_time_has_come() -> None:
+def test_what_is_throttled_is_asked_nothing_until_its_time_has_come_and_the_rest_is() -> None:
     nodes = (UNIFORM + "7", BATCH + "1", SINGLE + "x")
     found = [node(text, text) for text in nodes]
     throttled: Listing[Scope, Planned] = Listing(SET, problem="429", wait=1200)
-    memory = ask(NONE, throttled, Listing(OTHER, problem="429", asked=False), nodes=nodes)
+    elsewhere: Listing[Scope, Planned] = Listing(SINGLES, (), frozenset({"mc_shop/x"}))
+    memory = ask(NONE, throttled, Listing(OTHER, problem="429", asked=False), elsewhere, nodes=nodes)
 
-    assert ARM.due(found, memory, NOW + minutes(19)) == ()
+    assert [answer_of(memory, NOW, one) for one in nodes] == [
+        Answer.UNKNOWN,
+        Answer.UNKNOWN,
+        Answer.NO_EVENT,
+    ]
+    assert ARM.due(found, memory, NOW + minutes(14)) == ()
+    assert ARM.due(found, memory, NOW + EVERY) == (SINGLES,)
+    assert ARM.due(found, memory, NOW + minutes(19)) == (SINGLES,)
     assert ARM.due(found, memory, NOW + minutes(20)) == (SINGLES, OTHER, SET)
-    assert {answer_of(memory, NOW, one) for one in nodes} == {Answer.UNKNOWN}
 
 
 def test_a_wish_beyond_reason_is_cut() -> None:
     memory = ask(NONE, Listing(SET, problem="429", wait=1e12))
 
-    assert memory.not_before == NOW + timedelta(hours=6)
+    assert [one.again for one in memory.answers] == [NOW + timedelta(hours=6)]
 
 
 def test_what_was_left_out_for_want_of_calls_stays_in_force() -> None:
@@ -493,11 +500,23 @@ def test_an_answer_from_a_clock_that_was_ahead_does_not_stop_queries() -> None:
 
 def test_an_answer_or_a_pause_from_a_clock_that_was_ahead_is_not_believed_for_a_day() -> None:
     memory = ask(NONE, GOOD, at=NOW + DAY)
-    paused = replace(ask(NONE, GOOD), not_before=NOW + DAY)
+    paused = replace(ask(NONE, GOOD), paused=((SET, NOW + DAY),))
 
     assert answer_of(memory) is Answer.UNKNOWN
     assert ARM.due([node(UNIFORM + "7")], paused, NOW + EVERY) == (SET,)
-    assert ARM.due([node(UNIFORM + "7")], replace(paused, not_before=NOW + minutes(30)), NOW + EVERY) == ()
+    short = replace(paused, paused=((SET, NOW + minutes(30)),))
+    assert ARM.due([node(UNIFORM + "7")], short, NOW + EVERY) == ()
+
+
+def test_a_pause_is_kept_until_its_end_while_others_are_asked() -> None:
+    nodes = (UNIFORM + "7", SINGLE + "x")
+    memory = ask(NONE, Listing(SET, problem="429", wait=3600), nodes=nodes)
+    elsewhere: Listing[Scope, Planned] = Listing(SINGLES, (), frozenset({"mc_shop/x"}))
+    asked = ask(memory, elsewhere, nodes=nodes, at=NOW + minutes(30))
+
+    assert asked.paused == ((SET, NOW + minutes(60)),)
+    assert ARM.load(ARM.dump(asked)) == asked
+    assert ask(asked, elsewhere, nodes=nodes, at=NOW + minutes(60)).paused == ()
 
 
 def test_without_an_answer_nothing_changes_what_is_remembered() -> None:
@@ -518,7 +537,6 @@ def test_what_is_remembered_comes_back() -> None:
                 ("9",),
             ),
         ),
-        NOW + minutes(20),
     )
     text = ARM.dump(memory)
 

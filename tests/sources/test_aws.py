@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.assess import join
 from reconciler.model.event import Signal
-from reconciler.model.node import Node
+from reconciler.model.node import Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.polling import Memory
 from reconciler.settings.schema import Settings
@@ -50,13 +50,41 @@ def judged_event(
     return judged(event, chosen, now=now, on=on)
 
 
-@pytest.mark.parametrize("code", aws.CODES)
+WITH_HOST = ("instance-stop", "instance-retirement")
+"""The codes of a host that fails."""
+
+
+@pytest.mark.parametrize("code", sorted({*aws.CODES} - {*WITH_HOST}))
 def test_an_event_two_weeks_off_is_a_plan_that_requires_nothing_yet(code: str) -> None:
     one = judged_event(A_DAY, code=code)
 
     assert not one.asks
     assert one.until == START - DAY
     assert "sources.aws.ahead" in one.because
+
+
+@pytest.mark.parametrize("code", WITH_HOST)
+def test_a_drain_from_a_host_that_fails_may_start_at_once(code: str) -> None:
+    event = judged_event(A_DAY, code=code)
+
+    assert event.may_start
+    assert event.because.endswith("requires a drain: the hardware under the VM fails")
+
+
+@pytest.mark.parametrize("code", WITH_HOST)
+def test_a_drain_from_a_host_that_fails_waits_for_its_window(code: str) -> None:
+    event = judged_event(f'{ON}\nwindows: [{{name: night, start: "22:00", end: "23:00"}}]', code=code)
+
+    assert event.asks
+    assert not event.may_start
+
+
+@pytest.mark.parametrize(("code", "kind"), [*zip(WITH_HOST, ("Redeploy", "Terminate"), strict=True)])
+def test_a_drain_from_a_host_that_fails_starts_late_if_the_settings_say_so(code: str, kind: str) -> None:
+    late = judged_event(f"{ON}\nevents: {{{kind}: {{start: Late}}}}", code=code)
+
+    assert not late.asks
+    assert late.until == START - minutes(15) - minutes(60)
 
 
 def test_without_a_setting_of_its_own_it_requires_a_drain_as_other_events_do() -> None:
@@ -87,18 +115,27 @@ def test_an_event_without_a_readable_date_is_no_plan_for_later(start: Any) -> No
 
 
 @pytest.mark.parametrize("code", aws.CODES)
-def test_karpenter_on_aws_acts_on_scheduled_events_by_itself(code: str) -> None:
-    one = judged_event(code=code, now=START - minutes(20), on=KARPENTERS)
+def test_an_event_is_left_to_karpenter_once_it_replaces_the_node(code: str) -> None:
+    def judged_on(node: Node) -> JudgedEvent:
+        return judged_event(code=code, now=START - minutes(20), on=node)
 
-    assert not one.asks
-    assert "left to Karpenter (coexist.karpenter.leave)" in one.because
+    # Nothing else shows whether this version of Karpenter acts on such events.
+    assert judged_on(KARPENTERS).asks
+    for key in ("karpenter.sh/disrupted", "karpenter.sh/disruption"):
+        disrupted = replace(KARPENTERS, taints=(Taint(key, "", "NoSchedule"),))
+        left = judged_on(disrupted)
+        assert not left.asks
+        assert "left to Karpenter (coexist.karpenter.leave)" in left.because
+        # It is in a maintenance of ours, which may be why Karpenter replaces it.
+        assert judged_on(replace(disrupted, unschedulable=True)).asks
+        assert judged_on(replace(disrupted, labels={})).asks
 
 
-@pytest.mark.parametrize("leave", ["[]", "[Preempt]"])
-def test_a_list_of_kinds_leaves_karpenter_these_kinds_only(leave: str) -> None:
+@pytest.mark.parametrize(("leave", "asks"), [("[]", True), ("[Preempt]", True), ("[Reboot]", False)])
+def test_a_list_of_kinds_leaves_karpenter_these_kinds_only(leave: str, asks: bool) -> None:
     text = f"{ON}\ncoexist: {{karpenter: {{leave: {leave}}}}}"
 
-    assert judged_event(text, now=START - minutes(20), on=KARPENTERS).asks
+    assert judged_event(text, now=START - minutes(20), on=KARPENTERS).asks is asks
 
 
 def test_a_request_for_the_same_event_is_not_left_to_karpenter() -> None:
@@ -106,4 +143,5 @@ def test_a_request_for_the_same_event_is_not_left_to_karpenter() -> None:
     ec2 = signal(chosen, now=now)
     (event,) = join("a", [ec2, replace(ec2, source="request", id="", plan=None)])
 
-    assert judged(event, chosen, now=now, on=KARPENTERS).asks
+    disrupted = replace(KARPENTERS, taints=(Taint("karpenter.sh/disrupted"),))
+    assert judged(event, chosen, now=now, on=disrupted).asks

@@ -173,6 +173,19 @@ def test_times_of_nodes_and_pods_outside_of_the_calendar_break_no_list(seconds: 
     assert found.grace == LONGEST_GRACE
 
 
+def test_the_end_of_a_pod_is_not_the_api_servers_sum_where_that_overflows() -> None:
+    from reconciler.clients.kubernetes.wire import messages
+
+    pod = messages.Pod()
+    pod.metadata.deletionTimestamp.seconds = 1_800_000_000
+    for grace, found in ((30, datetime.fromtimestamp(1_800_000_000, UTC)), (2**63 - 1, limits.LATEST)):
+        pod.metadata.deletionGracePeriodSeconds = grace
+        assert pod_format().from_protobuf(pod.SerializeToString()).deleting_until == found
+        written = {"deletionTimestamp": "2027-01-15T08:00:00Z", "deletionGracePeriodSeconds": grace}
+        body = shapes.as_json("PodList", [{"metadata": {"name": "a", **written}}])
+        assert pod_format().list_from_json(body)[2][0].deleting_until == found
+
+
 @pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "soon", "9" * 5000])
 def test_times_in_json_that_no_calendar_has_break_no_list(time: str) -> None:
     reported = {"type": "Ready", "status": "False", "lastTransitionTime": time}

@@ -271,3 +271,11 @@ def test_every_polled_source_has_a_client_and_every_client_a_source() -> None:
     for source in registry.CLIENTS:
         client = factory(source)(parse_settings("", "test.yaml"), None)
         assert callable(client.ask)
+
+
+def test_only_what_reports_planned_maintenance_is_a_source_of_its_notice() -> None:
+    conditions = {f"condition:{kind}Scheduled" for kind in ("VMEvent", "Reboot", "Redeploy")}
+
+    assert registry.notice_names(Settings()) == {"imds", *conditions}
+    off = parse_settings("sources: {imds: {enabled: false}}", "f")
+    assert registry.notice_names(off) == conditions

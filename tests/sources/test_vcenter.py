@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -58,6 +59,12 @@ def reading(known: Memory[str, HostState], more: str = "") -> Any:
             id="maintenance",
         ),
         pytest.param(
+            HostState(entering=True),
+            Kind.REBOOT,
+            "the ESX host esx-1 enters maintenance mode",
+            id="it waits for its VMs to go",
+        ),
+        pytest.param(
             HostState(maintenance=True, alarms=("Host memory usage",)),
             Kind.REDEPLOY,
             "the ESX host esx-1 has an alarm: Host memory usage",
@@ -95,7 +102,7 @@ def test_a_node_without_the_label_of_its_host_has_no_reading() -> None:
 
 
 def test_a_memory_survives_the_ledger() -> None:
-    known = memory(HostState(maintenance=True, alarms=("a", "b"), version="8.0.3"))
+    known = memory(HostState(maintenance=True, entering=True, alarms=("a", "b"), version="8.0.3"))
 
     assert VCENTER.load(VCENTER.dump(known)) == known
 
@@ -120,6 +127,13 @@ def test_either_the_label_or_vcenter_is_read() -> None:
         pytest.param(SERVER.replace(".com", ".com/sdk"), "is not the address", id="a path"),
         pytest.param(SERVER.replace("https:", "http:"), "would send the password unencrypted", id="http"),
         pytest.param(SERVER.replace("vc.example.com", "169.254.169.254"), "is a link-local", id="metadata"),
+        pytest.param(
+            SERVER.replace("vc.example.com", "16$AZ.254.169.254"), r"has \$AZ in an address", id="of numbers"
+        ),
+        pytest.param(SERVER.replace(".com", ".com:844$AZ"), "is not the address", id="the zone in the port"),
+        pytest.param(
+            SERVER.replace("https://vc.example.com", "http://localhos$AZ"), "would send", id="nearly local"
+        ),
     ],
 )
 def test_an_address_that_is_no_vcenter_is_refused(server: str, said: str) -> None:
@@ -128,9 +142,26 @@ def test_an_address_that_is_no_vcenter_is_refused(server: str, said: str) -> Non
     assert "secret" not in str(error.value)
 
 
-def test_queries_are_no_more_than_one_a_minute() -> None:
-    with pytest.raises(SettingsError, match=r"sources\.esx\.every: is shorter than 1m"):
-        chosen(", every: 30s")
+def test_queries_are_at_least_ten_seconds_apart() -> None:
+    assert VCENTER.section(chosen(", every: 10s")).every == timedelta(seconds=10)
+    with pytest.raises(SettingsError, match=r"sources\.esx\.every: is shorter than 10s"):
+        chosen(", every: 9s")
+
+
+def test_a_query_that_failed_is_repeated_a_minute_later_at_the_earliest() -> None:
+    def again(problem: str) -> timedelta:
+        listing: Listing[str, HostState] = Listing("eu-de-1a", problem=problem)
+        known = VCENTER.remembered(Memory(), [listing], [NODE], timedelta(seconds=10), NOW)
+        return known.answers[0].again - NOW
+
+    assert again("") == timedelta(seconds=10)
+    assert again("a wrong password") == minutes(1)
+
+
+def test_insecure_leaves_no_use_for_an_authority() -> None:
+    assert chosen(server=f"{SERVER}, insecure: true").sources.esx.vcenters[0].insecure
+    with pytest.raises(SettingsError, match=r"vcenters\[0\].insecure: leaves caFile without an effect"):
+        chosen(server=f"{SERVER}, insecure: true, caFile: /ca.crt")
 
 
 def test_no_report_of_the_settings_shows_the_password() -> None:

@@ -17,7 +17,14 @@ from reconciler.engine.judging import judge
 from reconciler.engine.situation import Check, Situation
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
-from reconciler.model.node import ZONE_LABEL, Condition, Node, Taint
+from reconciler.model.node import (
+    SCALE_DOWN_ANNOTATION,
+    SCALE_DOWN_REASON_ANNOTATION,
+    ZONE_LABEL,
+    Condition,
+    Node,
+    Taint,
+)
 from reconciler.model.plan import CheckAnswer, JudgedEvent, NodePlan, Plan
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.record import (
@@ -112,6 +119,10 @@ def node(
         conditions=(kubelet, *conditions),
         taints=tuple(Taint(key, effect="NoSchedule") for key in taints),
     )
+
+
+IN_UPGRADE = {SCALE_DOWN_ANNOTATION: "true", SCALE_DOWN_REASON_ANNOTATION: "upgrade"}
+"""The annotations of a node that AKS upgrades."""
 
 
 def vm_name(instance: int) -> str:

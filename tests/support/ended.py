@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.model.case_line import to_fields
-from reconciler.model.case_outcome import CaseResult, InTime
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import CasePlace, CaseTimes, EndedCase
 from tests.support.builders import NOW, minutes
 
@@ -32,18 +32,12 @@ def ended(
         "uncordoned": at,
         **times,
     }
-    in_time = {
-        CaseResult.DRAINED: InTime.YES,
-        CaseResult.LATE: InTime.NO,
-        CaseResult.MISSED: InTime.NO,
-    }.get(outcome, InTime.UNKNOWN)
     return EndedCase(
         CasePlace(name, f"uid-{name}", "1", pool),
         CaseTimes(start, at, **moments),
         kind,
         ("imds",),
         outcome,
-        in_time,
         f"{outcome.value}: as told",
         12,
         1,

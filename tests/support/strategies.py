@@ -246,6 +246,8 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     elif odd == 3:
         labels[UPGRADE_STATUS_LABEL] = "Quarantined"
         cordoned = cordoned or draw(booleans)
+    elif odd == 4:
+        annotations |= builders.IN_UPGRADE
     bare = builders.node(
         name,
         uid=uid,
@@ -273,35 +275,68 @@ asking_requests = st.sampled_from(
     )
 )
 _zones, _pools = st.sampled_from(("", "1", "2")), st.sampled_from(("batch", "web"))
+_two_zones = st.sampled_from(("1", "2"))
 
 
 @st.composite
-def asking_nodes(draw: st.DrawFn, name: str) -> Node:
+def asking_nodes(
+    draw: st.DrawFn,
+    name: str,
+    requests: st.SearchStrategy[str] = asking_requests,
+    zones: st.SearchStrategy[str] = _zones,
+) -> Node:
     """A healthy node that was never in maintenance, and whose events require a drain."""
     bare = builders.node(
         name,
-        zone=draw(_zones),
+        zone=draw(zones),
         pool=draw(_pools),
-        annotations={REQUEST: draw(asking_requests)},
+        annotations={REQUEST: draw(requests)},
         conditions=(builders.quiet(),),
     )
     return builders.on_vm(bare, int(name.removeprefix("n")))
+
+
+_waiting_requests = st.sampled_from(
+    (
+        builders.DRAIN_NOW,
+        '{"kind":"Redeploy"}',
+        f'{{"kind":"Reboot","notBefore":"{(NOW + timedelta(minutes=20)).isoformat()}"}}',
+    )
+)
+
+
+def waiting_nodes(name: str) -> st.SearchStrategy[Node]:
+    """A node as of `asking_nodes`, in a zone, whose event is of no exempt kind: it needs a place."""
+    return asking_nodes(name, _waiting_requests, _two_zones)
+
+
+_late_requests = st.integers(0, 60).map(
+    lambda count: f'{{"kind":"Reboot","notBefore":"{(NOW + timedelta(minutes=count)).isoformat()}"}}'
+)
+
+
+def late_nodes(name: str) -> st.SearchStrategy[Node]:
+    """A node as of `asking_nodes` whose deadline is near or over."""
+    return asking_nodes(name, _late_requests)
 
 
 _quiet_for = st.sampled_from((*(NOW - timedelta(minutes=10),) * 4, NOW - timedelta(minutes=1), None))
 
 
 @st.composite
-def ending_nodes(draw: st.DrawFn, name: str) -> Node:
-    """A node in maintenance, drained, whose sources no longer report any event; it was quiet for a while."""
+def ending_nodes(draw: st.DrawFn, name: str, *, drained: bool = True) -> Node:
+    """A node in maintenance, drained, whose sources no longer report any event; it was quiet for a while.
+
+    Unless it is `drained`, its drain goes on, and its events have just gone.
+    """
     uid, instance = f"uid-{name}", int(name.removeprefix("n"))
     held = CaseRecord(
         state=State.IN_MAINTENANCE,
         since=NOW - timedelta(hours=1),
         events=(draw(known_events),),
         cordon=draw(st.sampled_from((Cordon.OURS, Cordon.OURS, Cordon.OURS, Cordon.FOREIGN))),
-        drain=DrainRecord(NOW - timedelta(hours=1), 1, NOW - timedelta(minutes=50)),
-        quiet_since=draw(_quiet_for),
+        drain=DrainRecord(NOW - timedelta(hours=1), 1, NOW - timedelta(minutes=50) if drained else None),
+        quiet_since=draw(_quiet_for) if drained else None,
     )
     bare = builders.node(
         name,
@@ -317,6 +352,11 @@ def ending_nodes(draw: st.DrawFn, name: str) -> Node:
         conditions=(builders.quiet(),),
     )
     return builders.on_vm(bare, instance)
+
+
+def leaving_nodes(name: str) -> st.SearchStrategy[Node]:
+    """A node as of `ending_nodes` whose drain goes on."""
+    return ending_nodes(name, drained=False)
 
 
 @st.composite
@@ -365,12 +405,17 @@ def worlds(
     most: int = 5,
     fresh: bool = False,
     more: Callable[[str], st.SearchStrategy[Node]] | None = None,
+    often: bool = False,
 ) -> World:
-    """A simulated world whose cluster is in any state; about half of its nodes are of the kind `more`."""
+    """A simulated world whose cluster is in any state.
+
+    About half of its nodes are of the kind `more`, or three quarters of them.
+    """
     names = [f"n{number}" for number in range(draw(st.integers(1, most)))]
+    others = numbers(0, 3) if often else numbers(0, 1)
     world = world_of(
         [
-            draw(_of_kind(more, name) if more is not None and draw(booleans) else _node(name, fresh))
+            draw(_of_kind(more, name) if more is not None and draw(others) else _node(name, fresh))
             for name in names
         ],
         [pod for name in names for pod in draw(_pods(name))],
@@ -404,6 +449,14 @@ BUDGETS = (
     "maxUnavailable: 100%, perPool: 1, exempt: []",
     "maxUnavailable: 3, spacing: 10m",
 )
+LIMITED = (
+    "maxUnavailable: 100%, perZone: 1",
+    "maxUnavailable: 100%, perPool: 1, exempt: []",
+    "maxUnavailable: 4, perZone: 2, perPool: 50%",
+    "maxUnavailable: 3, exempt: []",
+)
+"""Budgets in which most starts need a place, in a zone or a pool too."""
+
 MEANINGS = (
     "",
     "LiveMigration: {drain: true}",
@@ -418,12 +471,19 @@ SIGNS = ("drainsafe", "node-conditions", "nodemaintenances")
 
 
 @st.composite
-def policies(draw: st.DrawFn, *, mode: str = "") -> Settings:
-    """Settings as a file would give them."""
+def policies(
+    draw: st.DrawFn,
+    *,
+    mode: str = "",
+    windows: tuple[str, ...] = WINDOWS,
+    not_allowed: tuple[str, ...] = NOT_ALLOWED,
+    budgets: tuple[str, ...] = BUDGETS,
+) -> Settings:
+    """Settings as a file would give them, with one of these windows, freezes and budgets."""
     lines = [
-        draw(one_of(WINDOWS)),
-        draw(one_of(NOT_ALLOWED)),
-        f"budget: {{{draw(one_of(BUDGETS))}}}",
+        draw(one_of(windows)),
+        draw(one_of(not_allowed)),
+        f"budget: {{{draw(one_of(budgets))}}}",
         f"events: {{{draw(one_of(MEANINGS))}}}",
         draw(one_of(("", "", "adopt: [mechanic]"))),
         draw(one_of(("", "", "coexist: {aksRemediator: Leave}"))),

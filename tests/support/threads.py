@@ -40,9 +40,9 @@ class ThreadedApi:
         """List, then watch the pods of one node."""
         return _WaitingWatch(self._call(partial(self._api.watch_pods, node)), self.changed)
 
-    def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
-        """List, then watch all budgets."""
-        return _WaitingWatch(self._call(self._api.watch_budgets), self.changed)
+    def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
+        """List, then watch the budgets of a namespace, or all."""
+        return _WaitingWatch(self._call(partial(self._api.watch_budgets, namespace)), self.changed)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict a pod."""

@@ -253,7 +253,7 @@ class AgentPools:
             if not more:
                 return found
             # Our token goes to no other address.
-            if urlsplit(str(more))[:2] != urlsplit(first)[:2]:
+            if not _same_server(str(more), first):
                 raise CloudError(f"agent pool {pool}: its list goes on at another address", status=200)
             url = str(more)
         raise CloudError(f"agent pool {pool}: its list has more than {PAGES} pages", status=200)
@@ -317,6 +317,22 @@ class AgentPools:
                 status=status,
                 retry_after=wish(error, self._wall),
             ) from error
+
+
+def _same_server(url: str, first: str) -> bool:
+    """Whether both addresses are of one server; ARM writes the port 443 into some links."""
+    try:
+        return _server(url) == _server(first)
+    except ValueError:
+        # A port that is no number.
+        return False
+
+
+def _server(url: str) -> tuple[str, str, int | None, bool]:
+    """Return scheme, host, port, and whether there is a user; ValueError if the port can't be read."""
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", port, parts.username is not None
 
 
 def _machine(ref: MachineRef, known: tuple[Pool, _Machines] | str) -> Machine:

@@ -127,6 +127,7 @@ class Arm:
         started = self._clock()
         ends, single = started + PATIENCE, 0
         done: list[Listing[Scope, Planned]] = []
+        throttled: list[Listing[Scope, Planned]] = []
         stopped: Listing[Scope, Planned] | None = None
         # A node can name a subscription of another tenant, where our login fails: others may still work.
         nobody: dict[str, str] = {}
@@ -136,6 +137,9 @@ class Arm:
             if stopped is not None:
                 done.append(Listing(scope, problem=stopped.problem, asked=False))
                 continue
+            if before := next((one for one in throttled if one.scope.limits(scope)), None):
+                done.append(Listing(scope, problem=before.problem, asked=False))
+                continue
             if scope.subscription in nobody:
                 done.append(Listing(scope, problem=nobody[scope.subscription], asked=False))
                 continue
@@ -144,11 +148,13 @@ class Arm:
                 if single > ALONE or self._clock() >= started + ALONE_PATIENCE:
                     done.append(Listing(scope, asked=False))
                     continue
-            listing, status, goes_on = self._ask(scope, ends)
+            listing, status, ends_all = self._ask(scope, ends)
             done.append(listing)
             if status == 401:
                 nobody[scope.subscription] = listing.problem
-            if not goes_on:
+            if status == 429:
+                throttled.append(listing)
+            if ends_all:
                 stopped = listing
         return tuple(done)
 
@@ -178,7 +184,10 @@ class Arm:
             ) from error
 
     def _ask(self, scope: Scope, ends: float) -> tuple[Listing[Scope, Planned], int, bool]:
-        """Return the answer for one scope, the HTTP status of a failure, and whether to query the next."""
+        """Return the answer for one scope, an HTTP status, and whether no other scope can have an answer.
+
+        The status is that of a failure, and 429 if the next request would be one too many.
+        """
         from azure.core.exceptions import AzureError
 
         spare: list[int] = []
@@ -200,15 +209,15 @@ class Arm:
             problem = f"ARM has no answer for the {scope}: {plain(error)}"
             if _is_foreign(error):
                 status = 401
-            goes_on = wait is None and status != 429 and not _is_for_all(error)
-            return Listing(scope, problem=problem, wait=_at_least_some(wait, status)), status, goes_on
+            listing = Listing(scope, problem=problem, wait=_at_least_some(wait, status))
+            return listing, status if wait is None else 429, _is_for_all(error)
         except Exception as error:  # noqa: BLE001 - an answer that breaks the program harms its scope only
             words = internal(f"ARM's answer for the {scope} can't be read", error)
-            return Listing(scope, problem=f"ARM's answer for the {scope} can't be read: {words}"), 0, True
+            return Listing(scope, problem=f"ARM's answer for the {scope} can't be read: {words}"), 0, False
         if min(spare, default=RESERVE + 1) <= RESERVE:
             # Not a problem: a later pass queries the rest.
-            return listing, 0, False
-        return listing, 0, True
+            return listing, 429, False
+        return listing, 0, False
 
     def _list(
         self, client: ComputeManagementClient, scope: Scope, note: Callable[[Any], None], ends: float

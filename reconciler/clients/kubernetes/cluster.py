@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from datetime import timedelta
+from typing import Any, TypeVar
 
 from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import hypervisors, maintenances, node_writing, objects, turns
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
+from reconciler.clients.kubernetes.cordon_owner import CordonOwner
 from reconciler.clients.kubernetes.paths import BUDGETS, CORE, NODES, PODS, VERSION, api, core, on_node
 from reconciler.clients.kubernetes.wire.lists import budget_format, list_all, node_format, pod_format
 from reconciler.clients.retrying import patiently, write_until_settled
@@ -24,9 +29,12 @@ from reconciler.model.names import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.ports import WriteAnswer
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 
 log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
 
 NAMESPACE = "node-maintenance"
 AGENT_NAMESPACE = "node-maintenance-agent"
@@ -47,8 +55,11 @@ class Cluster:
         agent_namespace: str = AGENT_NAMESPACE,
         agent: str = AGENT,
         wall: Callable[[], float] = time.time,
+        field_manager: str = "",
     ) -> None:
         """Use this connection, and call the guard before each write; without a guard it only reads.
+
+        `field_manager` is the name for what it writes on nodes, by default that of passes.
 
         `wall` (Unix time) is for the time that a Kubernetes Event shows to people.
         """
@@ -59,6 +70,25 @@ class Cluster:
         self._agent = agent
         self._wall = wall
         self._need_agents = 0
+        self._cordons = CordonOwner(connection)
+        self._field_manager = field_manager
+        self._ahead: dict[str, Future[Any]] = {}
+
+    def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
+        """See EarlyReader."""
+        reads: dict[str, Callable[[], object]] = {"ledger": self._ledger_map}
+        if agents:
+            reads["agents"] = self._agent_set
+        if remediator:
+            reads["remediator"] = self._remediator_map
+        if server:
+            reads["server"] = self._version
+        self._ahead = {name: _begun(name, read) for name, read in reads.items()}
+
+    def _read(self, name: str, read: Callable[[], Value]) -> Value:
+        """Return what was read ahead, once; else read it now."""
+        begun = self._ahead.pop(name, None)
+        return read() if begun is None else begun.result()
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
@@ -119,8 +149,7 @@ class Cluster:
         What can't be read is a `problem` of the result; only what ends the whole pass is raised.
         """
         try:
-            place = api("apps", "v1", self._agent_namespace) / "daemonsets" / self._agent
-            status = objects.get(self._connection, place, objects.DaemonSet).status
+            status = self._read("agents", self._agent_set).status
         except NotFound:
             return Agents(installed=False)
         except (Forbidden, Rejected) as error:
@@ -137,7 +166,7 @@ class Cluster:
         What can't be read is a `problem` of the result.
         """
         try:
-            found = objects.get(self._connection, _REMEDIATOR, objects.ConfigMap)
+            found = self._read("remediator", self._remediator_map)
         except NotFound:
             return Remediator()
         except (Forbidden, Rejected) as error:
@@ -152,14 +181,14 @@ class Cluster:
     def server_version(self) -> ServerVersion:
         """Return the version of the API server; what can't be read is a `problem` of the result."""
         try:
-            found = objects.get(self._connection, VERSION, objects.Version)
+            found = self._read("server", self._version)
         except (Forbidden, NotFound, Rejected) as error:
             return ServerVersion(problem=str(error))
         return ServerVersion(limits.text(found.gitVersion, limits.NAME))
 
     def ledger(self) -> Ledger:
         """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""
-        found = self._ledger_map()
+        found = self._read("ledger", self._ledger_map)
         return self._to_ledger(found) if found else Ledger()
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
@@ -175,12 +204,16 @@ class Cluster:
         return hypervisors.read(self._connection)
 
     def skew(self) -> timedelta | None:
-        """Return our clock minus the `Date` of the server's last answer, None before the first."""
-        return self._connection.skew
+        """Return the time of passes minus what answers say that contradict it, None before the first."""
+        return self._connection.time.doubt()
 
-    def patch_node(self, write: NodeWrite) -> str:
+    def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """See CordonReader."""
+        return self._cordons.ours(nodes)
+
+    def patch_node(self, write: NodeWrite) -> WriteAnswer:
         """Patch a node; see node_writing.patch_node."""
-        return node_writing.patch_node(self._connection, self._guard, write)
+        return node_writing.patch_node(self._connection, self._guard, write, self._field_manager)
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Patch a node's status; see node_writing.patch_conditions."""
@@ -239,6 +272,16 @@ class Cluster:
             covered=covered if len(covered) < desired else None,
         )
 
+    def _agent_set(self) -> objects.DaemonSet:
+        place = api("apps", "v1", self._agent_namespace) / "daemonsets" / self._agent
+        return objects.get(self._connection, place, objects.DaemonSet)
+
+    def _remediator_map(self) -> objects.ConfigMap:
+        return objects.get(self._connection, _REMEDIATOR, objects.ConfigMap)
+
+    def _version(self) -> objects.Version:
+        return objects.get(self._connection, VERSION, objects.Version)
+
     def _ledger_map(self) -> objects.ConfigMap | None:
         try:
             return objects.get(
@@ -267,6 +310,20 @@ class Cluster:
         seen = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resourceVersion}
         patch = {"metadata": seen, "data": data}
         self._connection.send(Request("PATCH", place / LEDGER, body=patch, content_type=MERGE_PATCH))
+
+
+def _begun(name: str, read: Callable[[], object]) -> Future[Any]:
+    """Return what a read in a thread of its own will give."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(read())
+        except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
+            future.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), name=f"read {name}", daemon=True).start()
+    return future
 
 
 @contextmanager

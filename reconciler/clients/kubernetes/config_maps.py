@@ -13,7 +13,7 @@ from reconciler.clients.kubernetes.connection import Connection
 from reconciler.clients.kubernetes.paths import core
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta
 from reconciler.errors import Forbidden, NotFound, Rejected, SettingsError, Unauthorized
-from reconciler.model.config_map import KEY, ConfigMapName
+from reconciler.model.config_map import INSTALLED, INSTALLED_LABEL, KEY, ConfigMapName
 from reconciler.model.names import quoted
 
 _NAMED_AT_MOST = 5
@@ -42,6 +42,47 @@ def read_settings(connection: Connection, name: ConfigMapName) -> tuple[str, byt
         raise Unauthorized(message, status=error.status, reason=error.reason, needs=error.needs) from error
     except Rejected as error:
         raise SettingsError((f"{name}: {error}",)) from error
+    return _settings_in(name, found)
+
+
+def read_installed(connection: Connection, namespace: str) -> tuple[str, bytes] | str:
+    """Return the settings that the manifests install in a namespace, as `read_settings` does.
+
+    If there are none, or they may not be read, return in words why. A ConfigMap with another name is known by
+    the label of the manifests and the key of the settings. Raises SettingsError for a ConfigMap without
+    settings, and the errors of ClusterError for a server that does not answer.
+    """
+    name = ConfigMapName(namespace, INSTALLED)
+    try:
+        found = objects.get(connection, core(namespace) / "configmaps" / name.name, _ConfigMap)
+    except NotFound:
+        named = _labelled(connection, namespace)
+        if len(named) == 1:
+            return read_settings(connection, named[0])
+        if not named:
+            return f"no ConfigMap {namespace}/{INSTALLED} in the cluster"
+        return f"several ConfigMaps may have the settings: {', '.join(map(str, named[:_NAMED_AT_MOST]))}"
+    except Forbidden as error:
+        needs = error.needs or error
+        return f"the ConfigMap {namespace}/{INSTALLED} may not be read (needs {needs})"
+    except Rejected as error:
+        raise SettingsError((f"{name}: {error}",)) from error
+    return _settings_in(name, found)
+
+
+def _labelled(connection: Connection, namespace: str) -> list[ConfigMapName]:
+    """Return the ConfigMaps of our manifests with the key of the settings; none if we may not list them."""
+    try:
+        listed, _ = objects.get_list(
+            connection, core(namespace) / "configmaps", _ConfigMap, labels=INSTALLED_LABEL
+        )
+    except (Forbidden, NotFound):
+        return []
+    ours = (one for one in listed if KEY in {*(one.data or {}), *(one.binaryData or {})})
+    return [ConfigMapName(namespace, one.metadata.name) for one in ours]
+
+
+def _settings_in(name: ConfigMapName, found: _ConfigMap) -> tuple[str, bytes]:
     data, binary = found.data or {}, found.binaryData or {}
     key = _key(name, {*data, *binary})
     if key in data:

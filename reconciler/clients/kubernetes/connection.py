@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -21,6 +19,7 @@ from reconciler.clients.kubernetes.answers import media_type, to_error
 from reconciler.clients.kubernetes.credentials import Credentials, within
 from reconciler.clients.kubernetes.loading import load_access
 from reconciler.clients.kubernetes.paths import ApiPath
+from reconciler.clients.kubernetes.server_time import ServerTime
 from reconciler.errors import ClusterError, Rejected, TooLarge, Unauthorized, Unreachable
 
 CONNECT_TIMEOUT = 5.0
@@ -44,6 +43,7 @@ CHUNK = 1 << 18
 """Bytes that are read at once."""
 
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
@@ -128,26 +128,20 @@ class Connection:
     ) -> None:
         """Load the credentials; Unauthorized with what to change if there are no usable ones.
 
-        `clock` (seconds) is for ages, `wall` (Unix time) only for the skew, `sleep` for the wait before a
-        request is sent again. `kubeconfig` and `context` None: see load_access.
+        `clock` (seconds) is for ages, `wall` (Unix time) counts until the server has told its time, `sleep`
+        is for the wait before a request is sent again. `kubeconfig` and `context` None: see load_access.
         """
         self._kubeconfig = kubeconfig
         self._context = context
         self._clock = clock
-        self._wall = wall
+        self.time = ServerTime(wall=wall)
         self.sleep = sleep
         self._reload_lock = threading.Lock()
-        self._skew: timedelta | None = None
         self._load()
 
     def close(self) -> None:
         """Close all idle connections."""
         self._pool.clear()
-
-    @property
-    def skew(self) -> timedelta | None:
-        """Our clock minus the `Date` of the latest answer (to half a second), None before the first."""
-        return self._skew
 
     def send(self, request: Request) -> bytes:
         """Return the body of the answer; raises the errors of ClusterError."""
@@ -189,6 +183,7 @@ class Connection:
         url = f"{self._host}{request.path}"
         if request.query:
             url += "?" + urlencode(request.query)
+        sent = self.time.clock()
         with _as_unreachable(name), within_bounds(Bounds(request.total, size=None)):
             response = self._pool.request(
                 request.method,
@@ -201,7 +196,7 @@ class Connection:
                 preload_content=False,
                 decode_content=False,
             )
-            self._note_date(response.headers.get("Date"))
+            self.time.note(response.headers.get("Date"), sent, self.time.clock())
             encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
             if response.status < 300 and encoding in ("", "identity"):
                 return response
@@ -249,16 +244,6 @@ class Connection:
             self._load()
             before.clear()
             return True
-
-    def _note_date(self, date: str | None) -> None:
-        if date is None:
-            return
-        try:
-            server_time = parsedate_to_datetime(date).timestamp()
-        except (ValueError, TypeError, OverflowError):
-            return
-        # The header is cut to whole seconds: on average it is half a second late.
-        self._skew = timedelta(seconds=self._wall() - server_time - 0.5)
 
 
 class _Untrusted(Unreachable):

@@ -11,7 +11,7 @@ from reconciler.clients.guard import Guard, read_only
 from reconciler.clients.kubernetes import node_writing, objects
 from reconciler.clients.kubernetes.answers import PROTOBUF
 from reconciler.clients.kubernetes.connection import Connection, Request
-from reconciler.clients.kubernetes.paths import BUDGETS, PODS, ApiPath, api, core, on_node
+from reconciler.clients.kubernetes.paths import PODS, ApiPath, api, budgets_in, core, on_node
 from reconciler.clients.kubernetes.restarting import restart
 from reconciler.clients.kubernetes.watching import AT_ONCE, Watched, Watching
 from reconciler.clients.kubernetes.wire import protobuf
@@ -53,9 +53,9 @@ class Evictions:
         """List, then watch the pods of one node; see Evictor."""
         return _mapped(Watching(self._connection, _Pods(self._connection, node)), _pod_change)
 
-    def watch_budgets(self) -> AbstractContextManager[Iterator[BudgetChange]]:
-        """List, then watch every PodDisruptionBudget; see Evictor."""
-        return _mapped(Watching(self._connection, _Budgets(self._connection)), _budget_change)
+    def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
+        """List, then watch the PodDisruptionBudgets of a namespace, or all; see Evictor."""
+        return _mapped(Watching(self._connection, _Budgets(self._connection, namespace)), _budget_change)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
         """Evict by policy/v1 with the UID as precondition; see Evictor for what it raises."""
@@ -106,11 +106,11 @@ class _Pods(Watched[Pod]):
 
 
 class _Budgets(Watched[PodDisruptionBudget]):
-    path = BUDGETS
     accept = ACCEPT
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection = connection
+        self.path = budgets_in(namespace)
         self._form = budget_format()
         self.query: dict[str, str] = {}
 

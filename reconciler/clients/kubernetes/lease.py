@@ -4,6 +4,9 @@ A process takes it over only after it has seen the Lease unchanged for its whole
 it trusts no time that is written in the Lease. Before each write the holder checks how long ago its last
 successful renewal began, by a clock that counts through suspend. So a process that was stopped for long
 notices before it writes. Only a request that it sent before it was stopped can still arrive.
+
+Renewals do not wait for each other, because an API server may take longer for an answer than the time between
+two of them. Each is a patch that the server applies only while the Lease names us as its holder.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ from typing import Any, Self
 
 import msgspec
 
-from reconciler.clients.kubernetes.connection import Connection, Request
+from reconciler.clients.kubernetes.connection import JSON_PATCH, Connection, Request
 from reconciler.clients.kubernetes.paths import CORE, api
+from reconciler.clients.kubernetes.server_time import boottime
 from reconciler.clients.kubernetes.watching import events
 from reconciler.clients.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.clients.retrying import patiently
@@ -32,6 +36,7 @@ from reconciler.errors import (
     LockHeld,
     LockLost,
     NotFound,
+    Rejected,
     Unauthorized,
     Unreachable,
 )
@@ -43,15 +48,13 @@ from reconciler.model.moments import to_micro_text
 log = logging.getLogger(__name__)
 
 NAME = "reconciler-lock"
-DURATION = 15.0
-RENEW_EVERY = 5.0
-TRUSTED = 2 / 3
-"""The share of the duration for which a renewal counts; the rest is for a write that is in flight."""
+DURATION = 20.0
+RENEW_EVERY = 2.0
+TRUSTED = 0.6
+"""The share of the duration for which a renewal counts; the rest is for a write that is in flight.
 
-
-def boottime() -> float:
-    """Return the seconds since boot, including those in which the machine or the process slept."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+So the lock is kept, and a write is over before another process acts, while answers come within 8 s.
+"""
 
 
 class LeaseSpec(msgspec.Struct):
@@ -77,6 +80,7 @@ class Lock:
         connection: Connection,
         *,
         identity: str,
+        earlier: str = "",
         namespace: str = "node-maintenance",
         name: str = NAME,
         duration: float = DURATION,
@@ -85,28 +89,32 @@ class Lock:
         watch_clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Use an identity that no other process ever has, such as the pod's name and a random part.
+        """Use an identity that no other lock ever has, such as the pod's name and a random part.
 
+        `earlier` is the identity of a lock that this process has lost and released. If the Lease still names
+        it, nobody else has acted, and this lock takes its place at once.
         `duration` and `renew_every` are seconds. `held_clock` must count through suspend; `watch_clock`
         must not run faster than time; `wall` (Unix time) is for the times that people read.
         """
         self._connection = connection
-        self._identity = identity
+        self._identity, self._earlier = identity, earlier
         self._namespace = namespace
         self._name = name
         self._title = f"{namespace}/{name}"
         self._duration = duration
+        self._trusted = duration * TRUSTED
         self._renew_every = renew_every
         self._held_clock = held_clock
         self._watch_clock = watch_clock
         self._wall = wall
         self._place = api("coordination.k8s.io", "v1", namespace) / "leases"
         self._state = threading.Lock()
-        self._lease: Lease | None = None
-        self._renewed = 0.0
-        self._lost = ""
+        self._held = False
+        self._renewed = -math.inf
+        self._lost = self._failure = ""
         self._ended = threading.Event()
         self._renewer: threading.Thread | None = None
+        self._under_way = threading.BoundedSemaphore(math.ceil(self._trusted / renew_every))
 
     def __enter__(self) -> Self:
         """Acquire the lock; raises what `acquire` raises."""
@@ -130,14 +138,11 @@ class Lock:
             self._acquire()
         except Forbidden as error:
             raise Unauthorized(
-                f"no lock: {error}; the ServiceAccount needs get, watch, create and update of leases in"
-                f" namespace {self._namespace}, which must exist",
+                f"no lock: {error}; the ServiceAccount needs get, watch, create, update and patch of leases"
+                f" in namespace {self._namespace}, which must exist",
                 status=error.status,
                 reason=error.reason,
             ) from error
-        self._ended.clear()
-        self._renewer = threading.Thread(target=self._renew_until_ended, name="lock", daemon=True)
-        self._renewer.start()
 
     def check(self) -> None:
         """Raise LockLost unless the lock stays ours for long enough to write something."""
@@ -146,37 +151,36 @@ class Lock:
 
     def release(self) -> None:
         """Release the lock if it is still ours. A failure is logged; the lock then expires by itself."""
-        self._ended.set()
-        if self._renewer is not None:
-            self._renewer.join()
-            self._renewer = None
+        self._end_renewals()
         with self._state:
-            lease, self._lease = self._lease, None
-            lost, self._lost = self._lost, "it was given back"
-        if lease is None or lost:
+            held, self._held = self._held and not self._lost, False
+            self._lost = self._lost or "it was given back"
+        if not held:
             return
         try:
-            self._put(lease, holder="", transitions=lease.spec.leaseTransitions or 0)
+            self._patch(holder="")
         except ClusterError as error:
             log.warning("the lock was not given back: lease=%s error=%s", self._title, error)
 
     def _check(self) -> None:
-        if self._lease is None:
+        if not self._held:
             raise LockLost(f"the lock {self._title} is not ours: {self._lost or 'never was'}")
         age = self._held_clock() - self._renewed
-        if not self._lost and age >= self._duration * TRUSTED:
+        if not self._lost and age >= self._trusted:
             # For good: a process that slept must not go on because a renewal came first when it woke up.
-            self._lost = f"not renewed for {age:.1f} s"
+            why = f": {self._failure}" if self._failure else ""
+            self._lost = f"not renewed for {age:.1f} s{why}"
         if self._lost:
             raise LockLost(f"the lock {self._title} is lost: {self._lost}")
 
     def _acquire(self) -> None:
+        free = (None, "", self._earlier)
         while True:
             lease = self._read()
             if lease is None:
                 if self._take(None):
                     return
-            elif (not lease.spec.holderIdentity or self._outlived(lease)) and self._take(lease):
+            elif (lease.spec.holderIdentity in free or self._outlived(lease)) and self._take(lease):
                 return
             # Otherwise it was released, deleted, or taken by another process just now: read it again.
 
@@ -229,64 +233,83 @@ class Lock:
         return self._read() or Lease(ObjectMeta(), LeaseSpec())
 
     def _take(self, lease: Lease | None) -> bool:
-        """Try to become the holder; return False if another process was faster."""
+        """Try to become the holder, and renew from now on; return False if another process was faster."""
         began = self._held_clock()
+        # Before the answer: a late one must not leave a lock that is nearly too old.
+        self._begin_renewals()
+        taken = False
+        try:
+            taken = self._is_taken(lease)
+        finally:
+            if not taken:
+                self._end_renewals()
+        if not taken:
+            return False
+        with self._state:
+            self._held, self._renewed, self._lost = True, max(self._renewed, began), ""
+        return True
+
+    def _is_taken(self, lease: Lease | None) -> bool:
         try:
             if lease is None:
-                taken = self._create()
+                self._create()
             else:
-                taken = self._put(lease, self._identity, (lease.spec.leaseTransitions or 0) + 1)
+                self._put(lease)
         except Conflict:
             return False
         except Unreachable:
             # The write may have happened: the Lease shows its holder.
             found = self._read()
-            if found is None or found.spec.holderIdentity != self._identity:
-                return False
-            taken = found
-        with self._state:
-            self._lease, self._renewed, self._lost = taken, began, ""
+            return found is not None and found.spec.holderIdentity == self._identity
         return True
 
-    def _create(self) -> Lease:
+    def _create(self) -> None:
         try:
-            return self._post()
+            self._post()
         except NotFound:
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}}
             # A conflict: another pass created it in this moment.
             with suppress(Conflict):
                 self._connection.send(Request("POST", CORE / "namespaces", body=namespace))
-            return self._post()
+            self._post()
 
-    def _post(self) -> Lease:
-        body = self._body({"name": self._name}, self._identity, 0)
-        return decode(Lease, self._connection.send(Request("POST", self._place, body=body)))
+    def _post(self) -> None:
+        body = self._body({"name": self._name}, 0)
+        self._connection.send(Request("POST", self._place, body=body, total=self._trusted))
 
-    def _put(self, lease: Lease, holder: str, transitions: int) -> Lease:
+    def _put(self, lease: Lease) -> None:
         """Replace the Lease as it was seen; Conflict if it has changed since then."""
         metadata = {
             "name": self._name,
             "uid": lease.metadata.uid,
             "resourceVersion": lease.metadata.resourceVersion,
         }
-        request = Request(
-            "PUT",
-            self._place / self._name,
-            body=self._body(metadata, holder, transitions),
-            connect_timeout=self._renew_every / 2,
-            read_timeout=self._renew_every / 2,
-            total=self._renew_every / 2,
-        )
-        return decode(Lease, self._connection.send(request))
+        body = self._body(metadata, (lease.spec.leaseTransitions or 0) + 1)
+        self._connection.send(Request("PUT", self._place / self._name, body=body, total=self._trusted))
 
-    def _body(self, metadata: dict[str, str], holder: str, transitions: int) -> dict[str, Any]:
-        now = to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
+    def _patch(self, holder: str) -> None:
+        """Renew the Lease, or name another holder; Rejected if we are no longer its holder."""
+        changes = [
+            {"op": "test", "path": "/spec/holderIdentity", "value": self._identity},
+            {"op": "replace", "path": "/spec/holderIdentity", "value": holder},
+            {"op": "replace", "path": "/spec/renewTime", "value": self._time()},
+        ]
+        place = self._place / self._name
+        self._connection.send(
+            Request("PATCH", place, body=changes, content_type=JSON_PATCH, total=self._trusted)
+        )
+
+    def _time(self) -> str:
+        return to_micro_text(datetime.fromtimestamp(self._wall(), UTC))
+
+    def _body(self, metadata: dict[str, str], transitions: int) -> dict[str, Any]:
+        now = self._time()
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": metadata,
             "spec": {
-                "holderIdentity": holder,
+                "holderIdentity": self._identity,
                 "leaseDurationSeconds": math.ceil(self._duration),
                 "acquireTime": now,
                 "renewTime": now,
@@ -294,46 +317,64 @@ class Lock:
             },
         }
 
-    def _renew_until_ended(self) -> None:
-        pause = self._renew_every
-        while not self._ended.wait(pause):
+    def _begin_renewals(self) -> None:
+        self._ended = threading.Event()
+        self._renewed = -math.inf
+        self._renewer = threading.Thread(
+            target=self._renew_until, args=(self._ended,), name="lock", daemon=True
+        )
+        self._renewer.start()
+
+    def _end_renewals(self) -> None:
+        """Begin no other renewal. One that is under way does no harm, and may take long to end."""
+        self._ended.set()
+        if self._renewer is not None:
+            self._renewer.join()
+            self._renewer = None
+
+    def _renew_until(self, ended: threading.Event) -> None:
+        while not ended.wait(self._renew_every):
             try:
-                pause = self._renew_every if self._renew() else min(1.0, self._renew_every / 5)
+                with self._state:
+                    if self._held:
+                        self._check()
             except LockLost as error:
                 log.warning("%s", error)
                 return
+            # A server that answers nothing does not get more and more requests.
+            if self._under_way.acquire(blocking=False):
+                threading.Thread(target=self._renew, args=(ended,), name="renewal", daemon=True).start()
 
-    def _renew(self) -> bool:
-        """Renew once; return False if no answer came. Raises LockLost if the lock is lost for good."""
-        with self._state:
-            self._check()
-            lease = self._lease
-        assert lease is not None
+    def _renew(self, ended: threading.Event) -> None:
+        """Renew once, and keep when the renewal began, or why the lock is lost."""
         began = self._held_clock()
-        renewed: Lease | None = None
-        loss = "another process took it"
         try:
-            renewed = self._put_or_found(lease)
-        except NotFound:
-            loss = "somebody deleted it"
+            loss = self._patched_or_loss()
         except ClusterError as error:
             log.info("the lock was not renewed: error=%s", error)
-            return False
-        with self._state:
-            self._check()
-            if renewed is None:
-                self._lost = loss
+            self._failure = str(error)
+            return
+        finally:
+            self._under_way.release()
+        with self._state, suppress(LockLost):
+            if ended.is_set():
+                return
+            if self._held:
+                # A process that slept finds that out here, too, before the renewal counts.
                 self._check()
-            self._lease, self._renewed = renewed, began
-        return True
+                self._lost = loss
+            if not loss:
+                self._renewed, self._failure = max(self._renewed, began), ""
 
-    def _put_or_found(self, lease: Lease) -> Lease | None:
-        """Return the Lease as renewed, None if another process has it. Raises ClusterError.
-
-        What changed it may be our own renewal, whose answer was lost.
-        """
+    def _patched_or_loss(self) -> str:
+        """Renew the Lease; return why it can't be, empty if it was. Raises ClusterError without an answer."""
         try:
-            return self._put(lease, self._identity, lease.spec.leaseTransitions or 0)
-        except Conflict:
+            self._patch(self._identity)
+        except NotFound:
+            return "somebody deleted it"
+        except Rejected:
             found = decode(Lease, self._connection.send(Request("GET", self._place / self._name)))
-        return found if found.spec.holderIdentity == self._identity else None
+            if found.spec.holderIdentity == self._identity:
+                raise
+            return "another process took it"
+        return ""

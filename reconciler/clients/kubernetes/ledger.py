@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from reconciler.clients.kubernetes import replaced_memory
+from reconciler.clients.kubernetes import replaced_memory, undone_memory
 from reconciler.clients.kubernetes.fleet_holds import HOLDS
 from reconciler.errors import SourceError
 from reconciler.model import limits
@@ -29,6 +29,7 @@ _LONGEST = 200
 REPLACED = "replaced"
 PUBLISHED = "published"
 LASTED = "lasted"
+UNDONE = "undone"
 
 _SECOND = timedelta(seconds=1)
 _MOST_SIGNS = 10
@@ -45,6 +46,7 @@ def from_data(data: Mapping[str, str]) -> Ledger:
         published=_signs(data.get(PUBLISHED, "")),
         lasted=_lasted(data.get(LASTED, "")),
         holds=fleet_holds(data.get(HOLDS, "")),
+        undone=undone_memory.load(data.get(UNDONE)),
     )
 
 
@@ -55,6 +57,7 @@ def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
         LAST_START: to_text(ledger.last_start) if ledger.last_start else "",
         **memories,
         REPLACED: replaced_memory.dump(ledger.replaced),
+        UNDONE: undone_memory.dump(ledger.undone),
         PUBLISHED: ",".join(ledger.published),
         LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(ledger.lasted.items())),
     }

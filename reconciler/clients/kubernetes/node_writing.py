@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,15 +23,29 @@ from reconciler.errors import (
     Conflict,
     Forbidden,
     NotFound,
+    NotKept,
     Rejected,
     TooManyRequests,
     Unreachable,
 )
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
-from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint, Wanted
-from reconciler.model.own import annotations_seen, changed_for_checks, is_as_seen, shows_intent
+from reconciler.model.node import Condition, Node, Taint, Wanted
+from reconciler.model.own import (
+    CORDON,
+    LISTS,
+    annotations_seen,
+    changed_for_checks,
+    changes,
+    essential,
+    is_as_seen,
+    labels_of_triggers,
+    not_kept,
+    shows_intent,
+    shows_part,
+    taken_back,
+)
 from reconciler.model.plan import ConditionsWrite, NodeWrite, TaintWrite
+from reconciler.model.ports import WriteAnswer
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +57,8 @@ _ADVICE = (
 )
 _TAINT_ADVICE = "set hints.taint: false if a policy of the cluster denies changes of node taints"
 
+_REMOVED = "an admission webhook or policy of the cluster removes it in the same request"
+
 SHOWN_PATIENCE = 2.0
 """The limit of retries for a condition, in seconds.
 
@@ -49,33 +66,30 @@ It only shows something, and the next pass compares again.
 """
 
 
-def patch_node(connection: Connection, guard: Guard, write: NodeWrite) -> str:
-    """Patch the node, and return what people should know, empty if everything was written.
+def patch_node(
+    connection: Connection, guard: Guard, write: NodeWrite, field_manager: str = ""
+) -> WriteAnswer:
+    """Patch the node, and return what people should know, empty if everything was written and stayed.
 
     An admission policy may deny changes of node labels and permit all else, as in AKS Automatic. Our labels
     only show something, so the rest is then written without them. For the errors, see `_patch_whole`.
+    `field_manager` is the name of the writer in `metadata.managedFields`, by default that of passes.
     """
+    send = partial(_patch_whole, connection, guard, field_manager)
     try:
-        _patch_whole(connection, guard, write)
+        return send(write)
     except (Forbidden, Rejected) as error:
-        if not write.labels or not _is_denied(error):
+        if isinstance(error, NotKept) or not write.labels or not _is_denied(error):
             raise
-        if _has_labels_of_triggers(write):
+        if labels_of_triggers(write):
             raise
         rest = replace(write, labels={})
         if rest.annotations or rest.unschedulable is not None or rest.lists.any:
-            _patch_whole(connection, guard, rest)
+            send(rest)
         keys = ", ".join(sorted(write.labels))
         said = f"the labels of the node stay as they are ({keys}): {error}; {_ADVICE}"
         log.warning("node %s: %s", write.node, said)
-        return said
-    return ""
-
-
-def _has_labels_of_triggers(write: NodeWrite) -> bool:
-    """Whether it changes labels that a workflow is to change: without them its step has not happened."""
-    keys = keys_of(write.own_prefix)
-    return any(not keys.owns(key) and key != MECHANIC_LABEL for key in write.labels)
+        return WriteAnswer(said, changes(write) - changes(rest))
 
 
 def _is_denied(error: ClusterError) -> bool:
@@ -83,32 +97,67 @@ def _is_denied(error: ClusterError) -> bool:
     return _DENIED.search(str(error)) is not None
 
 
-def _patch_whole(connection: Connection, guard: Guard, write: NodeWrite) -> None:
-    """Patch the node, with the UID and resourceVersion that were seen; calls `guard` before each try.
+def _patch_whole(connection: Connection, guard: Guard, field_manager: str, write: NodeWrite) -> WriteAnswer:
+    """Patch the node, and compare what the server answers with what was sent.
 
-    After a 409, or if no answer came, it reads the node again. If the node is already as wanted, the write
-    has happened; if UID, `unschedulable` and the keys that the decision used are unchanged, it tries again.
-    Raises Conflict if one of them has changed, NotFound if the node is gone, Unreachable if the server does
-    not answer.
+    If something essential did not stay, such as the cordon or the record, the rest is taken back, and NotKept
+    is raised: a node is never left with one of the two.
     """
     wanted = Wanted(frozenset(), write.own_prefix, annotations=annotations_seen(write))
-    resource_version = write.resource_version
+    send = partial(_send_whole, connection, guard, wanted, field_manager)
+    answered = send(write)
+    lost = not_kept(answered, write)
+    if not lost:
+        return WriteAnswer("", lost)
+    said = f"{_words(lost)} did not stay on the node: {_REMOVED}"
+    if lost.isdisjoint(essential(write)):
+        log.warning("node %s: %s", write.node, said)
+        return WriteAnswer(said, lost)
+    back = taken_back(answered, write)
+    if back is not None:
+        try:
+            send(back)
+        except ClusterError as error:
+            said = f"{said}; the rest can't be taken back: {error}"
+    raise NotKept(said, lost)
+
+
+def _words(lost: Iterable[str]) -> str:
+    """Return what is lost in words, such as `spec.unschedulable, the annotation example.com/record`."""
+    names = {CORDON: "spec.unschedulable", LISTS: "taints or finalizers"}
+    words = [names.get(name) or f"the {name.replace(':', ' ', 1)}" for name in sorted(lost)]
+    return ", ".join(words)
+
+
+def _send_whole(
+    connection: Connection, guard: Guard, wanted: Wanted, field_manager: str, write: NodeWrite
+) -> Node:
+    """Patch the node, with the UID and resourceVersion that were seen; return it as the server then has it.
+
+    Calls `guard` before each try. After a 409, or if no answer came, it reads the node again. If the node has
+    the record of the write, the write has happened; if UID, `unschedulable` and the keys that the decision
+    used are unchanged, it tries again. Raises Conflict if one of them has changed, NotFound if the node is
+    gone, Unreachable if the server does not answer.
+    """
+    resource_version, answered = write.resource_version, [Node(write.node, write.uid, "")]
+    reduced = node_reducer(wanted, FROM_JSON)
 
     def patch() -> None:
         lists, version = _lists(connection, write, wanted) if write.lists.any else ({}, resource_version)
         guard()
         try:
-            connection.send(_patch(write, version, lists))
+            answer = connection.send(_patch(write, version, lists, field_manager))
         except Rejected as error:
             # If the resourceVersion happens to be right, a wrong UID is a 422.
             if read_node(connection, write.node, wanted).uid == write.uid:
                 raise
             raise Conflict(f"node {write.node} was deleted and created again", status=409) from error
+        answered[0] = reduced(shapes.decode(shapes.NodeObject, answer))
 
     def settled() -> bool:
         nonlocal resource_version
-        node = read_node(connection, write.node, wanted)
-        if node.uid == write.uid and shows_intent(node, write):
+        node = answered[0] = read_node(connection, write.node, wanted)
+        if (node.uid == write.uid and shows_intent(node, write)) or shows_part(node, write):
             return True
         if not is_as_seen(node, write):
             raise Conflict(f"node {write.node} is not as it was seen: {_difference(node, write)}", status=409)
@@ -116,6 +165,7 @@ def _patch_whole(connection: Connection, guard: Guard, write: NodeWrite) -> None
         return False
 
     write_until_settled(patch, settled, on=(Conflict, Unreachable, TooManyRequests), sleep=connection.sleep)
+    return answered[0]
 
 
 def patch_conditions(connection: Connection, guard: Guard, write: ConditionsWrite) -> None:
@@ -247,7 +297,7 @@ def _as_taint(found: dict[str, Any]) -> Taint:
     return Taint(found.get("key", ""), found.get("value", ""), found.get("effect", ""))
 
 
-def _patch(write: NodeWrite, resource_version: str, lists: Mapping[str, Any]) -> Request:
+def _patch(write: NodeWrite, resource_version: str, lists: Mapping[str, Any], field_manager: str) -> Request:
     metadata: dict[str, Any] = {"uid": write.uid, "resourceVersion": resource_version}
     if write.labels:
         metadata["labels"] = dict(write.labels)
@@ -259,7 +309,8 @@ def _patch(write: NodeWrite, resource_version: str, lists: Mapping[str, Any]) ->
     if write.unschedulable is not None:
         spec["unschedulable"] = write.unschedulable
     body: dict[str, Any] = {"metadata": metadata, "spec": spec} if spec else {"metadata": metadata}
-    return Request("PATCH", NODES / write.node, body=body, content_type=MERGE_PATCH)
+    query = {"fieldManager": field_manager} if field_manager else {}
+    return Request("PATCH", NODES / write.node, query=query, body=body, content_type=MERGE_PATCH)
 
 
 def _difference(node: Node, write: NodeWrite) -> str:

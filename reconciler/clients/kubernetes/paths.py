@@ -63,4 +63,9 @@ def on_node(node: str) -> str:
     return f"spec.nodeName={checked(node)}"
 
 
-BUDGETS = api("policy", "v1") / "poddisruptionbudgets"
+def budgets_in(namespace: str) -> ApiPath:
+    """Return the path of a namespace's PodDisruptionBudgets, of all with ""; Rejected for a bad name."""
+    return api("policy", "v1", namespace) / "poddisruptionbudgets"
+
+
+BUDGETS = budgets_in("")

@@ -35,9 +35,12 @@ class PagerDutyTransport:
 
 
 def event(message: Message, cluster: str, key: str) -> dict[str, Any]:
-    """Return the event: the end of a case resolves its alert, anything else triggers it."""
+    """Return the event: the end of a case, or of the forecast of its miss, resolves its alert.
+
+    Anything else triggers the alert.
+    """
     common = {"routing_key": key, "dedup_key": message.case[:_LONGEST_KEY]}
-    if message.topic is Topic.DONE:
+    if message.topic in (Topic.DONE, Topic.NO_LONGER_MISSED):
         return {**common, "event_action": "resolve"}
     summary = safe.line(f"node {message.node}: {message.topic}: {message.text}")
     severity = _SEVERITIES.get(message.topic, "warning" if message.topic.bad else "info")

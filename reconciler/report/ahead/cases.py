@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from reconciler.calendar.windows import Calendar, Closure, Opening
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.schedule import CaseSchedule
+from reconciler.model.schedule import CaseForecast, CaseSchedule
 
 SHORTEST = timedelta(hours=1)
 """The shortest time that a look ahead covers."""
@@ -26,6 +26,9 @@ class Status(StrEnum):
     MISSED = "missed"
     """The node will not be drained in time."""
 
+    AT_RISK = "at risk"
+    """The node may not be drained in time."""
+
     STARTED = "started"
     PLANNED = "planned"
     WAITING = "waiting"
@@ -40,7 +43,8 @@ class PlannedCase:
     """One node with a case. Moments are UTC.
 
     `kinds` are the kinds of its events, or the types of the conditions, each once. `not_before` is the
-    earliest moment from which the platform may start, None if no event has one.
+    earliest moment from which the platform may start, None if no event has one. `begun` is whether its drain
+    has begun.
     """
 
     node: str
@@ -50,6 +54,13 @@ class PlannedCase:
     schedule: CaseSchedule
     kinds: tuple[str, ...] = ()
     not_before: datetime | None = None
+    begun: bool = False
+
+    @property
+    def forecast_words(self) -> str:
+        """Why the node may not be drained in time, or why no start is known; empty where neither is so."""
+        known = self.status in (Status.STARTED, Status.PLANNED, Status.AT_RISK)
+        return self.schedule.forecast_words or ("" if known else self.schedule.because)
 
     @property
     def first(self) -> datetime | None:
@@ -121,17 +132,23 @@ def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
         schedule,
         tuple(dict.fromkeys(kinds)),
         min(dates, default=None),
+        _begun(schedule, now),
     )
 
 
 def _status(schedule: CaseSchedule, now: datetime) -> Status:
-    if schedule.missed:
+    if schedule.forecast is CaseForecast.WILL_BE_MISSED:
         return Status.MISSED
+    if schedule.forecast is CaseForecast.AT_RISK:
+        return Status.AT_RISK
     if schedule.planned_start is not None:
-        # A rehearsal begins no drain: what would begin now is planned for now.
-        begun = schedule.started and schedule.planned_start < now
-        return Status.STARTED if begun else Status.PLANNED
+        return Status.STARTED if _begun(schedule, now) else Status.PLANNED
     return Status.WAITING if schedule.plan_from is None else Status.REPORTED
+
+
+def _begun(schedule: CaseSchedule, now: datetime) -> bool:
+    # A rehearsal begins no drain: what would begin now is planned for now.
+    return schedule.planned_start is not None and schedule.started and schedule.planned_start < now
 
 
 def _urgency(case: PlannedCase) -> tuple[bool, datetime, str]:

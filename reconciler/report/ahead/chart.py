@@ -117,7 +117,7 @@ def _marks(case: PlannedCase, signs: Signs) -> Iterator[tuple[datetime | None, s
     """Yield the moments that still matter; a later one of the same column covers an earlier one."""
     if case.status is not Status.REPORTED:
         yield case.not_before, signs.platform
-    if case.status is not Status.STARTED:
+    if not case.begun:
         yield case.schedule.latest_start, signs.latest
 
 

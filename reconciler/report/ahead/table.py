@@ -26,7 +26,7 @@ _NODE = 12
 
 _INDENT = " " * 10
 
-_WORDS = {Status.MISSED: "MISSED"}
+_WORDS = {Status.MISSED: "MISSED", Status.AT_RISK: "AT RISK"}
 
 
 def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
@@ -102,17 +102,14 @@ def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
     after = [*cases[1:], None]
     return [
         []
-        if other is not None
-        and (other.status, other.schedule.because) == (case.status, case.schedule.because)
+        if other is not None and (other.status, other.forecast_words) == (case.status, case.forecast_words)
         else list(_because(case, look))
         for case, other in zip(cases, after, strict=True)
     ]
 
 
 def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
-    if case.status in (Status.STARTED, Status.PLANNED):
-        return
-    text = safe.line(in_zone(case.schedule.because, look.zone, named=False))
+    text = safe.line(in_zone(case.forecast_words, look.zone, named=False))
     room = look.width - len(_INDENT)
     for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
         yield Line(f"{_INDENT}{part}", case.status is Status.MISSED)

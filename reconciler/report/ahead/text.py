@@ -23,6 +23,7 @@ from reconciler.settings.schema import Mode
 
 _COUNTED = {
     Status.MISSED: "will be missed",
+    Status.AT_RISK: "at risk",
     Status.STARTED: "started",
     Status.PLANNED: "planned",
     Status.WAITING: "without a known start",

@@ -94,7 +94,7 @@ def _has_news(node: NodePlan) -> bool:
 
 
 def _row(node: NodePlan, document: Document, facts: PageFacts) -> CaseRow:
-    cell = cell_of(node)
+    cell = cell_of(node, facts.presses, rehearsed=facts.rehearsed)
     zone = f"zone {node.zone}" if node.zone else ""
     pool = f"pool {node.pool}" if node.pool else ""
     # What waits for a person comes first.

@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 from reconciler.calendar.windows import Calendar
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
+from reconciler.model.holds import HoldCode
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.report.page.readiness import ReadinessPart
 
 BACK = timedelta(hours=24)
@@ -65,6 +66,26 @@ class PageFacts:
     def zone(self) -> ZoneInfo:
         """The zone in which people read moments."""
         return ZoneInfo(self.plan.time_zone)
+
+    @property
+    def observes(self) -> bool:
+        """Whether there are cases of which nothing starts, because the mode is Observe."""
+        return any(node.schedule is not None and node.schedule.observed for node in self.plan.nodes)
+
+    def presses(self, node: NodePlan) -> bool:
+        """Whether something blocks the node that can't wait: its latest start is over, and it is not drained.
+
+        What ends by itself, and a pod that may still leave, blocks nothing. In mode Observe nothing starts.
+        """
+        schedule, drain = node.schedule, node.record.drain if node.record is not None else None
+        if schedule is None or schedule.observed or (drain is not None and drain.done is not None):
+            return False
+        if schedule.latest_start is None or schedule.latest_start > self.plan.now:
+            return False
+        progress = node.draining.progress
+        blocked = progress is not None and any(not one.leaving for one in progress.blockers)
+        held = (one for one in self.obstacles.get(node.node, ()) if one.code != HoldCode.DRAIN)
+        return schedule.missed or blocked or any(not one.by_itself for one in held)
 
     def recent(self) -> tuple[EndedCase, ...]:
         """Return the cases that ended in the time that the page looks back, the last one first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ class Cell(StrEnum):
     """What a node of the grid is, the worst first."""
 
     MISSED = "missed"
+    BLOCKED = "blocked"
     DRAINING = "draining"
     DRAINED = "drained"
     ANNOUNCED = "announced"
@@ -28,6 +29,7 @@ class Cell(StrEnum):
 
 MEANINGS = {
     Cell.MISSED: "missed, or will be",
+    Cell.BLOCKED: "blocked, and can't wait",
     Cell.DRAINING: "draining",
     Cell.DRAINED: "drained",
     Cell.ANNOUNCED: "maintenance announced",
@@ -68,10 +70,13 @@ class Zone:
     counts: Counter[Cell]
 
 
-def zones(plan: Plan) -> tuple[Zone, ...]:
-    """Return the grid of the whole fleet, sorted by zone, pool and name."""
+def zones(plan: Plan, presses: Callable[[NodePlan], bool], *, rehearsed: bool) -> tuple[Zone, ...]:
+    """Return the grid of the whole fleet, sorted by zone, pool and name; `rehearsed`: nothing was written.
+
+    `presses` is whether something blocks a node that can't wait.
+    """
     plans = {node.node: node for node in plan.nodes}
-    cells = {node.node: _cell(node, plans.get(node.node)) for node in plan.fleet}
+    cells = {node.node: _cell(node, plans.get(node.node), presses, rehearsed) for node in plan.fleet}
     named = sum(cell is not Cell.SERVING for cell in cells.values()) <= MOST_NAMED
     found: dict[str, dict[str, list[Square]]] = {}
     for node in sorted(plan.fleet, key=lambda one: (one.zone, one.pool, one.node)):
@@ -94,14 +99,20 @@ def used(found: Iterable[Zone]) -> tuple[Cell, ...]:
     return tuple(cell for cell in MEANINGS if cell in there)
 
 
-def cell_of(node: NodePlan) -> Cell | None:
-    """Return what a node of the plan is, None if the plan says nothing about its state."""
+def cell_of(node: NodePlan, presses: Callable[[NodePlan], bool], *, rehearsed: bool) -> Cell | None:
+    """Return what a node of the plan is, None if the plan says nothing about its state.
+
+    A pass that is `rehearsed` leaves each node in its state.
+    """
+    state = node.before if rehearsed else node.after
     drained = node.outcome is not None and node.outcome.drained is not None
     if (node.schedule is not None and node.schedule.missed) or _struck(node):
         return Cell.MISSED
-    if node.after is State.IN_MAINTENANCE:
+    if presses(node):
+        return Cell.BLOCKED
+    if state is State.IN_MAINTENANCE:
         return Cell.DRAINED if drained else Cell.DRAINING
-    if node.schedule is not None or node.after is State.REQUIRED:
+    if node.schedule is not None or state is State.REQUIRED:
         return Cell.ANNOUNCED
     return None
 
@@ -110,8 +121,10 @@ def _struck(node: NodePlan) -> bool:
     return node.outcome is not None and node.outcome.result is CaseResult.MISSED
 
 
-def _cell(node: FleetNode, plan: NodePlan | None) -> Cell:
-    cell = cell_of(plan) if plan is not None else None
+def _cell(
+    node: FleetNode, plan: NodePlan | None, presses: Callable[[NodePlan], bool], rehearsed: bool
+) -> Cell:
+    cell = cell_of(plan, presses, rehearsed=rehearsed) if plan is not None else None
     if cell is not None:
         return cell
     if not node.managed:

@@ -26,7 +26,7 @@ from reconciler.report.page.facts import BACK, PageFacts
 from reconciler.report.page.fleet import MEANINGS, Cell, Square, used, zones
 from reconciler.report.page.scale import Scale
 from reconciler.report.page.timeline import Chart, chart
-from reconciler.report.page.top import Listed, asks, next_steps, openness, wrong
+from reconciler.report.page.top import Listed, asks, next_steps, openness, unstarted, wrong
 from reconciler.report.text import headline, settings_lines
 
 _LONGEST = 600
@@ -46,10 +46,11 @@ def as_html(facts: PageFacts) -> str:
     plan, parts = facts.plan, _Parts()
     document = to_document(plan, facts.outcomes, rehearsed=facts.rehearsed)
     scale = Scale(plan.now, facts.zone)
-    fleet = parts.made("the fleet", lambda: zones(plan), ())
+    fleet = parts.made("the fleet", lambda: zones(plan, facts.presses, rehearsed=facts.rehearsed), ())
     rows = parts.made("the table of cases", lambda: cases(facts, document), Cases(()))
     shown = {
         "wrong": parts.made("what is wrong", lambda: wrong(facts, document), Listed(())),
+        "unstarted": parts.made("what mode Observe does not start", lambda: unstarted(facts), Listed(())),
         "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
         "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),

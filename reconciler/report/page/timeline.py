@@ -130,6 +130,9 @@ def _drawings(facts: PageFacts, scale: Scale) -> dict[str, _Drawing]:
     for case in (*ahead.cases, *ahead.later):
         found[case.node] = drawing = _Drawing(case.node, case.pool, scale)
         _draw(drawing, case, plans[case.node], scale.now)
+        if facts.presses(plans[case.node]):
+            drawing.missed = True
+            drawing.say("blocked, and can't wait")
     for ended in facts.recent():
         name = ended.place.node
         drawing = found.setdefault(name, _Drawing(name, ended.place.pool, scale))
@@ -140,8 +143,11 @@ def _drawings(facts: PageFacts, scale: Scale) -> dict[str, _Drawing]:
 def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -> None:
     schedule, outcome = case.schedule, node.outcome
     drained = outcome.drained if outcome is not None else None
-    drawing.say(f"{', '.join(case.kinds) or 'maintenance'}: {case.status.value}")
-    if case.status is Status.STARTED:
+    observed = (
+        ", and not started in mode Observe" if case.status is Status.PLANNED and schedule.observed else ""
+    )
+    drawing.say(f"{', '.join(case.kinds) or 'maintenance'}: {case.status.value}{observed}")
+    if case.begun:
         begun = schedule.planned_start
         drawing.bar("drain", begun, drained or now)
         drawing.bar("out", drained, now)
@@ -165,7 +171,7 @@ def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -
         drawing.missed = True
         known = schedule.latest_start or case.not_before or now
         if outcome is not None and struck:
-            drawing.mark("miss", outcome.started or known, "missed")
+            drawing.mark("miss", outcome.started or known, outcome.result.value)
         else:
             # What is still to come is not drawn in the past.
             drawing.mark("miss", max(known, now), "will be missed")
@@ -181,7 +187,7 @@ def _draw_ended(drawing: _Drawing, case: EndedCase) -> None:
     drawing.mark("start", times.started, "drain began")
     if not case.outcome.good:
         drawing.missed = True
-        drawing.mark("miss", times.not_before or times.ended, "missed")
+        drawing.mark("miss", times.not_before or times.ended, case.outcome.value)
     if times.uncordoned is not None:
         drawing.mark("back", times.uncordoned, "back in service")
 

@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.holds import HoldCode
+from reconciler.model.plan import NodePlan
+from reconciler.model.schedule import CaseForecast
 from reconciler.report.ahead.cases import PlannedCase, Status, plan_ahead
 from reconciler.report.ahead.moments import moment_text
 from reconciler.report.page.facts import AHEAD, PageFacts
@@ -20,6 +22,8 @@ _MOST = 6
 
 _NAMES = 3
 """Nodes that an entry names."""
+
+_STAYS = "its drain has not ended"
 
 _NODE = "NODE"
 """Stands for the name in a command for several nodes."""
@@ -67,17 +71,22 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What waits for a person: who that is, why, and the nodes that wait."""
+    """What waits for a person: who that is, why, and the nodes that wait.
+
+    `left` is how much time there is for the first of them if it can't wait, else empty.
+    """
 
     who: str
     because: str
     nodes: Names
+    left: str = ""
 
 
 def wrong(facts: PageFacts, document: Document) -> Listed:
     """Return what is wrong, the worst first; `document` is the report of the plan."""
     return _listed(
         [
+            *_pressing(facts),
             *(Entry(Names(), text, "this process") for text in facts.trouble),
             *_missed(facts),
             *(Entry(Names(), text) for text in outcome_lines(document)),
@@ -86,6 +95,28 @@ def wrong(facts: PageFacts, document: Document) -> Listed:
             *_unread(facts),
         ]
     )
+
+
+def unstarted(facts: PageFacts) -> Listed:
+    """Return what would have started in mode Enforce, the worst first; empty in every mode but Observe."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for node in facts.plan.nodes:
+        schedule = node.schedule
+        if schedule is None or not schedule.observed or (schedule.started and not node.drain_begins):
+            continue
+        asked = [one.event for one in node.events if one.asks]
+        kinds = ", ".join(dict.fromkeys(one.condition or one.kind.value for one in asked))
+        dates = [one.not_before for one in asked if one.not_before is not None]
+        if any(one.started for one in asked):
+            key = (0, f"the platform has started {kinds}, and no drain has begun")
+        elif any(date <= facts.plan.now for date in dates):
+            key = (1, f"the platform may have started {kinds}, and no drain has begun")
+        elif node.drain_begins:
+            key = (2, f"a drain would start now, for {kinds}")
+        else:
+            continue
+        found.setdefault(key, []).append(node.node)
+    return _listed([Entry(_some(names), text) for (_, text), names in sorted(found.items())])
 
 
 def next_steps(facts: PageFacts) -> Listed:
@@ -116,22 +147,63 @@ def openness(facts: PageFacts) -> str:
 
 
 def asks(facts: PageFacts) -> Listed:
-    """Return what waits for a person, in the order of the nodes; the same reason has one entry."""
+    """Return what waits for a person: first what can't wait, then in the order of the nodes.
+
+    The same reason has one entry.
+    """
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for node in facts.plan.nodes:
+    soonest: dict[tuple[str, str], NodePlan] = {}
+    for node in sorted(facts.plan.nodes, key=lambda node: _press_key(facts, node)):
         for one in facts.obstacles.get(node.node, ()):
             if not one.by_itself:
                 key = (one.code, _for_any(node.node, one.who))
                 found.setdefault(key, []).append((node.node, one.because))
-    return _listed([_ask(who, waiting) for (_, who), waiting in found.items()])
+                if facts.presses(node):
+                    soonest.setdefault(key, node)
+    return _listed(
+        [
+            _ask(key[1], waiting, _left(facts, soonest[key]) if key in soonest else "")
+            for key, waiting in found.items()
+        ]
+    )
 
 
-def _ask(who: str, waiting: list[tuple[str, str]]) -> Ask:
+def _press_key(facts: PageFacts, node: NodePlan) -> tuple[bool, datetime]:
+    """Return the sort key of a node: what can't wait first, by its date; the rest keeps its order."""
+    presses = facts.presses(node)
+    return not presses, (node.platform_time or facts.plan.now) if presses else facts.plan.now
+
+
+def _left(facts: PageFacts, node: NodePlan) -> str:
+    """Return how much time there is to drain a node that can't wait."""
+    now, date = facts.plan.now, node.platform_time
+    if any(one.event.started for one in node.events if one.asks):
+        return "the platform has started"
+    if date is None:
+        return "no time left"
+    return f"{_rounded(date - now)} left" if date > now else "the platform may start now"
+
+
+def _pressing(facts: PageFacts) -> Iterator[Entry]:
+    """Yield what blocks nodes that can't wait, the soonest first, with the time that is left."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for node in sorted(filter(facts.presses, facts.plan.nodes), key=lambda node: _press_key(facts, node)):
+        schedule = node.schedule
+        asked = (one.because for one in facts.obstacles.get(node.node, ()) if not one.by_itself)
+        because = next(asked, _STAYS)
+        if schedule is not None and schedule.missed:
+            because = f"{schedule.forecast}: {schedule.forecast_words}"
+        found.setdefault((_left(facts, node), _for_any(node.node, because)), []).append(node.node)
+    for (left, because), names in found.items():
+        yield Entry(_some(names), _for_all(names, because), left)
+
+
+def _ask(who: str, waiting: list[tuple[str, str]], left: str) -> Ask:
     """Return the entry of nodes that wait for the same person, each with its reason."""
     names = list(dict.fromkeys(name for name, _ in waiting))
     reasons = list(dict.fromkeys(_for_any(name, because) for name, because in waiting))
     more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
-    return Ask(_for_all(names, who), f"{_for_all(names, reasons[0])}{more}", _some(names))
+    return Ask(_for_all(names, who), f"{_for_all(names, reasons[0])}{more}", _some(names), left)
 
 
 def _for_any(node: str, text: str) -> str:
@@ -155,19 +227,25 @@ def _for_all(nodes: list[str], text: str) -> str:
 
 
 def _missed(facts: PageFacts) -> Iterator[Entry]:
-    """Yield the misses that happened, then those that will."""
+    """Yield the misses that happened, then those that will, then those that may."""
     for node in facts.plan.nodes:
         if node.outcome is not None and not node.outcome.result.good:
             yield Entry(_some([node.node]), node.outcome.words)
     for case in facts.recent():
         if not case.outcome.good:
             yield Entry(_some([case.place.node]), f"{case.kind}: {case.why}" if case.kind else case.why)
-    found: dict[str, list[str]] = {}
-    for node in facts.plan.nodes:
-        if node.schedule is not None and node.schedule.missed:
-            found.setdefault(_for_any(node.node, node.schedule.because), []).append(node.node)
-    for because, names in found.items():
-        yield Entry(_some(names), f"will be missed: {_for_all(names, because)}")
+    for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK):
+        found: dict[str, list[str]] = {}
+        for node in facts.plan.nodes:
+            schedule = node.schedule
+            if schedule is None or (schedule.missed and facts.presses(node)):
+                continue
+            if schedule.forecast is forecast:
+                found.setdefault(_for_any(node.node, schedule.forecast_words), []).append(node.node)
+        for because, names in found.items():
+            # In mode Observe nothing starts, so nothing is missed either.
+            words = str(forecast).replace("will", "would") if facts.observes else forecast
+            yield Entry(_some(names), f"{words}: {_for_all(names, because)}")
 
 
 def _broken(facts: PageFacts) -> Iterator[Entry]:
@@ -190,11 +268,13 @@ def _unread(facts: PageFacts) -> Iterator[Entry]:
 def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
     schedule = case.schedule
     kinds = ", ".join(case.kinds) or "maintenance"
-    if case.status is Status.PLANNED and schedule.planned_start is not None:
-        yield schedule.planned_start, f"the drain starts, for {kinds}"
+    late = schedule.missed and not schedule.by_pods
+    if schedule.planned_start is not None and not (case.begun or late):
+        starts = "a drain would start" if schedule.observed else "the drain starts"
+        yield schedule.planned_start, f"{starts}, for {kinds}"
     if case.status is not Status.REPORTED and case.not_before is not None:
         yield case.not_before, f"the platform may start: {kinds}"
-    if schedule.ends is not None and case.status is Status.STARTED:
+    if schedule.ends is not None and case.begun:
         yield schedule.ends, "expected back"
 
 

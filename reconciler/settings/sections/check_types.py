@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, Field, model_validator
@@ -38,28 +37,19 @@ from reconciler.settings.sections.loose_fields import (
     parse_required,
     parse_url,
 )
-from reconciler.settings.sections.section import Section, fields_of
+from reconciler.settings.sections.loose_section import LooseSection
+from reconciler.settings.sections.section import fields_of
 
 _PARALLEL = 100
 _LEASE_NAME = 240
 
 
-class CheckConfig(Section):
+class CheckConfig(LooseSection):
     """The `config` of one check.
 
     Keys that the type does not have are kept, because maintenance-controller ignores them: whoever loads the
     file warns of `ignored`, or refuses them.
     """
-
-    model_config = ConfigDict(extra="allow")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_empty_keys(cls, data: Any) -> Any:
-        """Drop keys without a value, such as `value:`, as maintenance-controller does."""
-        if not isinstance(data, dict):
-            return data
-        return {key: value for key, value in data.items() if value is not None}
 
     @property
     def ignored(self) -> tuple[str, ...]:

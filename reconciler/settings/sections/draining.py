@@ -134,9 +134,9 @@ class Drain(Section):
     )
     pod_events: Flag = Field(
         default=True,
-        description="Whether each evicted pod gets an Event with the reason and the date, and its owner one "
-        "for each drain of a node. This needs the permission to create Events in all namespaces, which "
-        "`k8s/base` grants. Without it, the drain goes on without these Events.",
+        description="Whether the owner of evicted pods, such as their Deployment, gets an Event with the "
+        "reason and the date for each drain of a node. This needs the permission to create Events in all "
+        "namespaces, which `k8s/base` grants. Without it, the drain goes on without these Events.",
     )
     parallel_per_node: Count = Field(
         default=20,

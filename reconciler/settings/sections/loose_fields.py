@@ -18,6 +18,7 @@ from pydantic import PlainValidator, WithJsonSchema
 from reconciler.calendar.values import TimeOfDay, literal, parse_days, parse_time
 from reconciler.model import limits
 from reconciler.model.names import is_object_name
+from reconciler.settings.go_yaml import GoFloat
 
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _DURATION = re.compile(rf"(?:(?:{_NUMBER})(?:ns|us|µs|μs|ms|d|h|m|s))+")
@@ -112,6 +113,8 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def _count(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
+        value = int(value)
+    if isinstance(value, GoFloat) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= limits.COUNT:
         raise ValueError(f"{literal(value)} is not a whole number from 0 to {limits.COUNT}")

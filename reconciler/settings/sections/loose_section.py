@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from reconciler.settings.mistakes import Path
 from reconciler.settings.sections.section import Section
@@ -14,6 +15,14 @@ class LooseSection(Section):
     """A mapping whose unknown keys are kept apart. `reconciler check-config` warns of them."""
 
     model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_keys(cls, data: Any) -> Any:
+        """Drop keys without a value, such as `value:`, as maintenance-controller does."""
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None}
 
 
 def ignored_keys(section: BaseModel, path: Path = ()) -> Iterator[Path]:

@@ -80,7 +80,8 @@ class EventMeaning(Meaning):
         description="When a drain starts for an event with a date. Late: at most `ahead` before its latest "
         "start, so that the node is not empty for hours. Early: as soon as windows and budget allow it. "
         "Default: `Late` if the platform decides when the maintenance begins; `Early` if the reconciler "
-        "decides (`acknowledge`, `replace`, self-service). See docs/planning.md.",
+        "decides (`acknowledge`, `replace`, self-service), or if the hardware under the VM fails. See "
+        "docs/planning.md.",
     )
     ahead: Duration | None = Field(
         default=None,

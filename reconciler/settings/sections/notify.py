@@ -404,11 +404,13 @@ class Notify(Section):
     )
     held_for: Duration = Field(
         default=timedelta(hours=1),
-        description="How long a case must be held before `Held` is sent.",
+        description="How long a case must be held before `Held` is sent: as long as this, or for a third of "
+        "the time until the platform may start, if that is shorter.",
     )
     blocked_for: Duration = Field(
         default=timedelta(minutes=10),
-        description="How long pods must block a drain before `Blocked` is sent.",
+        description="How long pods must block a drain before `Blocked` is sent: as long as this, or for a "
+        "third of the time until the platform may start, if that is shorter.",
     )
     template: Text | None = Field(
         default=None,
@@ -455,14 +457,18 @@ class Notify(Section):
         """The topics to send."""
         if self.alertmanager is not None:
             return frozenset()
-        if self.when is not None:
-            return frozenset(self.when)
-        return frozenset(one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
+        usual = (one for one in Topic if self.pagerduty is None or one.bad or one is Topic.DONE)
+        chosen = frozenset(usual if self.when is None else self.when)
+        return chosen | {Topic.NO_LONGER_MISSED} if Topic.WILL_BE_MISSED in chosen else chosen
 
-    def delay(self, topic: Topic) -> timedelta:
-        """Return how long a message of this topic waits before it is sent for the first time."""
+    def delay(self, topic: Topic, patience: timedelta | None) -> timedelta:
+        """Return how long a message of this topic waits before it is sent for the first time.
+
+        It waits no longer than `patience` for the end of what it says.
+        """
         lasting = {Topic.HELD: self.held_for, Topic.BLOCKED: self.blocked_for}
-        return self.after + lasting.get(topic, timedelta())
+        wait = lasting.get(topic, timedelta())
+        return self.after + (wait if patience is None else min(wait, patience))
 
     def secrets(self) -> Iterator[tuple[str, Secret]]:
         """Yield the values that are always secrets, by their key in the entry."""

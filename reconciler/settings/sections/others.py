@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from reconciler.model.event import AWS, REQUEST, Kind, MaintenanceEvent
+from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.settings.sections.section import Section
 
@@ -43,25 +44,30 @@ class Karpenter(Section):
     leave: tuple[Kind, ...] | None = Field(
         default=None,
         description="Kinds of events that the reconciler leaves to Karpenter on its nodes. A list applies to "
-        "events of all sources. Default: `Preempt`, and every event that the source `aws` reports, because "
-        "Karpenter on AWS replaces nodes with scheduled events by itself.",
+        "events of all sources. Default: events that the source `aws` reports, on nodes that Karpenter has "
+        "begun to replace. Whether it acts on an event depends on its version and its settings, and nothing "
+        "else shows that.",
     )
 
-    def leaves(self, event: MaintenanceEvent | KnownEvent) -> bool:
-        """Whether an event of a node of Karpenter is left to it.
+    def leaves(self, event: MaintenanceEvent | KnownEvent, node: Node) -> bool:
+        """Whether an event of this node is left to Karpenter.
 
-        By default, these are the events on which Karpenter acts by itself. On AWS these are the scheduled
-        events of EC2 (karpenter-provider-aws, pkg/controllers/nodeclaim/instancestatus). It does not know the
-        requests in our own annotation.
+        By default, these are the scheduled events of EC2 (karpenter-provider-aws,
+        pkg/controllers/nodeclaim/instancestatus), once it has begun to replace the node. It does not know the
+        requests in our own annotation. A node that is cordoned is in a maintenance that began before, such as
+        ours, and Karpenter taints it too when we delete its NodeClaim.
         """
+        if not node.is_karpenter:
+            return False
         if self.leave is not None:
             return event.kind in self.leave
-        return event.kind is Kind.PREEMPT or (AWS in event.sources and REQUEST not in event.sources)
+        of_ec2 = AWS in event.sources and REQUEST not in event.sources
+        return of_ec2 and node.is_disrupted and not node.unschedulable
 
     def __str__(self) -> str:
         """Return in words what is left to Karpenter."""
         if self.leave is None:
-            return f"{Kind.PREEMPT} and the events of EC2"
+            return "events of EC2 on nodes that it replaces"
         return ", ".join(self.leave) or "nothing"
 
 

@@ -124,7 +124,8 @@ class AwsSource(Section):
         default=None,
         description="The earliest start of a drain, as the time before the start of the event. It is never "
         "less than the `leadTime` of the kind. If windows or freezes end before the deadline, it is earlier "
-        "by as much. Default: `events.<Kind>.ahead` before the latest start.",
+        "by as much. A drain from a host that fails does not wait for it. Default: `events.<Kind>.ahead` "
+        "before the latest start.",
     )
 
     @model_validator(mode="after")
@@ -134,8 +135,15 @@ class AwsSource(Section):
         return self
 
 
+AZ = "$AZ"
+"""In the address of a vCenter: the last character of the zone of a node."""
+
+# A vCenter lists all its hosts in each query.
+_OFTEN_VCENTER = timedelta(seconds=10)
+
 _ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?/?", re.ASCII
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|(?:\$AZ|[A-Za-z0-9._-]){1,253})(?::[0-9]{1,5})?/?",
+    re.ASCII,
 )
 
 
@@ -144,18 +152,25 @@ class VCenter(Section):
 
     url: Text = Field(
         description="The address of the vCenter, such as `https://vc.example.com`. Required. `http` is "
-        "allowed for this machine only.",
+        "allowed for this machine only. `$AZ` in the name of the server is the last character of the zone of "
+        "a node, such as `a` of `eu-de-1a`: one entry is then the vCenters of all zones.",
     )
     zone: Text | None = Field(
         default=None,
-        description="The zone of the nodes whose hosts it manages. Default: all zones that no other entry "
-        "names.",
+        description="The zone of the nodes whose hosts it manages, or the last character of the zone, as in "
+        "the file of maintenance-controller. An entry with the whole zone comes first. Default: all zones "
+        "that no other entry names.",
     )
     username: SecretText = Field(description="The user, who only needs to read. Required.")
     password: SecretText = Field(description="The password of the user. Required.")
     ca_file: Text | None = Field(
         default=None,
         description="The file with the certificate authority of the vCenter. Default: those of the system.",
+    )
+    insecure: Flag = Field(
+        default=False,
+        description="Whether the certificate of the vCenter is not verified. Whoever is on the way to it can "
+        "then read the password, and report maintenance. `caFile` is better.",
     )
 
     @model_validator(mode="after")
@@ -164,12 +179,17 @@ class VCenter(Section):
         why = ""
         if found is None:
             why = "is not the address of a server; write it like https://vc.example.com"
+        elif AZ in found["host"] and not any(map(str.isalpha, found["host"].replace(AZ, ""))):
+            why = f"has {AZ} in an address of numbers; it may only be in a name"
         elif found["host"].startswith(LINK_LOCAL):
             why = "is a link-local address, where clouds serve credentials"
         elif found["scheme"] != "https" and found["host"] not in ("127.0.0.1", "localhost"):
             why = "would send the password unencrypted; write https://"
-        if why:
-            raise Mistakes((Mistake(("url",), why),))
+        mistakes = [Mistake(("url",), why)] if why else []
+        if self.insecure and self.ca_file is not None:
+            mistakes.append(Mistake(("insecure",), "leaves caFile without an effect; remove one of them"))
+        if mistakes:
+            raise Mistakes(tuple(mistakes))
         return self
 
 
@@ -200,8 +220,9 @@ class EsxSource(Section):
     )
     every: Duration = Field(
         default=timedelta(minutes=5),
-        description="How often the reconciler queries each vCenter, at least 1m. A query is one list of all "
-        "hosts.",
+        description="How often the reconciler queries each vCenter, at least 10s. A query is a login and one "
+        "list of all hosts. After a query that failed, the next one is at least a minute later, because "
+        "vCenter locks a user after a few wrong passwords.",
     )
     alarms: tuple[Text, ...] = Field(
         default=(),
@@ -228,8 +249,8 @@ class EsxSource(Section):
             for key, kind in chosen.items()
             if kind in (Kind.UNKNOWN, Kind.REBALANCE)
         ]
-        if self.every < _OFTEN:
-            found.append(Mistake(("every",), "is shorter than 1m"))
+        if self.every < _OFTEN_VCENTER:
+            found.append(Mistake(("every",), "is shorter than 10s; each query lists all hosts"))
         if found:
             raise Mistakes(tuple(found))
         return self

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_va
 from reconciler.calendar.values import literal
 from reconciler.model.hypervisor import Value
 from reconciler.model.selector import KEY, VALUE
+from reconciler.settings.go_yaml import GoFloat
 from reconciler.settings.sections.loose_fields import GoDuration, LooseFlag, LooseText, LooseTexts
 from reconciler.settings.sections.loose_section import LooseSection
 from reconciler.settings.sections.section import fields_of
@@ -29,7 +30,8 @@ def _key(value: object) -> str:
 
 
 def _value(value: object) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
+    text = str(value).lower() if isinstance(value, bool) else value
+    text = str(text) if isinstance(text, int | GoFloat) else text
     if not isinstance(text, str) or not _VALUE.fullmatch(text):
         raise ValueError(f"{literal(value)} is not a value that a label can have")
     return text
@@ -91,17 +93,13 @@ class Draining(LooseSection):
 
     eviction_timeout: GoDuration = Field(
         default=timedelta(minutes=10),
-        description="How long one attempt evicts pods. After it the drain starts again, or deletes the pods "
-        "that are left (`forceEviction`).",
-    )
-    deletion_timeout: GoDuration = Field(
-        default=timedelta(minutes=10),
-        description="How long one attempt deletes pods, with `forceEviction`.",
+        description="How long one attempt takes. After it, a Warning Event names the failure, and the drain "
+        "goes on with the next attempt.",
     )
     force_eviction: LooseFlag = Field(
         default=False,
-        description="Whether the pods that are left after `evictionTimeout` are deleted. A deletion ignores "
-        "PodDisruptionBudgets.",
+        description="Whether a pod that is terminating is deleted with grace period 0, when it still exists "
+        "one more grace period after its own. Evictions always respect PodDisruptionBudgets.",
     )
 
 

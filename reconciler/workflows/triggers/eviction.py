@@ -6,10 +6,14 @@ from reconciler.settings.sections.trigger_types import Eviction, EvictionAction
 from reconciler.workflows.trigger import TriggerInput, Worked, trigger_type
 from reconciler.workflows.triggers.cordon import cordoned
 from reconciler.workflows.triggers.drain import drained
-from reconciler.workflows.triggers.uncordon import uncordoned
+from reconciler.workflows.triggers.uncordon import uncordoned, upgrade
 
 
-@trigger_type("eviction", Eviction)
+def _missing(config: Eviction, given: TriggerInput) -> str:
+    return upgrade(config, given) if config.action is EvictionAction.UNCORDON else ""
+
+
+@trigger_type("eviction", Eviction, _missing)
 def eviction(config: Eviction, given: TriggerInput) -> Worked:
     """Do what the configuration says."""
     match config.action:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.model.upgrades import upgrade_of
 from reconciler.settings.sections.trigger_types import Cordoning
 from reconciler.workflows.trigger import TriggerInput, Worked, trigger_type
 
 
-@trigger_type("uncordon", Cordoning)
+def upgrade(config: object, given: TriggerInput) -> str:
+    """Return that AKS upgrades the node: it drains it by itself, and uncordons it afterwards."""
+    del config
+    node = given.work.node
+    return upgrade_of(node.agent_pool) if node.in_upgrade else ""
+
+
+@trigger_type("uncordon", Cordoning, upgrade)
 def uncordon(config: Cordoning, given: TriggerInput) -> Worked:
     """Uncordon the node, unless another claim is left or the cordon is recorded as foreign (law 2)."""
     del config

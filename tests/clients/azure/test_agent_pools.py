@@ -11,7 +11,7 @@ import pytest
 
 from reconciler import USER_AGENT
 from reconciler.clients.azure import agent_pools
-from reconciler.clients.azure.agent_pools import AgentPools, Pipeline, connect
+from reconciler.clients.azure.agent_pools import AgentPools, Pipeline, _same_server, connect
 from reconciler.errors import CloudError, Conflict, LockLost
 from reconciler.machines import aks
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp
@@ -535,6 +535,26 @@ def test_the_token_follows_a_list_to_no_other_address(azure: FakeAgentPools, poo
     (found,) = pools.machines([ref(last)])
 
     assert "at another address" in found.problem
+
+
+FIRST = "https://management.azure.com/subscriptions/s/x?api-version=1"
+
+
+@pytest.mark.parametrize(
+    ("link", "same"),
+    [
+        pytest.param("https://management.azure.com:443/y?$skiptoken=1", True, id="with the port"),
+        pytest.param("https://MANAGEMENT.azure.com/y", True, id="in capitals"),
+        pytest.param("https://management.azure.com:8443/y", False, id="another port"),
+        pytest.param("http://management.azure.com:443/y", False, id="without TLS"),
+        pytest.param("https://management.azure.com@elsewhere.example/y", False, id="a host behind a user"),
+        pytest.param("https://user@management.azure.com/y", False, id="with a user"),
+        pytest.param("https://management.azure.com:443.example/y", False, id="a port that is no number"),
+        pytest.param("/y", False, id="no server"),
+    ],
+)
+def test_a_list_goes_on_at_the_same_server_only(link: str, same: bool) -> None:
+    assert _same_server(link, FIRST) is same
 
 
 def test_a_list_without_an_end_is_left(

@@ -173,6 +173,25 @@ def test_a_throttled_list_is_neither_slept_on_nor_tried_again_and_the_rest_is_le
     assert azure.lists == []
 
 
+def test_a_throttled_region_stops_no_other_region(azure: FakeArm) -> None:
+    # A limit applies to a subscription in a region, and a group of nodes is in one region.
+    azure.uniform(1)
+    azure.refuse(Refusal(429, headers={"Retry-After": "3600"}))
+
+    listings = asked(azure).ask([SET, OTHER, SINGLES])
+
+    assert [(one.wait, one.asked) for one in listings] == [(3600, True), (None, False), (None, True)]
+    assert listings[-1].problem == ""
+
+
+def test_a_throttled_list_of_a_subscription_stops_all_of_it(azure: FakeArm) -> None:
+    azure.refuse(Refusal(429, headers={"Retry-After": "60"}))
+
+    listings = asked(azure).ask([SINGLES, SET])
+
+    assert [(one.wait, one.asked) for one in listings] == [(60, True), (None, False)]
+
+
 @pytest.mark.parametrize(
     ("headers", "wait"),
     [

@@ -25,8 +25,7 @@ LEDGER = Ledger(
             (
                 ScopeAnswer(SINGLES, NOW, NOW + minutes(5), problem="403 AuthorizationFailed"),
                 ScopeAnswer(SET, NOW, NOW + minutes(15), (("1", PLAN), ("2", PLAN)), ("9",)),
-            ),
-            NOW + minutes(20),
+            )
         ),
         "aws": Memory((ScopeAnswer("eu-west-1", NOW, NOW + minutes(5), (("i-0a", EVENT),)),)),
     },

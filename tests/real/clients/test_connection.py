@@ -6,6 +6,7 @@ import sys
 import textwrap
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 from subprocess import run
 
@@ -142,14 +143,16 @@ def test_a_refusal_is_not_asked_again(stub: StubMaker) -> None:
     assert len(server.asked) == 1
 
 
-def test_the_skew_is_measured_by_the_date_header(cluster: ControlPlane) -> None:
-    ahead = Connection(str(cluster.kubeconfig), wall=lambda: time.time() + 90)
-    assert ahead.skew is None
-    ahead.send(Request("GET", ApiPath("version")))
-    ahead.close()
+def test_the_time_is_that_of_the_server_from_its_first_answer_on(cluster: ControlPlane) -> None:
+    connection = Connection(str(cluster.kubeconfig), wall=lambda: time.time() + 3600)
+    before = connection.time.now().timestamp() - time.time()
+    connection.send(Request("GET", ApiPath("version")))
+    after = connection.time.now().timestamp() - time.time()
+    connection.close()
 
-    assert ahead.skew is not None
-    assert 80 < ahead.skew.total_seconds() < 100
+    assert before > 3000
+    assert abs(after) < 60
+    assert connection.time.doubt() == timedelta()
 
 
 def test_a_wrong_token_is_unauthorized(cluster: ControlPlane, tmp_path: Path) -> None:

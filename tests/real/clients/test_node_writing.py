@@ -1,23 +1,25 @@
 """One patch of one node: who else wrote in between decides whether it is tried again."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pytest
 
 from reconciler.clients.kubernetes.cluster import Cluster
 from reconciler.clients.kubernetes.connection import Connection
-from reconciler.clients.retrying import TRIES
+from reconciler.clients.retrying import TRIES, UNANSWERED
 from reconciler.errors import Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.node import Node, Taint
 from reconciler.model.own import node_write, own_keys, used_keys
 from reconciler.model.plan import ListChanges, NodeWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
-from tests.support.controlplane.api import ApiError
+from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import Pool, fill
-from tests.support.controlplane.policies import in_force
+from tests.support.controlplane.policies import for_nodes, in_force
 from tests.support.controlplane.server import ControlPlane
+from tests.support.controlplane.waiting import wait_for
 from tests.support.stub import Answer, Asked, json_answer, status
 
 NAME = Pool("np").node_name(0)
@@ -114,6 +116,35 @@ def test_what_a_check_read_changed_in_between_is_a_conflict(
     assert not ours.nodes(WANTED)[0].unschedulable
 
 
+def more_than(changes: list[Object], count: int) -> bool:
+    return len(changes) > count
+
+
+def test_a_client_that_writes_all_the_time_keeps_no_node_from_its_cordon(
+    cluster: ControlPlane, ours: Cluster, node: Node
+) -> None:
+    """It changes annotations of its own fifty times a second."""
+    ended, changes = threading.Event(), list[Object]()
+
+    def keep_writing() -> None:
+        while not ended.wait(0.02):
+            patch = {"metadata": {"annotations": {"theirs/count": str(len(changes))}}}
+            changes.append(cluster.api.patch("nodes", NAME, patch))
+
+    writer = threading.Thread(target=keep_writing, daemon=True)
+    writer.start()
+    try:
+        for cordoned in (True, False, True):
+            seen = ours.nodes(WANTED)[0]
+            before = len(changes)
+            wait_for("changes since then", partial(more_than, changes, before + 1))
+            ours.patch_node(replace(cordon(seen), unschedulable=cordoned))
+            assert ours.nodes(WANTED)[0].unschedulable is cordoned
+    finally:
+        ended.set()
+        writer.join()
+
+
 def test_a_node_created_again_under_its_name_is_left_alone(
     cluster: ControlPlane, ours: Cluster, node: Node
 ) -> None:
@@ -189,41 +220,25 @@ def test_a_write_that_never_arrived_is_sent_again(stub: StubMaker) -> None:
     assert [asked.method for asked in server.asked] == ["PATCH", "GET", "PATCH"]
 
 
-@pytest.mark.parametrize(("code", "kind"), [(409, Conflict), (503, Unreachable)])
-def test_it_is_not_tried_for_ever(stub: StubMaker, code: int, kind: type[Exception]) -> None:
+@pytest.mark.parametrize(("code", "kind", "tries"), [(409, Conflict, TRIES), (503, Unreachable, UNANSWERED)])
+def test_it_is_not_tried_for_ever(stub: StubMaker, code: int, kind: type[Exception], tries: int) -> None:
     def answer(asked: Asked) -> Answer:
         return status(code) if asked.method == "PATCH" else as_json(str(asked.number), cordoned=False)
 
     server, connection = stub(answer)
     with pytest.raises(kind):
         Cluster(connection, guard=lambda: None).patch_node(cordon(SEEN))
-    assert sum(asked.method == "PATCH" for asked in server.asked) == TRIES
-    assert len(server.slept) == TRIES - 1
+    assert sum(asked.method == "PATCH" for asked in server.asked) == tries
+    assert sum(server.slept) < 10
 
 
 # A policy of the cluster that denies changes of node labels, as in AKS Automatic.
 
-POLICY: dict[str, Any] = {
-    "metadata": {"name": "no-node-labels"},
-    "spec": {
-        "failurePolicy": "Fail",
-        "matchConstraints": {
-            "resourceRules": [
-                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
-            ]
-        },
-        "validations": [
-            {
-                "expression": "object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})",
-                "message": "node labels are not yours",
-            }
-        ],
-    },
-}
-BINDING: dict[str, Any] = {
-    "metadata": {"name": "no-node-labels"},
-    "spec": {"policyName": "no-node-labels", "validationActions": ["Deny"]},
-}
+POLICY, BINDING = for_nodes(
+    "no-node-labels",
+    "object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})",
+    "node labels are not yours",
+)
 
 
 @pytest.fixture
@@ -255,9 +270,10 @@ def test_a_denied_label_does_not_stop_the_cordon_and_its_record(ours: Cluster, d
     assert found.unschedulable
     assert found.annotations == {RECORD: "{}"}
     assert STATE not in found.labels
-    for one in (said, again):
-        assert "ValidatingAdmissionPolicy 'no-node-labels'" in one
-        assert "keys.stateLabel: false" in one
+    for answer in (said, again):
+        assert "ValidatingAdmissionPolicy 'no-node-labels'" in answer.said
+        assert "keys.stateLabel: false" in answer.said
+        assert f"label:{STATE}" in answer.lost
 
 
 GATEKEEPER = (
@@ -270,12 +286,12 @@ def test_a_webhook_that_denies_labels_does_not_stop_the_cordon(stub: StubMaker) 
     def answer(asked: Asked) -> Answer:
         if b'"labels"' in asked.body:
             return status(403, "Forbidden", GATEKEEPER)
-        return json_answer({})
+        return as_json("2", cordoned=True)
 
     server, connection = stub(answer)
     said = Cluster(connection, guard=lambda: None).patch_node(cordon(Node(NAME, "u", "1")))
 
-    assert "k8sazurev1restrictednodeedits" in said
+    assert "k8sazurev1restrictednodeedits" in said.said
     assert [asked.method for asked in server.asked] == ["PATCH", "PATCH"]
 
 

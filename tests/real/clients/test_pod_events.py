@@ -38,7 +38,7 @@ def test_a_namespace_that_terminates_or_is_gone_loses_only_its_own_events(
     warned: list[str] = []
     # A process that begins again sends the same Events under the same names.
     for _ in range(2):
-        queue = PodEvents(connection, lambda: None, warn=warned.append, per_second=1000)
+        queue = PodEvents(connection, lambda: None, warn=warned.append, per_second=1000, behind=0.0)
         for number in range(3):
             for namespace in ("ending", "never-there", "default"):
                 queue.evicted(ORDER, pod(namespace, number))

@@ -17,7 +17,7 @@ from reconciler.model.plan import TaintWrite
 from tests.real.clients.conftest import PREFIX, WANTED, StubMaker
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool, fill
-from tests.support.controlplane.policies import in_force
+from tests.support.controlplane.policies import for_nodes, in_force
 from tests.support.controlplane.server import ControlPlane
 from tests.support.stub import Answer, Asked, json_answer, status
 
@@ -136,27 +136,11 @@ def test_a_write_whose_answer_was_lost_adds_one_taint(stub: StubMaker) -> None:
 
 # A policy of the cluster that denies changes of taints.
 
-POLICY: dict[str, Any] = {
-    "metadata": {"name": "no-node-taints"},
-    "spec": {
-        "failurePolicy": "Fail",
-        "matchConstraints": {
-            "resourceRules": [
-                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
-            ]
-        },
-        "validations": [
-            {
-                "expression": "object.spec.?taints.orValue([]) == oldObject.spec.?taints.orValue([])",
-                "message": "node taints are not yours",
-            }
-        ],
-    },
-}
-BINDING: dict[str, Any] = {
-    "metadata": {"name": "no-node-taints"},
-    "spec": {"policyName": "no-node-taints", "validationActions": ["Deny"]},
-}
+POLICY, BINDING = for_nodes(
+    "no-node-taints",
+    "object.spec.?taints.orValue([]) == oldObject.spec.?taints.orValue([])",
+    "node taints are not yours",
+)
 
 
 @pytest.fixture

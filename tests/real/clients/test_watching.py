@@ -82,6 +82,26 @@ def test_budgets_are_followed(cluster: ControlPlane, evictions: Evictions) -> No
     assert not thread.is_alive()
 
 
+def test_the_budgets_of_one_namespace_are_followed_without_the_others(
+    cluster: ControlPlane, evictions: Evictions
+) -> None:
+    for namespace in ("default", "kube-public"):
+        cluster.api.create(
+            "poddisruptionbudgets", workloads.budget("web", namespace=namespace, max_unavailable=1)
+        )
+    with evictions.watch_budgets("kube-public") as changes:
+        seen, thread = follow(changes)
+        assert until(seen, lambda _: True).key == "kube-public/web"
+        for namespace in ("default", "kube-public"):
+            cluster.api.delete("poddisruptionbudgets", "web", namespace)
+        keys = set()
+        while (change := seen.get(timeout=30)) != BudgetGone("kube-public/web"):
+            keys.add(getattr(change, "key", "listed"))
+    thread.join(60)
+    assert not thread.is_alive()
+    assert keys <= {"kube-public/web", "listed"}
+
+
 def test_a_watch_outlives_the_api_server(cluster: ControlPlane, evictions: Evictions) -> None:
     node = fill(cluster.kubeconfig, nodes=1)[0]
     cluster.api.create("pods", workloads.pod("a", node_name=node))

@@ -125,18 +125,22 @@ def test_a_reboot_weeks_ahead_is_reported_with_both_windows_and_no_node_is_drain
 def test_a_plan_of_days_waits_for_its_notice_only_where_a_condition_brings_one(
     scene: Scene, azure: FakeArm
 ) -> None:
-    scene.set("sources: {arm: {enabled: true}}\nbudget: {maxUnavailable: 2}")
-    azure.uniform(0, 1)
-    live = scene.node(0)
+    scene.set("sources: {arm: {enabled: true}}\nbudget: {maxUnavailable: 3}")
+    azure.uniform(0, 1, 2)
+    live, blind = scene.node(0), scene.node(2)
+    # The condition about spot VMs is no source of this notice.
+    scene.condition(blind, "VMEventScheduled", "Unknown", "IMDS query failed")
+    scene.condition(blind, "PreemptionScheduled", "False", "no preemption is scheduled")
     deaf = POOL.node(1, now=scene.now, images=1)
     conditions = deaf["status"]["conditions"]
     deaf["status"]["conditions"] = [one for one in conditions if one["type"] != "VMEventScheduled"]
     dated = str(scene.api.create("nodes", deaf)["metadata"]["name"])
-    for instance in range(2):
+    for instance in range(3):
         azure.plan(instance, soon(scene))
 
     report = scene.run()
 
+    assert scene.cordoned(blind)
     (event,) = report.node(live)["events"]
     assert not event["asksForDrain"]
     assert "its notice comes minutes before" in event["because"]

@@ -170,6 +170,19 @@ def test_an_instance_is_drained_for_its_event_and_comes_back_when_aws_calls_it_c
     assert scene.is_untouched(busy)
 
 
+def test_an_instance_whose_host_fails_is_drained_days_before_its_date(scene: Scene, ec2: FakeEc2) -> None:
+    failing, planned = node(scene, 0), node(scene, 1)
+    scene.workload("web", failing)
+    ec2.reported(
+        status(0, event("instance-retirement", hours=300, now=scene.now)),
+        status(1, event(hours=300, now=scene.now, number=2)),
+    )
+    scene.finish()
+
+    assert (scene.cordoned(failing), scene.pods_on(failing)) == (True, [])
+    assert scene.is_untouched(planned)
+
+
 def test_all_events_of_an_instance_are_reported_with_all_their_dates(scene: Scene, ec2: FakeEc2) -> None:
     name = node(scene)
     ec2.reported(

@@ -29,12 +29,12 @@ SHOW = "publish: [nodemaintenances]\nuncordon: {settle: 0s}\n"
 def viewed(scene: Scene) -> Iterator[Scene]:
     """A scene whose cluster has the kind."""
     with applied(scene.controlplane, "crd"):
-        wait_for("the kind", lambda: _served(scene))
+        wait_for("the kind", lambda: served(scene))
         scene.set(SHOW)
         yield scene
 
 
-def _served(scene: Scene) -> bool:
+def served(scene: Scene) -> bool:
     try:
         return "items" in scene.api.request("GET", "apis/node-maintenance.dev/v1alpha1/nodemaintenances")
     except ApiError as error:

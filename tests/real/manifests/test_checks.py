@@ -21,6 +21,7 @@ from reconciler.model.workflow_message import WorkflowMessage
 from reconciler.notifiers.transports.http import Http
 from reconciler.notifiers.transports.transport import NotSent
 from reconciler.notifiers.transports.workflows import Senders
+from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from reconciler.workflows.checks import CHECK_TYPES
 from reconciler.workflows.reading import read_for_checks
@@ -31,7 +32,7 @@ from tests.support.stub import Stub, json_answer
 
 PAGE = (K8S.parent / "docs" / "checks.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
-EXAMPLE, RIGHTS = re.findall(r"```yaml\n(.*?)```", SECTIONS["stagger"], re.DOTALL)
+(EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", SECTIONS["stagger"], re.DOTALL)
 NAMESPACE = "node-maintenance"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -48,8 +49,10 @@ def connected(cluster: ControlPlane, rights: str) -> Connection:
 
 @pytest.fixture
 def ours(cluster: ControlPlane) -> Cluster:
-    """The reconciler with the permissions for Leases."""
-    return Cluster(connected(cluster, RIGHTS), guard=lambda: None)
+    """The reconciler with the Role that `check-config --permissions` prints for the example."""
+    file = yaml.safe_dump({"profiles": {"instances": {"check": yaml.safe_load(EXAMPLE)}}})
+    printed = grants_as_manifests(grants_of(parse_settings(file, "file.yaml")))
+    return Cluster(connected(cluster, printed.partition("---\n")[2]), guard=lambda: None)
 
 
 def needed() -> frozenset[LeaseRef]:

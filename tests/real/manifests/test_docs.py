@@ -143,7 +143,7 @@ def test_the_patch_for_keys_of_triggers_replaces_each_list(tmp_path: Path) -> No
     assert named == [
         ("prefix", "'node-maintenance.dev/'"),
         ("triggerLabels", "['example.com/alter']"),
-        ("triggerAnnotations", "['example.com/approved']"),
+        ("triggerAnnotations", "[]"),
         ("triggerTaints", "[]"),
         ("triggerFinalizers", "[]"),
         ("drainsafe", policy["spec"]["variables"][5]["expression"]),

@@ -17,7 +17,7 @@ from tests.support.controlplane.waiting import wait_for
 from tests.support.controlplane.workloads import pod
 
 POOL = Pool("np")
-OWN, OTHER, NEW = POOL.node_name(1), POOL.node_name(2), POOL.node_name(3)
+OWN, OTHER, NEW, FOURTH = (POOL.node_name(instance) for instance in (1, 2, 3, 4))
 PREFIX = "node-maintenance.dev"
 KEYS = "node-maintenance-keys"
 OURS = "node-maintenance-reconciler"
@@ -43,7 +43,7 @@ def guarded(controlplane: ControlPlane) -> Iterator[ControlPlane]:
 @pytest.fixture(autouse=True)
 def fresh(guarded: ControlPlane) -> None:
     """The nodes as they were made."""
-    for name in (OWN, OTHER, NEW):
+    for name in (OWN, OTHER, NEW, FOURTH):
         if guarded.api.find("nodes", name) is not None:
             guarded.api.patch("nodes", name, {"metadata": {"finalizers": None}})
             guarded.api.delete("nodes", name)
@@ -84,6 +84,14 @@ def make_nodes(api: Api) -> None:
         made["metadata"]["finalizers"] = ["example.com/kept"]
         made["spec"]["taints"] = [{"key": "kept", "effect": "PreferNoSchedule"}]
         api.create("nodes", made)
+
+
+def of_kubelet(instance: int, labels: dict[str, str]) -> Object:
+    """A node as its kubelet registers it, with these labels of its pool."""
+    made = POOL.node(instance, labels=labels)
+    for key in ("kubernetes.io/role", "node-role.kubernetes.io/agent"):
+        del made["metadata"]["labels"][key]  # NodeRestriction refuses these; a controller of AKS adds them
+    return made
 
 
 def in_force(api: Api, policy: str) -> None:
@@ -154,11 +162,14 @@ def test_a_kubelet_may_not_apply_or_replace_our_keys_either(
         node.request("PUT", path, whole)
 
 
-@pytest.mark.parametrize("body", [annotation("record"), label("state")], ids=repr)
+WRITTEN_BY_US = [label("state"), label("maintenance-state"), label("deadline")]
+
+
+@pytest.mark.parametrize(
+    "body", [annotation("record"), annotation("maintenance-data"), *WRITTEN_BY_US], ids=repr
+)
 def test_a_kubelet_may_not_register_with_our_keys(guarded: ControlPlane, body: Object) -> None:
-    made = POOL.node(3)
-    for key in ("kubernetes.io/role", "node-role.kubernetes.io/agent"):
-        del made["metadata"]["labels"][key]  # NodeRestriction refuses these; a controller of AKS adds them
+    made = of_kubelet(3, {})
     for part, values in body["metadata"].items():
         made["metadata"].setdefault(part, {}).update(values)
     with kubelet(guarded, NEW) as node:
@@ -170,18 +181,45 @@ def test_a_kubelet_may_not_register_with_our_keys(guarded: ControlPlane, body: O
         node.create("nodes", made)
 
 
-def test_a_kubelet_may_register_with_the_label_of_its_pool_that_excludes_it(guarded: ControlPlane) -> None:
-    made = POOL.node(4)
-    for key in ("kubernetes.io/role", "node-role.kubernetes.io/agent"):
-        del made["metadata"]["labels"][key]
-    made["metadata"]["labels"][f"{PREFIX}/ignore"] = "true"
-    name = made["metadata"]["name"]
-    with kubelet(guarded, name) as node:
-        node.create("nodes", made)
+@pytest.mark.parametrize(
+    ("key", "text"), [("ignore", "true"), ("maintenance-profile", "reboots--kernel"), ("another", "x")]
+)
+def test_a_kubelet_may_register_with_the_labels_of_its_pool(
+    guarded: ControlPlane, key: str, text: str
+) -> None:
+    with kubelet(guarded, FOURTH) as node:
+        node.create("nodes", of_kubelet(4, {f"{PREFIX}/{key}": text}))
         with pytest.raises(ApiError, match=KEYS):
-            node.patch("nodes", name, label("ignore", None))
+            node.patch("nodes", FOURTH, label(key, None))
 
-    assert guarded.api.get("nodes", name)["metadata"]["labels"][f"{PREFIX}/ignore"] == "true"
+    assert guarded.api.get("nodes", FOURTH)["metadata"]["labels"][f"{PREFIX}/{key}"] == text
+
+
+THEIRS = "cloud.sap"
+
+
+def test_a_node_may_register_with_a_profile_of_maintenance_controller(
+    guarded: ControlPlane,
+) -> None:
+    place = f"apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{KEYS}"
+    forged: Object = {"metadata": {"labels": {f"{THEIRS}/maintenance-state": "operational"}}}
+    headers = {"Content-Type": "application/merge-patch+json"}
+    before = guarded.api.request("GET", place)["spec"]["variables"]
+    # As docs/install.md patches the prefix.
+    assert before[0]["name"] == "prefix"
+    after = [{**before[0], "expression": f"'{THEIRS}/'"}, *before[1:]]
+    guarded.api.request("PATCH", place, {"spec": {"variables": after}}, headers=headers)
+    try:
+        with kubelet(guarded) as own:
+            wait_for("the other prefix", lambda: not permitted(own, forged, OWN))
+        with kubelet(guarded, FOURTH) as node:
+            with pytest.raises(ApiError, match=KEYS):
+                node.create("nodes", of_kubelet(4, {f"{THEIRS}/maintenance-state": "operational"}))
+            node.create("nodes", of_kubelet(4, {f"{THEIRS}/maintenance-profile": "flatcar"}))
+    finally:
+        guarded.api.request("PATCH", place, {"spec": {"variables": before}}, headers=headers)
+        with kubelet(guarded) as own:
+            wait_for("the prefix as it was", lambda: permitted(own, forged, OWN))
 
 
 def test_a_kubelet_may_do_what_kubelets_do(node: Api) -> None:
@@ -416,11 +454,11 @@ def test_the_policy_names_what_triggers_of_workflows_may_change(guarded: Control
         wait_for("the policy as it was", lambda: not permitted(ours, TRIGGERED[0]))
 
 
-def permitted(api: Api, body: Object) -> bool:
-    """Whether a write of another node would be permitted; nothing is written."""
+def permitted(api: Api, body: Object, node: str = OTHER) -> bool:
+    """Whether a write of the node would be permitted; nothing is written."""
     headers = {"Content-Type": "application/merge-patch+json"}
     try:
-        api.request("PATCH", f"api/v1/nodes/{OTHER}", body, query={"dryRun": "All"}, headers=headers)
+        api.request("PATCH", f"api/v1/nodes/{node}", body, query={"dryRun": "All"}, headers=headers)
     except ApiError:
         return False
     return True

@@ -134,8 +134,8 @@ def test_a_remediator_config_that_cannot_be_read_is_reported_and_stops_nothing(s
     assert any("appConfig can't be read" in note for note in report.document["notes"])
 
 
-def test_karpenter_keeps_its_preempted_nodes_and_no_others(scene: Scene) -> None:
-    scene.set("budget: {maxUnavailable: 2}")
+def test_karpenter_keeps_the_kinds_that_the_settings_leave_to_it_and_no_others(scene: Scene) -> None:
+    scene.set("budget: {maxUnavailable: 2}\ncoexist: {karpenter: {leave: [Preempt]}}")
     preempted, rebooted = (
         scene.node(instance, labels={"karpenter.sh/nodepool": "general"}) for instance in (0, 1)
     )
@@ -147,7 +147,15 @@ def test_karpenter_keeps_its_preempted_nodes_and_no_others(scene: Scene) -> None
     assert scene.is_untouched(preempted)
     assert "left to Karpenter" in report.node(preempted)["events"][0]["because"]
     assert scene.cordoned(rebooted)
-    assert any("Karpenter manages 2 nodes" in note for note in report.document["notes"])
+    assert any("Karpenter manages 2 nodes; left to it: Preempt" in one for one in report.document["notes"])
+
+
+def test_a_karpenter_that_may_not_act_is_left_nothing(scene: Scene) -> None:
+    name = scene.node(labels={"karpenter.sh/nodepool": "general"})
+    scene.condition_tells(name, "Preempt", minutes=0.5)
+    scene.run()
+
+    assert scene.cordoned(name)
 
 
 def test_a_node_that_the_autoscaler_deletes_is_held_before_and_during_a_drain(scene: Scene) -> None:

@@ -109,7 +109,7 @@ def test_the_report_names_what_goes_what_stays_and_what_blocks_before_anything_m
         "naked": "keep",
     }
     blocked = {one["pod"].split("/")[1].split("-")[0]: one["because"] for one in preview["blockers"]}
-    assert "default/web: needs 1 healthy, has 1" in blocked["web"]
+    assert "default/web requires 1 healthy pod, and there is only 1 in all" in blocked["web"]
     assert "no controller" in blocked["naked"]
     # Its node is the only one that its selector admits.
     assert any("web" in line for line in preview["room"])

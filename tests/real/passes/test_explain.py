@@ -45,7 +45,7 @@ def test_a_node_and_its_pods_are_explained_and_nothing_is_written(scene: Scene, 
     assert {one["action"] for one in found["drainNow"]["pods"]} == {"evict", "keep"}
     assert f"default/{web} on {node}: a drain of its node can't evict it now" in of_web.out
     assert "  owner     Deployment default/web\n" in of_web.out
-    assert "  now       refused: PDB default/web: needs 1 healthy, has 1" in of_web.out
+    assert "  now       refused: PodDisruptionBudget default/web requires 1 healthy pod" in of_web.out
     assert "set events.Reboot.emptyDir: Evict" in of_cache.document["pod"]["reasons"][0]
     assert "  event     none: no source announces maintenance of this node\n" in of_quiet.out
     assert "  drain     a drain for a Reboot now would find no pod\n" in of_quiet.out
@@ -88,5 +88,7 @@ def test_with_the_right_to_list_nodes_alone_the_rest_is_listed_as_not_seen(
     assert of_node.code == 0, of_node.err
     assert "could not see: the pods (needs list pods)" in of_node.out
     assert "what a drain would do is not known" in of_node.out
-    assert "these are the default settings" in of_node.err
+    assert of_node.out.startswith(
+        "default settings: the ConfigMap node-maintenance/maintenance-policy may not"
+    )
     assert (of_pod.code, "'default/web' can't be explained: needs list pods" in of_pod.err) == (1, True)

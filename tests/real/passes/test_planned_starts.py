@@ -26,12 +26,12 @@ def ask(scene: Scene, node: str, date: datetime) -> None:
     scene.annotate(node, "request", json.dumps({"kind": "Reboot", "notBefore": to_text(date)}))
 
 
-def forecasts(scene: Scene) -> list[tuple[str, str, str]]:
+def forecasts(scene: Scene, reason: str = "MaintenanceWillBeMissed") -> list[tuple[str, str, str]]:
     """The node, the type and the message of each forecast."""
     return [
         (one["involvedObject"]["name"], one["type"], one["message"])
         for one in scene.api.list("events")
-        if one["reason"] == "MaintenanceWillBeMissed"
+        if one["reason"] == reason
     ]
 
 
@@ -80,6 +80,9 @@ def test_of_five_nodes_under_a_budget_of_two_three_are_foretold_once_and_the_nam
         ask(scene, node, MONDAY_NOON + 5 * HOUR)
 
     first = scene.run()
+    assert forecasts(scene) == []
+    scene.clock.advance(minutes=10)
+    scene.run()
     told, before = forecasts(scene), sent(scene)
     scene.clock.advance(minutes=1)
     again = scene.run()
@@ -93,7 +96,30 @@ def test_of_five_nodes_under_a_budget_of_two_three_are_foretold_once_and_the_nam
     (budget,) = {found for _, _, text in told for found in re.findall(r"maxUnavailable of (\d+) from", text)}
     scene.set(f"budget: {{maxUnavailable: {budget}}}")
     assert missed(scene.run()) == set()
-    assert (budget, sent(scene)) == ("5", before)
+    scene.run()
+    assert (budget, sent(scene)) == ("5", before + 3)
+    back = forecasts(scene, "MaintenanceNoLongerMissed")
+    assert {node for node, _, _ in back} == {node for node, _, _ in told}
+    sentence = "the node will be drained in time after all: its drain starts at Mon 2026-05-11 15:45 UTC"
+    assert {(kind, text) for _, kind, text in back} == {("Normal", sentence)}
+
+
+def test_a_cordon_by_others_says_nothing_of_a_request_five_days_ahead(scene: Scene) -> None:
+    scene.set("budget: {maxUnavailable: 1}\nsources: {nodeConditions: {enabled: false}}")
+    node, other = scene.node(), scene.node(1)
+    date = MONDAY_NOON + 120 * HOUR
+    ask(scene, node, date)
+    scene.api.patch("nodes", other, {"spec": {"unschedulable": True}})
+
+    reports = [scene.run()]
+    scene.clock.advance(minutes=15)
+    reports.append(scene.run())
+
+    assert [missed(report) for report in reports] == [set(), set()]
+    assert {report.node(node)["schedule"]["plannedStart"] for report in reports} == {
+        to_text(date - LEAD - HOUR)
+    }
+    assert forecasts(scene) == []
 
 
 def test_the_reserve_keeps_a_place_for_a_short_notice(scene: Scene) -> None:

@@ -78,7 +78,7 @@ def test_a_newcomer_sees_what_keeps_the_nodes_from_a_drain(scene: Scene, program
     text, strict = readiness(programs), readiness(programs, "--strict", "--output", "json")
 
     assert (text.code, strict.code) == (0, 1)
-    assert text.out.startswith("1 of 3 nodes would not drain; of the workloads, 1 blocks a drain, ")
+    assert "\n1 of 3 nodes would not drain; of the workloads, 1 blocks a drain, " in text.out
     assert found(strict) == {
         "ledger": [("budgetNever", "blocks"), ("singleton", "notice")],
         "": [("unmanaged", "outage")],

@@ -51,6 +51,17 @@ def test_outside_a_window_the_node_waits_for_it_and_is_drained_once_it_opens(sce
     assert scene.cordoned(node)
 
 
+def test_a_freeze_is_drained_before_it_begins_although_no_window_is_open(scene: Scene) -> None:
+    scene.set(f"{NIGHT}events: {{Freeze: {{drain: true}}}}")
+    node = scene.node()
+    scene.workload("web", node)
+    # The notice that Azure gives.
+    scene.condition_tells(node, "Freeze", minutes=15, duration=9)
+    scene.finish()
+
+    assert (scene.cordoned(node), scene.pods_on(node)) == (True, [])
+
+
 def test_a_window_belongs_to_the_day_on_which_it_starts(scene: Scene) -> None:
     # Friday 22:00 is still Friday's at Saturday 03:00.
     scene.set('windows: [{name: fridays, days: [Fri], start: "22:00", end: "05:00"}]\n')

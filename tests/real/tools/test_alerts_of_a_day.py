@@ -14,6 +14,10 @@ from tests.real.tools.test_alerts import promtool
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
 LATE = 'node="aks-spot-31415926-vmss000005"'
+WEB = 'node="aks-web-31415926-vmss000000",severity="critical"'
+BLOCKED, HOPELESS = (
+    f'{{alertname="NodeMaintenance{name}",{WEB}}}' for name in ("DrainBlocked", "WillBeMissed")
+)
 WARNING, CRITICAL = (
     f'{{alertname="NodeMaintenanceWillBeMissed",{LATE},severity="{severity}"}}'
     for severity in ("warning", "critical")
@@ -39,8 +43,14 @@ def test_only_what_needs_a_person_raises_an_alert(promtool_program: Path, tmp_pa
         firing("9h", CRITICAL),
         # Somebody helps at 19:00.
         firing("11h5m"),
-        # Drains that a budget blocks for 22 minutes, spot nodes that go, and reboots raise none.
-        firing("16h", WARNING, CRITICAL, range_="16h"),
+        # A budget never allows an eviction: known at 17:00 for 17:30, with a drain from 17:15 on.
+        firing("9h5m", CRITICAL, HOPELESS),
+        firing("9h19m", CRITICAL, HOPELESS),
+        # Somebody helps at 17:22.
+        firing("9h22m", CRITICAL, BLOCKED),
+        firing("9h30m", CRITICAL),
+        # Other drains, spot nodes that go, and reboots raise none.
+        firing("16h", WARNING, CRITICAL, HOPELESS, BLOCKED, range_="16h"),
     ]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(spec()), encoding="utf-8")
     test = {"interval": "1m", "input_series": scraped(), "promql_expr_test": checks}

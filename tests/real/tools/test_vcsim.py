@@ -12,6 +12,7 @@ from reconciler.clients.vcenter import VCenterClient, for_source
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+from reconciler.simulation.world import World
 from reconciler.sources.esx import HOST
 from tests.laws.histories import small_world
 from tests.support.builders import minutes
@@ -36,6 +37,14 @@ def chosen(vcenter: RunningVCenter, *, password: str = "secret", alarms: str = "
 
 def client(settings: Settings) -> VCenterClient:
     return for_source(settings, None)
+
+
+def cordoned(world: World, settings: Settings) -> list[str]:
+    """Return the nodes that are cordoned after two passes; vCenter is asked again each time."""
+    for _ in range(2):
+        run_pass(world.outside, settings, world.now)
+        world.advance(minutes(6))
+    return [name for name, node in sorted(world.cluster.nodes.items()) if node.unschedulable]
 
 
 def test_every_host_is_listed_and_those_in_maintenance_are_named(
@@ -109,13 +118,24 @@ def test_a_node_is_drained_while_its_host_is_in_maintenance(vcenter: RunningVCen
     world.clients = {"vcenter": client(settings)}
 
     def look() -> list[str]:
-        for _ in range(2):
-            run_pass(world.outside, settings, world.now)
-            world.advance(minutes(6))
-        return [name for name, node in sorted(world.cluster.nodes.items()) if node.unschedulable]
+        return cordoned(world, settings)
 
     assert look() == []
     vcenter.maintenance("DC0_C0_H1")
     assert look() == ["n0"]
     vcenter.maintenance("DC0_C0_H1", on=False)
     assert look() == []
+
+
+def test_a_node_is_drained_while_vcenter_waits_for_its_vm(vcsim_program: Path, tmp_path: Path) -> None:
+    with RunningVCenter(vcsim_program, tmp_path, entering="1h") as vcenter:
+        settings = chosen(vcenter)
+        world = small_world()
+        world.cluster.label("n0", HOST, "DC0_C0_H1")
+        world.clients = {"vcenter": client(settings)}
+
+        assert cordoned(world, settings) == []
+        with vcenter.enters_maintenance("DC0_C0_H1"):
+            assert cordoned(world, settings) == ["n0"]
+        # The cancelled task is still in the list of recent tasks.
+        assert cordoned(world, settings) == []

@@ -27,10 +27,14 @@ def test_a_miss_has_its_moments_in_utc_and_its_reason() -> None:
             "window": None,
             "missed": True,
             "because": MISS,
+            "forecast": "will be missed",
+            "forecastBecause": MISS,
+            "obstacles": [],
             "started": False,
             "ends": None,
             "planFrom": None,
             "planUntil": None,
+            "observed": False,
         },
     }
     assert document["timeZone"] == "Asia/Kolkata"

@@ -17,9 +17,11 @@ ANNOUNCED = replace(QUIET, after=State.REQUIRED, schedule=CaseSchedule())
 BUSY = replace(QUIET, before=State.IN_MAINTENANCE, after=State.IN_MAINTENANCE)
 
 
-def cell(plan: NodePlan | None, node: FleetNode | None = None) -> Cell:
+def cell(plan: NodePlan | None, node: FleetNode | None = None, *, rehearsed: bool = False) -> Cell:
     node = node or FleetNode("a", "1", "web")
-    found = zones(Plan(NOW, "Enforce", (plan,) if plan else (), fleet=(node,)))
+    found = zones(
+        Plan(NOW, "Enforce", (plan,) if plan else (), fleet=(node,)), lambda _: False, rehearsed=rehearsed
+    )
     return found[0].pools[0].squares[0].cell
 
 
@@ -38,6 +40,13 @@ def test_a_node_is_what_the_plan_says_first() -> None:
     assert cell(replace(QUIET, unread=(("imds", "away"),))) is Cell.UNKNOWN
 
 
+def test_a_dry_run_leaves_a_node_in_its_state() -> None:
+    begins = replace(BUSY, before=State.OPERATIONAL, schedule=CaseSchedule())
+
+    assert cell(begins) is Cell.DRAINING
+    assert cell(begins, rehearsed=True) is Cell.ANNOUNCED
+
+
 def test_a_node_without_a_case_is_closed_or_not_managed() -> None:
     closed = FleetNode("a", closed="NotReady")
 
@@ -53,7 +62,7 @@ def test_zones_and_pools_are_sorted_and_counted() -> None:
         FleetNode("a", "2", "batch", closed="NotReady"),
         FleetNode("d", "2", "web"),
     )
-    found = zones(Plan(NOW, "Enforce", fleet=fleet))
+    found = zones(Plan(NOW, "Enforce", fleet=fleet), lambda _: False, rehearsed=False)
 
     assert [(zone.name, [pool.name for pool in zone.pools]) for zone in found] == [
         ("1", ["web"]),
@@ -68,7 +77,7 @@ def test_too_many_nodes_that_are_not_in_service_have_no_names() -> None:
     fleet = tuple(FleetNode(f"n{number}", closed="NotReady") for number in range(MOST_NAMED + 1))
 
     def squares(count: int) -> set[bool]:
-        (zone,) = zones(Plan(NOW, "Enforce", fleet=fleet[:count]))
+        (zone,) = zones(Plan(NOW, "Enforce", fleet=fleet[:count]), lambda _: False, rehearsed=False)
         assert zone.counts == {Cell.CLOSED: count}
         return {bool(square.about) for square in zone.pools[0].squares}
 

@@ -9,12 +9,13 @@ from datetime import timedelta
 import pytest
 
 from jobs.runtime.live_page import Passed, page_facts
-from reconciler.model.drains import Blocker
-from reconciler.model.event import Kind
+from reconciler.model.drains import Blocker, DrainProgress, Phase
+from reconciler.model.event import Kind, Status
 from reconciler.model.fleet_node import FleetNode
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.readiness import Finding, FindingCode, Readiness, Severity, Workload, WorkloadFindings
+from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.unseen import Unseen
 from reconciler.report.page import html
@@ -81,6 +82,153 @@ def test_the_top_says_what_is_wrong_what_comes_next_and_who_must_act(page: Eleme
     assert "nobody" not in who
 
 
+def observed(kind: Kind, *, within: float, status: Status = Status.SCHEDULED) -> Element:
+    """The page of a pass in mode Observe over two nodes with this event; the budget has a place for one."""
+    told = signal(kind, not_before=NOW + minutes(within), status=status)
+    nodes = [builders.node(name) for name in "ab"]
+    seen = builders.snapshot(*nodes, readings={name: reported(told) for name in "ab"})
+    chosen = builders.settings("budget: {maxUnavailable: 1}", mode="Observe")
+    passed = Passed(builders.planned(seen, chosen), chosen, rehearsed=True)
+    return shown(page_facts(passed, History(NOW - timedelta(days=2))))
+
+
+@pytest.mark.parametrize(
+    ("within", "status", "said"),
+    [
+        pytest.param(1, Status.SCHEDULED, "a, b a drain would start now, for Preempt", id="due"),
+        pytest.param(
+            -5,
+            Status.SCHEDULED,
+            "a, b the platform may have started Preempt, and no drain",
+            id="its date is over",
+        ),
+        pytest.param(-5, Status.STARTED, "a, b the platform has started Preempt, and no drain", id="started"),
+    ],
+)
+def test_in_mode_observe_the_page_says_what_would_have_started(
+    within: float, status: Status, said: str
+) -> None:
+    page = observed(Kind.PREEMPT, within=within, status=status)
+    wrong, coming, who, fleet = (section(page, name).text for name in ("wrong", "next", "who", "fleet"))
+
+    assert wrong.startswith(f"Is anything wrong? Nothing starts in mode Observe {said}")
+    assert page.all("title")[0].text == "Nothing starts, 1 to do: node maintenance"
+    assert "a, b a drain would start, for Preempt" in coming
+    assert "a, b nothing starts in mode Observe → the owner of the settings: mode: Enforce starts" in who
+    assert ("maintenance announced" in fleet, "draining" in fleet) == (True, False)
+    for text in (wrong, coming, who, section(page, "cases").text):
+        assert not re.search(r"Nothing is wrong|the drain starts|its drain starts|will be", text)
+
+
+def test_in_mode_observe_what_would_be_missed_is_wrong_and_what_waits_would_start() -> None:
+    page = observed(Kind.REBOOT, within=600)
+    wrong, cases = section(page, "wrong").text, section(page, "cases").text
+
+    assert "1 thing is wrong b would be missed: at Sat 2026-11-21 21:45 2 nodes" in wrong
+    assert wrong.endswith("Nothing starts in mode Observe.")
+    assert "planned would start at Sat 2026-11-21 20:45" in cases
+    assert "its drain would start at Sat 2026-11-21 20:45" in cases
+    labels = [
+        one.attributes["aria-label"]
+        for one in section(page, "timeline").all("svg")
+        if "role" in one.attributes
+    ]
+    assert "Reboot: planned, and not started in mode Observe; planned start Sat 21 20:45" in labels[1]
+
+
+def test_a_quiet_fleet_in_mode_observe_has_nothing_wrong() -> None:
+    assert "Nothing is wrong" in section(shown(small(settings="mode: Observe")), "wrong").text
+
+
+def blocked(within: float, *, leaving: bool = False, done: bool = False, started: bool = False) -> Element:
+    """The page while a budget blocks the drain of a node whose event comes in so many minutes."""
+    status = Status.STARTED if started else Status.SCHEDULED
+    event = signal(Kind.REDEPLOY, event_id="e", not_before=NOW + minutes(within), status=status)
+    drain = DrainRecord(NOW - minutes(9), done=NOW - minutes(1) if done else None)
+    case = builders.record(drain=drain, events=(builders.known(Kind.REDEPLOY, ids=("e",)),))
+    because = "PDB shop/ledger: needs 1 healthy, has 1"
+    refused = Blocker("shop/ledger-0", because, "shop/ledger", leaving=leaving)
+    progress = DrainProgress("a", "uid-a", Phase.RUNNING, 9, 8, 8, blockers=(refused,))
+    seen = builders.snapshot(
+        builders.held_node(case, "a"),
+        builders.node("b"),
+        readings={"a": reported(event)},
+        drains={} if done else {"a": progress},
+        pods={} if done else {"a": (builders.pod("ledger-0", on="a"),)},
+    )
+    chosen = builders.settings()
+    passed = Passed(builders.planned(seen, chosen), chosen, rehearsed=False)
+    return shown(page_facts(passed, History(NOW - timedelta(days=2))))
+
+
+def colours(page: Element) -> tuple[str, str, bool, bool]:
+    """The colours of the outer cards, and whether the fleet and the timeline show the node red."""
+    cards = [section(page, name).attributes["class"].removeprefix("card ") for name in ("wrong", "who")]
+    cells = {one.attributes.get("class") for one in section(page, "fleet").all("i")}
+    rows = {one.attributes.get("class") for one in section(page, "timeline").all("tr")}
+    return cards[0], cards[1], bool(cells & {"blocked", "missed"}), "miss" in rows
+
+
+@pytest.mark.parametrize(
+    ("within", "left"),
+    [
+        (15, "15m left"),
+        (3, "3m left"),
+        (0.5, "less than 1m left"),
+        (0, "the platform may start now"),
+        (-5, "the platform may start now"),
+    ],
+)
+def test_what_is_blocked_within_the_lead_time_is_red_with_the_minutes_that_are_left(
+    within: float, left: str
+) -> None:
+    page = blocked(within)
+
+    assert colours(page) == ("bad", "bad", True, True)
+    because = "shop/ledger-0: PDB shop/ledger: needs 1 healthy, has 1"
+    assert section(page, "wrong").text == f"Is anything wrong? ✕ 1 thing is wrong a {left} {because}"
+    assert f"1 thing waits for a person: {left} a {left} {because} →" in section(page, "who").text
+    assert "blocked, and can't wait" in section(page, "fleet").text
+
+
+def test_what_is_blocked_after_the_platform_has_started_is_red() -> None:
+    page = blocked(-5, started=True)
+
+    assert colours(page) == ("bad", "bad", True, True)
+    assert "a the platform has started shop/ledger-0: PDB" in section(page, "wrong").text
+
+
+@pytest.mark.parametrize(
+    ("within", "leaving", "done"),
+    [
+        pytest.param(16, False, False, id="there is time"),
+        pytest.param(3, True, False, id="the pod may still leave"),
+        pytest.param(3, False, True, id="the node is drained"),
+    ],
+)
+def test_what_can_wait_or_is_not_blocked_is_not_red(within: float, leaving: bool, done: bool) -> None:
+    page = blocked(within, leaving=leaving, done=done)
+
+    assert colours(page) == ("good", "good" if done else "ask", False, False)
+    assert "left" not in section(page, "who").text
+
+
+def test_what_can_not_wait_comes_first_among_what_waits_for_a_person() -> None:
+    told = {
+        name: signal(Kind.REBOOT, not_before=NOW + minutes(within))
+        for name, within in zip("abc", (300, 9, 4), strict=True)
+    }
+    readings = {name: reported(one) for name, one in told.items()}
+    # Our own node is the last one in the order of the plan.
+    seen = builders.snapshot(*(builders.node(name) for name in "abc"), readings=readings, own_node="c")
+    chosen = builders.settings(mode="Finish")
+    passed = Passed(builders.planned(seen, chosen), chosen, rehearsed=False)
+    page = shown(page_facts(passed, History(NOW - timedelta(days=2))))
+
+    assert "a person: 4m left c, b, a 4m left mode is Finish" in section(page, "who").text
+    assert "c 4m left mode is Finish: nothing new is started b 9m left" in section(page, "wrong").text
+
+
 def test_what_failed_and_what_can_not_be_seen_is_wrong() -> None:
     found = small()
     plan = replace(found.plan, unseen=(Unseen("the ledger", "get configmaps", "no last start", "403"),))
@@ -100,7 +248,7 @@ def test_a_case_shows_what_happens_what_holds_it_and_who_can_end_that() -> None:
     row, *others = section(shown(found), "cases").all("tbody")[0].all("tr")
 
     assert others == []
-    assert row.text.startswith("a zone a, pool web maintenance announced")
+    assert row.text.startswith("a zone a, pool web blocked, and can't wait")
     assert "event Reboot scheduled, not before Sat 2026-11-21 12:10 (imds)" in row.text
     assert "startsAllowed → the owner of the settings: mode: Enforce starts drains again" in row.text
 

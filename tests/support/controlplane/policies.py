@@ -11,6 +11,21 @@ from tests.support.controlplane.waiting import wait_for
 _PLACE = "apis/admissionregistration.k8s.io/v1"
 
 
+def for_nodes(name: str, expression: str, message: str) -> tuple[Object, Object]:
+    """Return a policy that denies updates of nodes unless the expression is true, and its binding."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
+    policy = {
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression, "message": message}],
+        },
+    }
+    binding = {"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}}
+    return policy, binding
+
+
 @contextmanager
 def in_force(api: Api, policy: Object, binding: Object, denies: Callable[[], bool]) -> Iterator[None]:
     """Create both, and delete both at the end; `denies` writes something that the policy denies.

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -72,7 +72,8 @@ class ControlPlane:
         self._empties_namespaces = empties_namespaces
         self._cores = cores
         self._started = False
-        self._cleaned_at = 0
+        self._log_began = 0
+        self._cleaned = datetime.min.replace(tzinfo=UTC)
 
     def __enter__(self) -> Self:
         self.start()
@@ -146,7 +147,7 @@ class ControlPlane:
         `audit_entries` then begin here.
         """
         clean(self.api, self._objects, self._first)
-        self._cleaned_at = log_size(self.audit_log)
+        self._log_began, self._cleaned = log_size(self.audit_log), datetime.now(UTC)
 
     def pids(self) -> dict[str, int]:
         """The process id of each program."""
@@ -165,9 +166,13 @@ class ControlPlane:
         verbs: Collection[str] | None = None,
         since: datetime | None = None,
     ) -> list[AuditEntry]:
-        """Requests since the last cleaning, of agents whose name contains the text, of these verbs."""
+        """Requests since the last cleaning, of agents whose name contains the text, of these verbs.
+
+        One that began before it, such as the watch of a process that was killed, is of an earlier test.
+        """
+        since = max(since or self._cleaned, self._cleaned)
         return read_audit_log(
-            self.audit_log, user_agent=user_agent, verbs=verbs, since=since, offset=self._cleaned_at
+            self.audit_log, user_agent=user_agent, verbs=verbs, since=since, offset=self._log_began
         )
 
     def _start_all(self) -> None:

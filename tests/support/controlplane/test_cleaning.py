@@ -43,7 +43,16 @@ class _Store:
         self.made.append((resource, set(folders(self.keys))))
         self.keys.add(f"/registry/{resource}/default/{body['metadata']['name']}")
         self.looks = 0
-        return body
+        return {**body, "status": {"phase": "Pending"}}
+
+    def find(self, resource: str, name: str) -> dict[str, Any] | None:
+        """A node of kwok's, or a pod that kwok has started at the second look."""
+        if resource == "nodes":
+            return {"metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}}}
+        if f"/registry/{resource}/default/{name}" not in self.keys:
+            return None
+        self.looks += 1
+        return {"status": {"phase": "Running" if self.looks > 1 else "Pending"}}
 
     def get(self, resource: str, name: str) -> dict[str, Any]:
         """Its controller has seen it at the second look."""
@@ -76,8 +85,17 @@ def test_a_cluster_is_clean_once_the_caches_have_seen_the_last_deletions() -> No
 
     clean(cast("Api", store), cast("Etcd", store), frozenset())
 
-    # The deployments' last one is what their controller was asked with.
-    assert {kind: last for kind, last, _ in store.awaited} == {"deployments": 2, "nodes": 3, "pods": 3}
+    # The last one of deployments, and of pods, is what their controller, and kwok, was asked with.
+    assert {kind: last for kind, last, _ in store.awaited} == {"deployments": 2, "pods": 4, "nodes": 5}
+
+
+def test_kwok_sees_pods_go_while_it_knows_their_nodes() -> None:
+    store = _Store("/registry/minions/a", "/registry/pods/default/web", "/registry/secrets/default/key")
+
+    clean(cast("Api", store), cast("Etcd", store), frozenset())
+
+    assert store.made == [("pods", {"minions"})]
+    assert store.keys == set()
 
 
 def test_no_two_objects_of_a_kind_go_in_one_revision() -> None:

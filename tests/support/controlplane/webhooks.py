@@ -1,14 +1,19 @@
-"""A validating webhook for evictions, in force while a test needs it and no longer."""
+"""A webhook for evictions, and one for nodes, in force while a test needs them and no longer."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import json
+import ssl
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
-from tests.support.controlplane.api import Api, ApiError
+from tests.support.controlplane.api import Api, ApiError, Object
+from tests.support.controlplane.certificates import make_certificates
 from tests.support.controlplane.waiting import wait_for
+from tests.support.stub import Answer, Asked, Stub, json_answer
 
 PLACE = "apis/admissionregistration.k8s.io/v1"
 EVICTIONS = {
@@ -68,3 +73,60 @@ def rehearsed(api: Api, app: str) -> str:
     except ApiError as error:
         return str(error)
     return ""
+
+
+Changes = Callable[[Object], list[Object]]
+"""From a node as it is to be written, the changes of a webhook to it (RFC 6902)."""
+
+
+@contextmanager
+def changed_nodes(api: Api, folder: Path, changes: Changes) -> Iterator[None]:
+    """Let a webhook change each node that is written; `folder` is for its certificate."""
+    certificates = make_certificates(folder)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(certificates.serving, certificates.serving_key)
+    name, probe = "node-editor", "node-editor-probe"
+
+    def review(asked: Asked) -> Answer:
+        request = json.loads(asked.body)["request"]
+        patch = json.dumps(changes(request["object"])).encode()
+        answer = {"uid": request["uid"], "allowed": True, "patchType": "JSONPatch"}
+        answer["patch"] = base64.b64encode(patch).decode()
+        return json_answer(
+            {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
+        )
+
+    server = Stub(review, serving)
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["nodes"],
+    }
+    made = {
+        "name": f"{name}.example.com",
+        "clientConfig": {
+            "url": f"{server.url}/",
+            "caBundle": base64.b64encode(certificates.authority.read_bytes()).decode(),
+        },
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+    }
+
+    def asked() -> bool:
+        before = len(server.asked)
+        api.request("POST", "api/v1/nodes", {"metadata": {"name": probe}}, query={"dryRun": "All"})
+        return len(server.asked) > before
+
+    try:
+        api.request(
+            "POST", f"{PLACE}/mutatingwebhookconfigurations", {"metadata": {"name": name}, "webhooks": [made]}
+        )
+        wait_for("the webhook in force", asked)
+        yield
+    finally:
+        api.request("DELETE", f"{PLACE}/mutatingwebhookconfigurations/{name}")
+        wait_for("nodes without the webhook", lambda: not asked())
+        server.close()

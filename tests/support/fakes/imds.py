@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -21,7 +20,10 @@ API_VERSION = "2020-07-01"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer. `cut` breaks off in mid-body; `delay` comes before it, `trickle` between its bytes."""
+    """One answer. `cut` breaks off in mid-body; `delay` comes before it, `trickle` between its bytes.
+
+    With `once`, it comes when a test sets that.
+    """
 
     status: int = 200
     body: bytes = b""
@@ -29,6 +31,7 @@ class Answer:
     cut: bool = False
     delay: float = 0.0
     trickle: float = 0.0
+    once: threading.Event | None = None
 
 
 EVENT_ID = "C7061BAC-AFDC-4513-B24B-AA5F13A16123"
@@ -67,15 +70,14 @@ def started(scheduled: Event) -> Event:
 class FakeImds(Loopback):
     """Serves the events it is given, or the answers of a script first.
 
-    `requests` are what came, `moments` when (monotonic), `violations` what Azure would have refused: every
-    test should find those empty. An acknowledgement of an event that is not listed is such a violation.
+    `requests` are what came, `violations` what Azure would have refused: every test should find those empty.
+    An acknowledgement of an event that is not listed is such a violation.
     What is acknowledged has started at once, unless `starts` is False.
     """
 
     def __init__(self, *, starts: bool = True) -> None:
         self.starts = starts
         self.requests: list[str] = []
-        self.moments: list[float] = []
         self.user_agents: list[str] = []
         self.violations: list[str] = []
         self.acknowledged: list[str] = []
@@ -178,7 +180,6 @@ class FakeImds(Loopback):
                 return self._send(fake._start(ids))
 
             def _note(self) -> str:
-                fake.moments.append(time.monotonic())
                 fake.requests.append(self.command)
                 fake.user_agents.append(self.headers.get("User-Agent", ""))
                 refusal = fake._refusal(self)
@@ -187,6 +188,8 @@ class FakeImds(Loopback):
                 return refusal
 
             def _send(self, answer: Answer) -> None:
+                if answer.once is not None:
+                    answer.once.wait(60)
                 if answer.delay:
                     fake.stopping.wait(answer.delay)
                 self.send_response(answer.status)

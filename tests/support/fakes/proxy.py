@@ -54,6 +54,8 @@ class Proxy:
         self.writes: list[str] = []
         self.instead: Callable[[str, str], bytes | None] = lambda method, path: None
         """Gives the raw answer to a request (method, path) that is not forwarded, None where it is."""
+        self.late = 0.0
+        """Seconds by which each answer comes late."""
         self.bend: Callable[[str, Iterator[bytes]], Iterator[bytes]] = lambda content_type, chunks: chunks
         """Changes what a watch (content type, chunks) sends to the client."""
         proxy = self
@@ -128,6 +130,10 @@ class Proxy:
         with self._lock:
             return not self._stopped.is_set() and not self._ended_at(number, before=False)
 
+    def delay(self) -> None:
+        """Keep an answer back for as long as answers are late."""
+        self._stopped.wait(self.late)
+
     def _ended_at(self, number: int, *, before: bool) -> bool:
         if self._cut is None or self._cut.before != before or self._cut.number != number:
             return False
@@ -165,6 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
             upstream.request(self.command, self.path, body or None, self.owner.headers(self.headers))
             # An answer without a length keeps the socket open by itself.
             with closing(upstream.getresponse()) as answer:
+                self.owner.delay()
                 self._answer(answer, number)
 
     def _answer(self, answer: http.client.HTTPResponse, number: int) -> None:

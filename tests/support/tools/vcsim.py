@@ -17,14 +17,15 @@ class RunningVCenter(Running):
 
     name = "vcsim"
 
-    def __init__(self, program: Path, folder: Path) -> None:
-        """Use this program, and this folder for its log."""
+    def __init__(self, program: Path, folder: Path, *, entering: str = "0s") -> None:
+        """Use this program, and this folder for its log; a host takes so long to enter maintenance mode."""
         super().__init__(program, folder / "vcsim.log")
         self._alarms = ["alarm-11", "alarm-12"]
+        self._entering = entering
 
     def arguments(self) -> list[str]:
         """Return its arguments."""
-        return ["-listen", self.address]
+        return ["-listen", self.address, "-entering", self._entering]
 
     def serves(self) -> bool:
         """Whether it has printed its address."""
@@ -36,6 +37,14 @@ class RunningVCenter(Running):
             found, _ = _hosts(content)[host]
             _ = found.EnterMaintenanceMode_Task(0) if on else found.ExitMaintenanceMode_Task(0)
             wait_for("its mode", lambda: _hosts(content)[host][1] is on)
+
+    @contextmanager
+    def enters_maintenance(self, host: str) -> Iterator[None]:
+        """Begin to put a host into maintenance mode, which takes `entering`; the end cancels that."""
+        with self._content() as content:
+            task = _hosts(content)[host][0].EnterMaintenanceMode_Task(0)
+            yield
+            task.CancelTask()
 
     def define_alarm(self, name: str) -> None:
         """Define an alarm of hosts, which events of its own trigger and clear.

@@ -34,6 +34,7 @@ ObjectMeta
   resourceVersion 6 string
   creationTimestamp 8 Time
   deletionTimestamp 9 Time
+  deletionGracePeriodSeconds 10 int64
   labels 11 <string>
   annotations 12 <string>
   ownerReferences 13 *OwnerReference

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from reconciler.clients.kubernetes.wire import shapes
 from reconciler.model import limits
 from reconciler.model.moments import from_text
-from reconciler.model.node import Condition, Node, Taint, Wanted
+from reconciler.model.node import CORDON_TAINT, Condition, Node, Taint, Wanted
 from reconciler.model.pod import (
     DO_NOT_DISRUPT,
     SAFE_TO_EVICT,
@@ -60,6 +60,7 @@ _HOOK = "/pre-drain."
 _HOOK_KEY = limits.NAME + 64
 _WORD = 128
 _REFERENCE = limits.NAME + 1
+_LARGEST_SUM = 2**63 // 10**9
 
 
 Value = TypeVar("Value")
@@ -102,12 +103,17 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
     capacity = wanted.capacity
     others = wanted.annotations
     chosen = wanted.labels
+    names = wanted.names
     moment = leaves.moment
 
     def kept(labels: Mapping[str, str]) -> dict[str, str]:
         if chosen is None:
             return interned(labels)
-        return {intern(key): intern(labels[key]) for key in labels if key in chosen or key.startswith(prefix)}
+        return {
+            intern(key): intern(labels[key])
+            for key in labels
+            if key in chosen or key.startswith(prefix) or (names and key.rpartition("/")[2] in names)
+        }
 
     def reduce(found: shapes.NodeObject) -> Node:
         meta, spec, status = found.metadata, found.spec, found.status
@@ -121,7 +127,7 @@ def node_reducer(wanted: Wanted, leaves: Leaves) -> Callable[[shapes.NodeObject]
             annotations={
                 intern(key): limits.cut_annotation(annotations[key])
                 for key in annotations
-                if key.startswith(prefix) or key in others
+                if key.startswith(prefix) or key in others or (names and key.rpartition("/")[2] in names)
             },
             provider_id=limits.text(spec.providerID),
             unschedulable=bool(spec.unschedulable),
@@ -174,7 +180,7 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             priority=spec.priority or 0,
             priority_class=intern(spec.priorityClassName),
             grace=grace_seconds(grace),
-            deleting_until=_latest(moment(meta.deletionTimestamp)),
+            deleting_until=_end(moment(meta.deletionTimestamp), meta.deletionGracePeriodSeconds or 0),
             empty_dir=any(source.HasField("emptyDir") for source in sources),
             claims=tuple(
                 source.persistentVolumeClaim.claimName[:_REFERENCE]
@@ -183,7 +189,8 @@ def pod_reducer(leaves: Leaves, *, placement: bool) -> Callable[[shapes.PodObjec
             )[:CLAIMS],
             resource_version=meta.resourceVersion,
             placement=_placement(spec, leaves) if placement else None,
-            created=moment(meta.creationTimestamp) if placement else None,
+            created=moment(meta.creationTimestamp),
+            tolerates_cordon=any(map(_is_of_cordon, spec.tolerations or ())),
         )
 
     return _mending(reduce)
@@ -245,9 +252,12 @@ def requirement(found: shapes.Expression) -> Requirement:
     return Requirement(intern(found.key), intern(found.operator), tuple(found.values or ()))
 
 
-def _latest(moment: datetime | None) -> datetime | None:
-    # A pod's own grace may put its end beyond the limits. It is being deleted all the same.
-    return limits.LATEST if moment == limits.UNREADABLE else moment
+def _end(moment: datetime | None, grace: int) -> datetime | None:
+    """Return when a pod that is being deleted ends; `grace` are the seconds that it was given."""
+    if moment is None:
+        return None
+    # Its grace may put its end beyond the limits. The API server's own sum overflows from 292 years on.
+    return limits.LATEST if moment == limits.UNREADABLE or grace > _LARGEST_SUM else moment
 
 
 def _quantities(quantities: Mapping[str, Any] | None, leaves: Leaves) -> dict[str, str]:
@@ -365,6 +375,13 @@ def _placement(spec: shapes.PodSpec, leaves: Leaves) -> Placement:
         ),
         prefers=_preferences(of_nodes),
     )
+
+
+def _is_of_cordon(one: shapes.PodToleration) -> bool:
+    """Whether a toleration lets the scheduler put the pod on a cordoned node."""
+    if one.key not in ("", CORDON_TAINT) or one.effect not in ("", "NoSchedule"):
+        return False
+    return one.operator == "Exists" or (one.key == CORDON_TAINT and not one.value)
 
 
 def _preferences(of_nodes: shapes.NodeAffinity) -> tuple[Requirement, ...]:

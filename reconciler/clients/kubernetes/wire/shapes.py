@@ -56,6 +56,7 @@ class ObjectMeta(Shape):
     resourceVersion: str = ""
     creationTimestamp: str | None = None
     deletionTimestamp: str | None = None
+    deletionGracePeriodSeconds: int | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     ownerReferences: list[OwnerReference] | None = None

@@ -1,0 +1,53 @@
+"""The workflows of all nodes in the form of maintenance-controller's `/api/v1/info`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.model.expression import names, parse
+from reconciler.model.moments import to_text
+from reconciler.model.plan import Plan, StepAnswer, Verdict, WorkflowReport
+from reconciler.report.values import Document
+
+
+def to_node_info(plan: Plan, types: Mapping[str, str]) -> list[Document]:
+    """Return each node with its workflows and the answers of their checks; `types` are those of the checks.
+
+    Labels are empty: `dashboard.labelFilter` has no effect here.
+    """
+    updated = to_text(plan.now)
+    return [
+        {
+            "node": node.node,
+            "profiles": [_profile(report, types) for report in node.workflows],
+            "labels": {},
+            "updated": updated,
+        }
+        for node in plan.nodes
+        if node.workflows
+    ]
+
+
+def _profile(report: WorkflowReport, types: Mapping[str, str]) -> Document:
+    unknown = [f"{one.name}: {one.words}" for one in report.answers if one.verdict is Verdict.UNKNOWN]
+    applied = {
+        "next": report.after.value,
+        "transitions": [_transition(step, report, types) for step in report.steps],
+        "error": ", ".join(unknown),
+    }
+    return {"applied": applied, "name": report.profile, "state": report.before.value}
+
+
+def _transition(step: StepAnswer, report: WorkflowReport, types: Mapping[str, str]) -> Document:
+    passed, asked = step.verdict is Verdict.PASSED, names(parse(step.check))
+    answers = {
+        one.name: {
+            "id": types.get(one.name, ""),
+            "passed": one.verdict is Verdict.PASSED,
+            "info": {"error" if one.verdict is Verdict.UNKNOWN else "reason": one.words},
+        }
+        for one in report.answers
+        if one.name in asked
+    }
+    chain = {"passed": passed, "info": answers, "expression": step.check}
+    return {"passed": passed, "target": step.next.value, "chain": chain, "error": ""}

@@ -1,0 +1,294 @@
+"""Without --config, a command asks about the policy that is installed; if there is none, it says so first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli import main
+from reconciler.model.instructions import PersonHold, Word, hold_text
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.record import Record
+from reconciler.model.record_text import to_annotation
+from tests.support.builders import NOW
+from tests.support.stub import Answer, Asked, Stub, json_answer, status
+
+LISTS = {
+    "/api/v1/pods": "PodList",
+    "/apis/policy/v1/poddisruptionbudgets": "PodDisruptionBudgetList",
+    "/apis/storage.k8s.io/v1/volumeattachments": "VolumeAttachmentList",
+    "/api/v1/namespaces": "NamespaceList",
+    "/api/v1/persistentvolumes": "PersistentVolumeList",
+}
+MAPS = "/api/v1/namespaces/{}/configmaps"
+POLICY = "mode: Enforce\nkeys: {prefix: ours.example.com}\n"
+THEIRS = "ours.example.com"
+COMMANDS = {
+    "report": ("report",),
+    "plan": ("plan",),
+    "explain": ("explain", "n"),
+    "readiness": ("readiness",),
+    "hold": ("hold", "n"),
+    "defer": ("defer", "n", "--until", "+2h"),
+    "resume": ("resume", "n"),
+    "approve": ("approve", "n", "--cancel"),
+    "request": ("request", "n", "--kind", "Reboot"),
+    "simulate": ("simulate", "--made-up", "7", "--nodes", "5", "--days", "2"),
+    "windows": ("windows",),
+}
+WITH_A_DOCUMENT = sorted(COMMANDS.keys() - {"request"})
+
+
+@dataclass
+class Cluster:
+    """One node, and the ConfigMaps with settings by namespace and name, each the content of its key."""
+
+    kubeconfig: Path
+    node: dict[str, Any]
+    maps: dict[tuple[str, str], str] = field(default_factory=dict)
+    forbidden: bool = False
+
+    def run(self, *arguments: str) -> int:
+        return main([*arguments, "--kubeconfig", str(self.kubeconfig)])
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.node["metadata"]["annotations"]
+        return found
+
+    def config_map(self, path: str) -> Answer | None:
+        """The answer about ConfigMaps, None if it is about something else."""
+        for (namespace, name), content in self.maps.items():
+            found = {"metadata": {"name": name}, "data": {"maintenance.yaml": content}}
+            if path == f"{MAPS.format(namespace)}/{name}":
+                return json_answer(found)
+            if path == MAPS.format(namespace):
+                dashboard = {"metadata": {"name": "dashboard"}, "data": {"dashboard.json": "{}"}}
+                each = [one for place, one in self._listed() if place == namespace]
+                return json_answer({"metadata": {}, "items": [*each, dashboard]})
+        return status(404, "NotFound", "nothing is here") if "/configmaps" in path else None
+
+    def _listed(self) -> list[tuple[str, dict[str, Any]]]:
+        return [
+            (namespace, {"metadata": {"name": name}, "data": {"maintenance.yaml": content}})
+            for (namespace, name), content in self.maps.items()
+        ]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    metadata = {"name": "n", "uid": "u", "resourceVersion": "1", "labels": {}, "annotations": {}}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    node: dict[str, Any] = {"kind": "Node", "metadata": metadata, "spec": {}, "status": ready}
+
+    def answer(asked: Asked) -> Answer:
+        if asked.query.get("watch") == "true":
+            return Answer(quiet=True)
+        listed = {"/api/v1/nodes": "NodeList", **LISTS}.get(asked.path)
+        if listed:
+            items = [node] if listed == "NodeList" else []
+            return json_answer({"kind": listed, "metadata": {"resourceVersion": "1"}, "items": items})
+        if made.forbidden and "/configmaps" in asked.path:
+            return status(403, "Forbidden", "no")
+        if asked.path.endswith("/events"):
+            return json_answer(json.loads(asked.body))
+        found = made.config_map(asked.path)
+        if found is not None:
+            return found
+        if asked.path != "/api/v1/nodes/n":
+            return status(404, "NotFound", "nothing is here")
+        if asked.method == "PATCH":
+            changes = json.loads(asked.body)
+            node["spec"] |= changes.get("spec", {})
+            made.annotations.update(changes["metadata"].get("annotations", {}))
+            for key in [key for key, text in made.annotations.items() if text is None]:
+                del made.annotations[key]
+        return json_answer(node)
+
+    stub = Stub(answer)
+    made = Cluster(stub.write_kubeconfig(tmp_path / "kubeconfig"), node)
+    yield made
+    stub.close()
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_without_a_policy_in_the_cluster_the_first_line_says_so(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert cluster.run(*COMMANDS[command]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    expected = "default settings: no ConfigMap node-maintenance/maintenance-policy in the cluster"
+    assert first == f"{expected}; pass --config"
+
+
+@pytest.mark.parametrize("command", WITH_A_DOCUMENT)
+def test_for_programs_the_line_is_on_stderr_and_in_the_document(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert cluster.run(*COMMANDS[command], "--output", "json") == 0
+    printed = capsys.readouterr()
+    said = json.loads(printed.out)["defaultSettings"]
+    assert said.startswith("default settings: no ConfigMap node-maintenance/maintenance-policy")
+    assert printed.err.splitlines()[0] == said
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_with_a_policy_in_the_cluster_it_applies_and_no_line_is_there(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = POLICY
+    options = ("--output", "json") if command in WITH_A_DOCUMENT else ()
+    assert cluster.run(*COMMANDS[command], *options) == 0
+    printed = capsys.readouterr()
+    assert "default settings" not in printed.out + printed.err
+    if options:
+        assert json.loads(printed.out)["defaultSettings"] is None
+    assert all(key.startswith(f"{THEIRS}/") for key in cluster.annotations)
+    assert bool(cluster.annotations) is (command in ("hold", "defer", "request"))
+
+
+def test_the_mode_of_the_report_and_the_plan_is_that_of_the_cluster(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = POLICY
+    for command in ("report", "plan"):
+        assert cluster.run(command, "--output", "json") == 0
+        document = json.loads(capsys.readouterr().out)
+        assert (document["mode"], len(document["settings"]["hash"])) == ("Enforce", 12)
+
+
+def test_the_policy_is_that_of_the_namespace_and_is_found_by_its_label_under_another_name(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce"
+    cluster.maps["team", "team-policy"] = "mode: Finish"
+    assert cluster.run("plan", "-n", "team", "--output", "json") == 0
+    assert json.loads(capsys.readouterr().out)["mode"] == "Finish"
+
+    cluster.maps["team", "another"] = "mode: Enforce"
+    assert cluster.run("plan", "-n", "team") == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "configmap/team/team-policy, configmap/team/another; pass --config" in first
+
+
+def test_a_policy_that_may_not_be_read_is_named_with_the_missing_permission(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.forbidden = True
+    assert cluster.run("plan") == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("default settings: the ConfigMap node-maintenance/maintenance-policy may not be")
+    assert "(needs get configmaps in node-maintenance); pass --config" in first
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_policy_with_a_mistake_is_an_error_that_says_what_to_change(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Sometimes"
+    assert cluster.run(*COMMANDS[command]) == 2
+    place = "configmap/node-maintenance/maintenance-policy/maintenance.yaml:1:1: mode: "
+    assert capsys.readouterr().err.startswith(place)
+    assert cluster.annotations == {}
+
+
+def test_a_variable_that_only_the_pod_has_keeps_no_person_from_an_answer(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLACK_HOOK", raising=False)
+    cluster.maps["node-maintenance", "maintenance-policy"] = (
+        "profiles:\n  instances:\n    notify:\n    - {type: slack, name: ops, config: "
+        '{hook: "${SLACK_HOOK}", channel: ops, message: x}}\n'
+    )
+    assert cluster.run("plan") == 0
+    assert "default settings" not in capsys.readouterr().out
+
+
+def test_files_need_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "maintenance.yaml"
+    config.write_text("timeZone: Europe/Berlin\n", encoding="utf-8")
+    for command in (["windows", str(config)], ["simulate", "--config", str(config), "--made-up", "7"]):
+        small = ["--nodes", "5", "--days", "2"] if command[0] == "simulate" else []
+        assert main([*command, *small, "--kubeconfig", str(tmp_path / "missing")]) == 0
+    assert "default settings" not in capsys.readouterr().out
+
+
+def record_of_a_pass() -> str:
+    return to_annotation(Record("u"))
+
+
+def a_hold(*, stops: bool) -> str:
+    return hold_text(PersonHold(Word("alice@laptop", NOW, None, "disk copy"), stops))
+
+
+@pytest.mark.parametrize("command", ["hold", "defer", "resume", "approve", "request"])
+def test_what_no_reconciler_would_read_is_not_written(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    cluster.annotations[f"{THEIRS}/record"] = record_of_a_pass()
+    assert cluster.run(*COMMANDS[command]) == 2
+    said = capsys.readouterr().err
+    assert f"n has keys of {THEIRS}" in said
+    assert "pass --config" in said
+    assert cluster.annotations.keys() == {f"{THEIRS}/record"}
+
+
+def test_beside_a_reconciler_with_this_prefix_another_one_is_no_matter(cluster: Cluster) -> None:
+    cluster.annotations.update(
+        {f"{THEIRS}/record": record_of_a_pass(), f"{DEFAULT_PREFIX}/record": record_of_a_pass()}
+    )
+    assert cluster.run("hold", "n") == 0
+    assert f"{DEFAULT_PREFIX}/hold" in cluster.annotations
+
+
+def test_keys_of_other_programs_show_no_reconciler(cluster: Cluster) -> None:
+    cluster.annotations.update(
+        {f"{THEIRS}/record": "{}", f"{THEIRS}/hold": "true", "hold": "yes", f"{THEIRS}/state": "x"}
+    )
+    assert cluster.run("hold", "n") == 0
+    assert cluster.run("resume", "n") == 0
+    assert cluster.run("drain", "n") == 0
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_drain_without_a_prefix_refuses_a_node_that_is_held_under_another_one(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], stops: bool
+) -> None:
+    cluster.annotations[f"{THEIRS}/hold"] = a_hold(stops=stops)
+    assert cluster.run("drain", "n") == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("default prefix node-maintenance.dev: no ConfigMap node-maintenance/")
+    words = "held by alice@laptop since 2026-11-21T12:00:00Z: disk copy; reconciler resume n"
+    assert f"{words}, with the settings of keys.prefix {THEIRS}, ends that" in said
+    assert cluster.node["spec"] == {}
+    assert cluster.run("drain", "n", "--prefix", DEFAULT_PREFIX) == 1
+    assert cluster.run("drain", "n", "--ignore-holds") == 0
+
+
+def test_a_drain_uses_the_prefix_of_the_policy_of_the_cluster(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = POLICY
+    # A person's text is a hold under the prefix of the settings.
+    cluster.annotations[f"{THEIRS}/hold"] = "disk copy"
+    assert cluster.run("drain", "n") == 1
+    assert "default" not in capsys.readouterr().err
+    del cluster.annotations[f"{THEIRS}/hold"]
+    assert cluster.run("drain", "n") == 0
+    assert cluster.annotations.keys() == {f"{THEIRS}/record"}
+    assert cluster.run("release", "n") == 0
+    assert capsys.readouterr().out.endswith("n: released and uncordoned\n")
+
+
+def test_a_policy_with_a_mistake_keeps_nobody_from_a_drain_with_a_prefix(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "keys: {prefix: 7}\n"
+    assert cluster.run("drain", "n") == 2
+    assert capsys.readouterr().err.endswith("or name the prefix of the keys with --prefix\n")
+    assert cluster.run("drain", "n", "--prefix", DEFAULT_PREFIX) == 0

@@ -1,0 +1,45 @@
+"""An API server whose answers come late: the lock is kept, and a cordon takes a few round trips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.clients.kubernetes import lease
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.waiting import wait_for
+from tests.support.fakes.proxy import Proxy
+
+pytestmark = pytest.mark.slow
+
+LATE = 3.0
+"""Seconds."""
+
+
+def test_with_answers_three_seconds_late_a_node_is_cordoned_and_the_lock_is_kept(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    node = scene.node()
+    with Proxy(programs.kubeconfig) as proxy:
+        proxy.late = LATE
+        serving = programs.start(
+            "serve", "--every", "1h", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxy.kubeconfig")
+        )
+        serving.wait_for("leading")
+        scene.condition_tells(node)
+        wait_for("the cordon", lambda: scene.cordoned(node), seconds=20)
+
+        renewals = len(renewed(proxy))
+        # For longer than a lock is valid.
+        enough = lease.DURATION / lease.RENEW_EVERY + 2
+        wait_for("more renewals", lambda: len(renewed(proxy)) > renewals + enough, seconds=60)
+
+        assert len(serving.said("leading")) == 1
+        assert "is lost" not in serving.everything()
+        assert serving.said("pass failed") == []
+
+
+def renewed(proxy: Proxy) -> list[str]:
+    return [write for write in proxy.writes if write.startswith("PATCH") and "/leases/" in write]
