@@ -95,6 +95,8 @@ def test_the_printed_patches_and_roles_are_what_the_workflows_need(
             "the account", lambda: controlplane.api.find("serviceaccounts", "reconciler", "node-maintenance")
         )
         with Api(controlplane.kubeconfig_for("reconciler", "node-maintenance"), user_agent="tests") as api:
+            # Until the server has compiled the policy it permits everything.
+            wait_for("the policy", lambda: not permitted(api, OTHERS[0]))
             for body in WRITTEN:
                 wait_for(f"permission for {body}", partial(permitted, api, body))
             assert [body for body in OTHERS if permitted(api, body)] == []
