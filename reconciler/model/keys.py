@@ -45,6 +45,7 @@ class NodeKey:
 
 NODE_KEYS = (
     NodeKey("record", Writer.PASS, with_case=True),
+    NodeKey("record_kept", Writer.PASS, with_case=True),
     NodeKey("state", Writer.PASS, with_case=True),
     NodeKey("acknowledge", Writer.PASS, with_case=True),
     NodeKey("deadline", Writer.PASS, with_case=True),
@@ -77,6 +78,11 @@ class OwnKeys:
     def record(self) -> str:
         """The annotation with the node's record."""
         return f"{self.prefix}/record"
+
+    @cached_property
+    def record_kept(self) -> str:
+        """The label of a node that can't hold its record: it names the text in our ConfigMap."""
+        return f"{self.prefix}/record-kept"
 
     @cached_property
     def state(self) -> str:

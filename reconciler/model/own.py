@@ -78,6 +78,7 @@ def essential(write: NodeWrite) -> frozenset[str]:
     """
     keys = keys_of(write.own_prefix)
     kept = {CORDON, LISTS, f"annotation:{keys.record}", f"annotation:{keys.workflow_data}"}
+    kept.add(f"label:{keys.record_kept}")
     of_triggers = {f"label:{key}" for key in labels_of_triggers(write)}
     return changes(write) & (kept | of_triggers)
 
@@ -118,7 +119,7 @@ def shows_part(node: Node, write: NodeWrite) -> bool:
     All else that the decision used is as it was seen, or as the write wants it.
     """
     key = keys_of(write.own_prefix).record
-    fresh = write.annotations.get(key, "") != write.seen_own.get(f"annotation:{key}", "")
+    fresh = (write.annotations.get(key) or "") != write.seen_own.get(f"annotation:{key}", "")
     landed = fresh and f"annotation:{key}" in changes(write) - not_kept(node, write)
     if node.uid != write.uid or not landed or changed_for_checks(node, write):
         return False

@@ -10,7 +10,50 @@ _LAW = "tests/laws/test_law_24_what_is_undone_becomes_rare.py"
 _LOST = "tests/real/passes/test_lost_records.py"
 _REAL = "tests/real/passes/test_undone_writes.py"
 
+_KEPT = "tests/clients/kubernetes/test_kept_records.py"
+_KEEPING = "reconciler/clients/kubernetes/kept_records.py"
+
 UNDONE_RULES = (
+    Mutant(
+        9,
+        "the label of the node says which kept record counts",
+        _KEEPING,
+        "if sign(text) == label), None)",
+        "), None)",
+        _KEPT,
+    ),
+    Mutant(
+        9,
+        "the kept record that counts stays until the node names the next",
+        _KEEPING,
+        "else (counts, text)",
+        "else (text,)",
+        _KEPT,
+    ),
+    Mutant(
+        24,
+        "no record is kept for a node whose cordon is refused, too",
+        _KEEPING,
+        "send(_without_record(write), dry_run=True)",
+        "pass",
+        _KEPT,
+    ),
+    Mutant(
+        24,
+        "the record of a node that is gone makes room",
+        _KEEPING,
+        "if not nodes or node in nodes}",
+        "}",
+        _KEPT,
+    ),
+    Mutant(
+        0,
+        "a label with which a node names its kept record is never left out",
+        _WRITING,
+        " or keys_of(write.own_prefix).record_kept in write.labels:",
+        ":",
+        "tests/real/clients/test_node_writing.py",
+    ),
     Mutant(
         2,
         "a node that lost its record is uncordoned only if a pass has cordoned it",

@@ -11,10 +11,18 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from reconciler.clients.guard import Guard, read_only
-from reconciler.clients.kubernetes import hypervisors, maintenances, node_writing, objects, turns
+from reconciler.clients.kubernetes import (
+    hypervisors,
+    kept_records,
+    maintenances,
+    node_writing,
+    objects,
+    turns,
+)
 from reconciler.clients.kubernetes.connection import MERGE_PATCH, Connection, Request
 from reconciler.clients.kubernetes.cordon_owner import CordonOwner
 from reconciler.clients.kubernetes.paths import BUDGETS, CORE, NODES, PODS, VERSION, api, core, on_node
@@ -70,6 +78,7 @@ class Cluster:
         self._agent = agent
         self._wall = wall
         self._need_agents = 0
+        self._names: frozenset[str] = frozenset()
         self._cordons = CordonOwner(connection)
         self._field_manager = field_manager
         self._ahead: dict[str, Future[Any]] = {}
@@ -95,14 +104,17 @@ class Cluster:
         with _for_the_pass():
             listed = list_all(self._connection, NODES, node_format(wanted))
         self._need_agents = sum(1 for node in listed.items if not (node.runs_no_agent or node.is_windows))
-        return tuple(sorted(listed.items, key=lambda node: node.name))
+        self._names = frozenset(node.name for node in listed.items)
+        nodes = self._with_records(listed.items, wanted.annotation_prefix)
+        return tuple(sorted(nodes, key=lambda node: node.name))
 
     def node(self, name: str, wanted: Wanted) -> Node:
         """Return the node with a user-supplied name; NotFound if there is none."""
         if not is_object_name(name):
             raise NotFound(f"{name!r} is no node's name", status=404)
         with _for_the_pass():
-            return node_writing.read_node(self._connection, name, wanted)
+            read = node_writing.read_node(self._connection, name, wanted)
+        return self._with_records([read], wanted.annotation_prefix)[0]
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
@@ -212,8 +224,9 @@ class Cluster:
         return self._cordons.ours(nodes)
 
     def patch_node(self, write: NodeWrite) -> WriteAnswer:
-        """Patch a node; see node_writing.patch_node."""
-        return node_writing.patch_node(self._connection, self._guard, write, self._field_manager)
+        """Patch a node; see node_writing.patch_node, and kept_records for a record that it can't hold."""
+        send = partial(node_writing.patch_node, self._connection, self._guard, self._field_manager)
+        return kept_records.patch_node(send, self._change_records, write, self._names)
 
     def patch_conditions(self, write: ConditionsWrite) -> None:
         """Patch a node's status; see node_writing.patch_conditions."""
@@ -238,14 +251,35 @@ class Cluster:
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""
 
+        # The ledger knows every source, and those the settings: a drain by hand needs none of them.
+        from reconciler.clients.kubernetes import ledger as ledgers
+
+        def change(found: Mapping[str, str]) -> Mapping[str, str]:
+            before = ledgers.from_data(found)
+            merged = ledger.merged(before)
+            return {} if found and merged == before else ledgers.to_data(merged, found)
+
+        self._change_data(change)
+
+    def _change_records(self, change: kept_records.Change) -> None:
+        """Change the records in our ConfigMap."""
+
+        def data(found: Mapping[str, str]) -> Mapping[str, str]:
+            before = kept_records.load(found.get(kept_records.KEPT))
+            after = change(before)
+            return {kept_records.KEPT: kept_records.dump(after)} if after != before else {}
+
+        self._change_data(data)
+
+    def _change_data(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """Merge what `change` makes of the data of our ConfigMap into it, or create it. Empty: no write."""
+
         def write() -> None:
             found = self._ledger_map()
-            before = self._to_ledger(found) if found else Ledger()
-            merged = ledger.merged(before)
-            if found and merged == before:
-                return
-            self._guard()
-            self._send_ledger(found, merged)
+            data = change((found.data or {}) if found else {})
+            if data:
+                self._guard()
+                self._send_data(found, data)
 
         try:
             write_until_settled(
@@ -254,6 +288,20 @@ class Cluster:
         except Conflict as error:
             message = f"ConfigMap {self._namespace}/{LEDGER}: another client keeps writing it"
             raise Conflict(message, status=409) from error
+
+    def _with_records(self, nodes: Sequence[Node], prefix: str) -> Sequence[Node]:
+        """Return the nodes, those with the records that our ConfigMap keeps for them.
+
+        If we may not read it, these records can't be read.
+        """
+        if not any(kept_records.is_marked(node, prefix) for node in nodes):
+            return nodes
+        try:
+            found = self._ledger_map()
+        except Forbidden:
+            return [kept_records.unreadable(node, prefix) for node in nodes]
+        kept = kept_records.load(((found.data if found else None) or {}).get(kept_records.KEPT))
+        return [kept_records.with_record(node, prefix, kept) for node in nodes]
 
     def _agents_by_pod(self, desired: int) -> Agents:
         place = core(self._agent_namespace) / "pods"
@@ -298,11 +346,8 @@ class Cluster:
 
         return ledgers.from_data(found.data or {})
 
-    def _send_ledger(self, found: objects.ConfigMap | None, ledger: Ledger) -> None:
-        from reconciler.clients.kubernetes import ledger as ledgers
-
+    def _send_data(self, found: objects.ConfigMap | None, data: Mapping[str, str]) -> None:
         place = core(self._namespace) / "configmaps"
-        data = ledgers.to_data(ledger, (found.data or {}) if found else {})
         if found is None:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": data}
             self._connection.send(Request("POST", place, body=body))

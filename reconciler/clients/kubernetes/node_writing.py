@@ -28,6 +28,7 @@ from reconciler.errors import (
     TooManyRequests,
     Unreachable,
 )
+from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node, Taint, Wanted
 from reconciler.model.own import (
@@ -67,21 +68,23 @@ It only shows something, and the next pass compares again.
 
 
 def patch_node(
-    connection: Connection, guard: Guard, write: NodeWrite, field_manager: str = ""
+    connection: Connection, guard: Guard, field_manager: str, write: NodeWrite, *, dry_run: bool = False
 ) -> WriteAnswer:
     """Patch the node, and return what people should know, empty if everything was written and stayed.
 
     An admission policy may deny changes of node labels and permit all else, as in AKS Automatic. Our labels
     only show something, so the rest is then written without them. For the errors, see `_patch_whole`.
-    `field_manager` is the name of the writer in `metadata.managedFields`, by default that of passes.
+    `field_manager` is the name of the writer in `metadata.managedFields`, empty for that of passes. A dry run
+    changes nothing.
     """
-    send = partial(_patch_whole, connection, guard, field_manager)
+    query = {"fieldManager": field_manager} if field_manager else {}
+    send = partial(_patch_whole, connection, guard, query | ({"dryRun": "All"} if dry_run else {}))
     try:
         return send(write)
     except (Forbidden, Rejected) as error:
-        if isinstance(error, NotKept) or not write.labels or not _is_denied(error):
+        if isinstance(error, NotKept) or not write.labels or not is_denied(error):
             raise
-        if labels_of_triggers(write):
+        if labels_of_triggers(write) or keys_of(write.own_prefix).record_kept in write.labels:
             raise
         rest = replace(write, labels={})
         if rest.annotations or rest.unschedulable is not None or rest.lists.any:
@@ -92,19 +95,21 @@ def patch_node(
         return WriteAnswer(said, changes(write) - changes(rest))
 
 
-def _is_denied(error: ClusterError) -> bool:
+def is_denied(error: ClusterError) -> bool:
     """Whether an admission webhook or a ValidatingAdmissionPolicy denied the request, not RBAC."""
     return _DENIED.search(str(error)) is not None
 
 
-def _patch_whole(connection: Connection, guard: Guard, field_manager: str, write: NodeWrite) -> WriteAnswer:
+def _patch_whole(
+    connection: Connection, guard: Guard, query: Mapping[str, str], write: NodeWrite
+) -> WriteAnswer:
     """Patch the node, and compare what the server answers with what was sent.
 
     If something essential did not stay, such as the cordon or the record, the rest is taken back, and NotKept
     is raised: a node is never left with one of the two.
     """
     wanted = Wanted(frozenset(), write.own_prefix, annotations=annotations_seen(write))
-    send = partial(_send_whole, connection, guard, wanted, field_manager)
+    send = partial(_send_whole, connection, guard, wanted, query)
     answered = send(write)
     lost = not_kept(answered, write)
     if not lost:
@@ -114,7 +119,7 @@ def _patch_whole(connection: Connection, guard: Guard, field_manager: str, write
         log.warning("node %s: %s", write.node, said)
         return WriteAnswer(said, lost)
     back = taken_back(answered, write)
-    if back is not None:
+    if back is not None and "dryRun" not in query:
         try:
             send(back)
         except ClusterError as error:
@@ -130,7 +135,7 @@ def _words(lost: Iterable[str]) -> str:
 
 
 def _send_whole(
-    connection: Connection, guard: Guard, wanted: Wanted, field_manager: str, write: NodeWrite
+    connection: Connection, guard: Guard, wanted: Wanted, query: Mapping[str, str], write: NodeWrite
 ) -> Node:
     """Patch the node, with the UID and resourceVersion that were seen; return it as the server then has it.
 
@@ -146,7 +151,7 @@ def _send_whole(
         lists, version = _lists(connection, write, wanted) if write.lists.any else ({}, resource_version)
         guard()
         try:
-            answer = connection.send(_patch(write, version, lists, field_manager))
+            answer = connection.send(_patch(write, version, lists, query))
         except Rejected as error:
             # If the resourceVersion happens to be right, a wrong UID is a 422.
             if read_node(connection, write.node, wanted).uid == write.uid:
@@ -224,7 +229,7 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
             lambda: patiently(send, patience=SHOWN_PATIENCE, sleep=connection.sleep), sleep=connection.sleep
         )
     except (Forbidden, Rejected) as error:
-        if not _is_denied(error):
+        if not is_denied(error):
             raise
         said = f"the taints of the node stay as they are ({write.taint.key}): {error}; {_TAINT_ADVICE}"
         log.warning("node %s: %s", write.node, said)
@@ -297,7 +302,9 @@ def _as_taint(found: dict[str, Any]) -> Taint:
     return Taint(found.get("key", ""), found.get("value", ""), found.get("effect", ""))
 
 
-def _patch(write: NodeWrite, resource_version: str, lists: Mapping[str, Any], field_manager: str) -> Request:
+def _patch(
+    write: NodeWrite, resource_version: str, lists: Mapping[str, Any], query: Mapping[str, str]
+) -> Request:
     metadata: dict[str, Any] = {"uid": write.uid, "resourceVersion": resource_version}
     if write.labels:
         metadata["labels"] = dict(write.labels)
@@ -309,7 +316,6 @@ def _patch(write: NodeWrite, resource_version: str, lists: Mapping[str, Any], fi
     if write.unschedulable is not None:
         spec["unschedulable"] = write.unschedulable
     body: dict[str, Any] = {"metadata": metadata, "spec": spec} if spec else {"metadata": metadata}
-    query = {"fieldManager": field_manager} if field_manager else {}
     return Request("PATCH", NODES / write.node, query=query, body=body, content_type=MERGE_PATCH)
 
 

@@ -295,6 +295,21 @@ def test_a_webhook_that_denies_labels_does_not_stop_the_cordon(stub: StubMaker) 
     assert [asked.method for asked in server.asked] == ["PATCH", "PATCH"]
 
 
+def test_a_label_without_which_the_record_is_lost_is_not_left_out(stub: StubMaker) -> None:
+    def answer(asked: Asked) -> Answer:
+        refused = b'"record-kept"' in asked.body.replace(PREFIX.encode() + b"/", b"") or b'"{}"' in asked.body
+        if refused:
+            return status(403, "Forbidden", GATEKEEPER)
+        return as_json("2", cordoned=True)
+
+    server, connection = stub(answer)
+    with pytest.raises(Forbidden, match="restrictednodeedits"):
+        Cluster(connection, guard=lambda: None).patch_node(cordon(Node(NAME, "u", "1")))
+
+    # With labels, without them, and without the record as a dry run.
+    assert [asked.method for asked in server.asked] == ["PATCH", "PATCH", "PATCH"]
+
+
 def test_a_missing_right_is_no_denial_of_labels(stub: StubMaker) -> None:
     words = (
         'nodes "x" is forbidden: User "y" cannot patch resource "nodes" in API group "" at the cluster scope'

@@ -21,15 +21,6 @@ def without_cordon(node: Object) -> list[Object]:
     return [{"op": "remove", "path": "/spec/unschedulable"}] if node["spec"].get("unschedulable") else []
 
 
-def without_our_annotations(node: Object) -> list[Object]:
-    found = node["metadata"].get("annotations") or {}
-    return [
-        {"op": "remove", "path": f"/metadata/annotations/{key.replace('/', '~1')}"}
-        for key in found
-        if key.startswith(PREFIX)
-    ]
-
-
 def without_our_labels(node: Object) -> list[Object]:
     found = node["metadata"].get("labels") or {}
     return [
@@ -54,20 +45,12 @@ def patches(scene: Scene, node: str) -> int:
     return sum(one.resource == "nodes" and one.name == node for one in scene.asked("patch"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        pytest.param(without_cordon, "spec.unschedulable did not stay", id="the cordon"),
-        pytest.param(without_our_annotations, f"the annotation {RECORD} did not stay", id="the record"),
-    ],
-)
-def test_what_a_webhook_removes_leaves_neither_cordon_nor_record_and_is_said(
-    scene: Scene, tmp_path: Path, changes: object, words: str
-) -> None:
+def test_a_cordon_that_a_webhook_removes_leaves_no_record_and_is_said(scene: Scene, tmp_path: Path) -> None:
     node = scene.node()
     scene.workload("web", node)
     scene.condition_tells(node)
-    with changed_nodes(scene.api, tmp_path, changes):  # type: ignore[arg-type]
+    words = "spec.unschedulable did not stay"
+    with changed_nodes(scene.api, tmp_path, without_cordon):
         assert words in scene.run().text
         assert scene.is_untouched(node)
 
@@ -114,9 +97,7 @@ def test_a_label_that_a_webhook_removes_stops_no_drain_and_is_not_written_for_ev
 
 
 POLICY, BINDING = for_nodes(
-    "no-reconciler",
-    f"!('{RECORD}' in object.metadata.?annotations.orValue({{}}))",
-    "only known annotations",
+    "no-reconciler", "!object.spec.?unschedulable.orValue(false)", "nodes stay schedulable"
 )
 
 
@@ -128,13 +109,13 @@ def ledger(scene: Scene) -> None:
 
 @pytest.fixture
 def denied(scene: Scene) -> Iterator[str]:
-    """A node in a cluster with a policy that denies the record."""
+    """A node in a cluster with a policy that denies cordons."""
     node = scene.node()
 
     def denies() -> bool:
         try:
-            scene.annotate(node, "record", "{}")
-            scene.annotate(node, "record", None)
+            scene.api.patch("nodes", node, {"spec": {"unschedulable": True}})
+            scene.uncordon(node)
         except ApiError:
             return True
         return False
@@ -143,28 +124,14 @@ def denied(scene: Scene) -> Iterator[str]:
         yield node
 
 
-def check_denied(scene: Scene, node: str, words: str) -> None:
-    """The node is not changed, and everything says why; the tries become rare."""
-    scene.condition_tells(node)
+def test_a_policy_that_denies_cordons_is_said_and_not_asked_for_ever(scene: Scene, denied: str) -> None:
+    scene.condition_tells(denied)
     for _ in range(PASSES):
         scene.clock.advance(seconds=10)
         scene.run()
     held = scene.run()
-    assert patches(scene, node) <= 2 * 10
-    assert words in held.holds(node)["nodeWritable"]
-    assert any(words in one for one in warnings(scene, node))
-    assert scene.is_untouched(node)
-
-
-def test_a_policy_that_denies_the_record_is_said_and_not_asked_for_ever(scene: Scene, denied: str) -> None:
-    check_denied(scene, denied, "only known annotations")
-
-
-def test_annotations_at_their_limit_are_said_and_not_written_for_ever(scene: Scene) -> None:
-    node = scene.node()
-    have = scene.api.get("nodes", node)["metadata"].get("annotations") or {}
-    size = sum(len(key) + len(text) for key, text in have.items())
-    notes = {"theirs.example.com/notes": "x" * ((256 << 10) - size - 50)}
-    scene.api.patch("nodes", node, {"metadata": {"annotations": notes}})
-
-    check_denied(scene, node, "Too long")
+    words = "nodes stay schedulable"
+    assert patches(scene, denied) <= 2 * 10
+    assert words in held.holds(denied)["nodeWritable"]
+    assert any(words in one for one in warnings(scene, denied))
+    assert scene.is_untouched(denied)
